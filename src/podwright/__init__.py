@@ -1,0 +1,3 @@
+"""Podwright takes a GPU pod from drawing board to trained model."""
+
+__version__ = "0.1.0"
