@@ -1,0 +1,1 @@
+"""The pod, the workload and the hardware library."""

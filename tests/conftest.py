@@ -1,0 +1,34 @@
+"""What all tests share: golden files, compared whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the one flag that may change golden files, so that no ordinary test run does."""
+    parser.addoption(
+        "--rewrite-golden",
+        action="store_true",
+        default=False,
+        help="write what the code gives now into the golden files; review the diff",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Gives `golden(path, text)`: passes when the whole file is exactly the text, and a missing file fails."""
+    rewrite = bool(request.config.getoption("--rewrite-golden"))
+
+    def compare(path: Path, text: str) -> None:
+        if rewrite:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8"))
+        if not path.is_file():
+            pytest.fail(f"there is no golden file {path}; make it with --rewrite-golden and review it")
+        assert text == path.read_bytes().decode("utf-8"), f"differs from {path}"
+
+    return compare
