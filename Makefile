@@ -1,0 +1,52 @@
+# One verb each; every verb does the set-up it needs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-nightly lint bench docs lock
+
+BIN := .venv/bin
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+PYTEST := $(BIN)/python -m pytest -p tests.plugins.no_skips
+
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## leave .venv with everything in it; seconds when nothing changed
+	@for python in $${PYTHON:-python3.11 python3.12 python3.13 python3}; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    exec "$$python" scripts/setup.py; \
+	  fi; \
+	done; \
+	echo "Podwright needs Python 3.11 or newer: apt-get install python3.11 python3.11-venv" >&2; exit 2
+
+demo: setup ## train a model on this machine, watch it, and open its report
+	@$(BIN)/python scripts/demo.py
+
+test: setup lint ## all checks and tests but the nightly ones
+	$(PYTEST) -n 2 --dist loadgroup
+
+test-fast: setup ## unit tests only
+	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
+
+test-nightly: setup lint ## all tests and the long campaigns
+	$(PYTEST) -m ""
+
+lint: setup ## style, types, import directions, sizes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	@for program in programs/*/; do echo "$(BIN)/mypy $$program"; $(BIN)/mypy "$$program"; done
+	$(BIN)/vermin --no-tips --violations -t=3.8- src/podwright/pilot
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_tree.py
+
+bench: setup ## measure, as ratios within one run; figures go to benchmarks/results
+	$(BIN)/python benchmarks/overhead.py
+
+docs: setup ## make the reference pages and docs/site
+	$(BIN)/python scripts/make_reference.py
+	$(BIN)/python scripts/make_site.py
+
+lock: setup ## pin all dependencies anew
+	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra bench --extra dev pyproject.toml -o requirements/lock.txt
+	echo uv | $(BIN)/uv pip compile -q --upgrade $(LOCKED) - -o requirements/bootstrap.txt

@@ -1,0 +1,203 @@
+"""Makes `.venv` with everything Podwright needs to run, train and be tested, from a bare Python.
+
+Standard library only, as nothing else is there yet. A stamp inside `.venv` holds the hash of all that decides its
+content, so a second call ends at once. The machine's own pip settings (index, wheels, certificates) are honoured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "setup-stamp"
+LOCK = ROOT / "requirements" / "lock.txt"
+BOOTSTRAP = ROOT / "requirements" / "bootstrap.txt"
+SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+# pip's setting -> uv's variable. uv reads neither PIP_* nor pip.conf; a machine that has them has a reason.
+UV_VARIABLES = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "cert": "SSL_CERT_FILE",
+    "client-cert": "SSL_CLIENT_CERT",
+    "proxy": "ALL_PROXY",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+}
+
+
+class Package(NamedTuple):
+    """A Debian package, what shows that it is there, and why it is wanted."""
+
+    name: str
+    proof: str
+    reason: str
+
+    def is_there(self) -> bool:
+        """Asks for the proof, not the package: a tool installed by other means serves as well."""
+        return Path(self.proof).exists() if self.proof.startswith("/") else shutil.which(self.proof) is not None
+
+
+def say(word: str, text: str) -> None:
+    """Prints one fact, flushed, so that a log shows what is going on while it goes on."""
+    print(f"{word:<9} {text}", flush=True)
+
+
+def call(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
+    """Runs one step and ends the set-up with the step's own exit code when it fails."""
+    line = [str(part) for part in command]
+    done = subprocess.run(line, cwd=ROOT, env=env, check=False)
+    if done.returncode:
+        say("failed", f"{shlex.join(line)}\n          exited with {done.returncode}")
+        raise SystemExit(done.returncode)
+
+
+def read_packages(text: str) -> list[Package]:
+    """Reads the table of Debian packages."""
+    rows = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return [Package(*row.split(None, 2)) for row in rows]
+
+
+def wanted_packages() -> list[Package]:
+    """Names what this machine lacks; Debian keeps `ensurepip`, which makes environments, in a package of its own."""
+    packages = read_packages((ROOT / "scripts" / "apt-packages.txt").read_text())
+    missing = [package for package in packages if not package.is_there()]
+    if importlib.util.find_spec("ensurepip") is None:
+        name = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        missing.append(Package(name, "ensurepip", "makes the virtual environment"))
+    return missing
+
+
+def root_prefix() -> list[str] | None:
+    """Gives what to put before a command that needs root, or None where root is out of reach."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") is None:
+        return None
+    quiet = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
+    return ["sudo"] if quiet or sys.stdin.isatty() else None
+
+
+def has_candidate(name: str) -> bool:
+    """Asks apt whether it can install a package; Ubuntu has no Chromium as a package."""
+    answer = subprocess.run(["apt-cache", "policy", name], capture_output=True, text=True, check=False).stdout
+    return "Candidate:" in answer and "Candidate: (none)" not in answer
+
+
+def install_packages() -> None:
+    """Installs missing Debian packages, or says the exact command and goes on: all but `ensurepip` are for tests."""
+    missing = wanted_packages()
+    if not missing:
+        say("packages", "all there")
+        return
+    for package in missing:
+        say("packages", f"{package.name} is missing: {package.reason}")
+    prefix = root_prefix()
+    if prefix is None or shutil.which("apt-get") is None:
+        say("packages", "apt-get install " + " ".join(package.name for package in missing) + "   (as root; then again)")
+        return
+    env = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
+    call([*env, "apt-get", "update", "-qq"])
+    names = [package.name for package in missing if has_candidate(package.name)]
+    if names:
+        call([*env, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
+
+
+def fingerprint() -> str:
+    """Hashes all that decides what lies in `.venv`, its own place and Python included."""
+    digest = hashlib.sha256(f"{ROOT} {sys.version_info[:2]}".encode())
+    for path in (LOCK, BOOTSTRAP, ROOT / "pyproject.toml", Path(__file__)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_current() -> bool:
+    """Tells whether `.venv` is what this set-up would make."""
+    return STAMP.is_file() and STAMP.read_text() == fingerprint() and (VENV / "bin" / "podwright").is_file()
+
+
+def works(python: Path) -> bool:
+    """Tells whether an environment's Python starts and has pip; one copied here or left half made does not."""
+    if not python.exists():
+        return False
+    check = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
+    return subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0
+
+
+def pip_settings() -> dict[str, str]:
+    """Asks pip for the machine's settings, from its files and from PIP_*; the environment wins, as it does in pip."""
+    answer = subprocess.run([PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    settings: dict[str, str] = {}
+    for line in sorted(answer.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
+        key, _, value = line.partition("=")
+        settings[key.rpartition(".")[2]] = value.strip("'\"")
+    return settings
+
+
+def uv_environment(settings: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """Adds to the environment what makes uv fetch as this machine's pip would; what is set for uv already stays."""
+    found = dict(env)
+    for name, variable in UV_VARIABLES.items():
+        values = settings.get(name, "").split()
+        if name == "find-links":
+            values = [value for value in values if "://" in value or Path(value).is_dir()]
+        if values:
+            found.setdefault(variable, " ".join(values) if variable == "UV_INDEX" else ",".join(values))
+    if "UV_INDEX" in found:
+        # Safe as every file is pinned by hash, and it is how pip treats extra indexes.
+        found.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
+    if SYSTEM_CERTIFICATES.is_file():
+        found.setdefault("SSL_CERT_FILE", str(SYSTEM_CERTIFICATES))
+    return found
+
+
+def fill_environment() -> None:
+    """Makes `.venv` and installs the lock into it, every file checked against its hash."""
+    if not works(PYTHON):
+        say("venv", f".venv with Python {sys.version.split()[0]}")
+        call([sys.executable, "-m", "venv", "--clear", VENV])
+    call([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", BOOTSTRAP])
+    count = sum("==" in line for line in LOCK.read_text().splitlines())
+    say("install", f"{count} packages pinned by hash; PyTorch with CUDA is about 3 GB the first time")
+    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON]
+    env = uv_environment(pip_settings(), os.environ)
+    call([*uv, "--require-hashes", "-r", LOCK], env)
+    call([*uv, "-q", "--no-deps", "--no-build-isolation", "-e", ROOT], env)
+
+
+def install_browser() -> None:
+    """Takes Playwright's own Chromium where the distribution has none; `tests/browser` finds either."""
+    if shutil.which("chromium") is None and root_prefix() is not None:
+        say("browser", "no chromium package here: taking Playwright's")
+        subprocess.run([PYTHON, "-m", "playwright", "install", "--with-deps", "chromium"], cwd=ROOT, check=False)
+
+
+def main() -> None:
+    """Brings the machine and `.venv` to where every `make` verb works."""
+    started = time.monotonic()
+    install_packages()
+    if is_current():
+        say("ready", ".venv/bin/podwright")
+        return
+    fill_environment()
+    install_browser()
+    STAMP.write_text(fingerprint())
+    say("ready", f".venv/bin/podwright   (set up in {time.monotonic() - started:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
