@@ -1,0 +1,132 @@
+"""The commands there are: one table, from which the overview, each command's help and completion are made.
+
+It is apart from the commands' code so that `podwright --help` reads this file and nothing else: importing the command
+line library alone takes five times as long as starting Python.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One command: where it is listed, which file of this folder holds its function, and what its help says."""
+
+    name: str
+    group: str
+    module: str
+    summary: str
+    example: str
+    details: str = ""
+
+    @property
+    def function(self) -> str:
+        """The function's name; apart from the command's where that would hide a Python or a module name."""
+        return f"{self.name}_command"
+
+    @property
+    def help(self) -> str:
+        """The text above the options in the command's own help."""
+        return "\n\n".join(part for part in (f"{self.summary}.", self.details) if part)
+
+
+_RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
+
+_ROWS = (
+    Command(
+        "run",
+        "Run",
+        "run",
+        "Start a workload and follow it to its end",
+        "podwright run workload.yaml --set nodes=4",
+        _RUN_TOO,
+    ),
+    Command("attach", "Run", "run", "Follow a run that was started before", "podwright attach last", _RUN_TOO),
+    Command(
+        "wait",
+        "Run",
+        "wait",
+        "Wait until runs have ended",
+        "podwright wait segmentation-7f3k last --timeout 2h",
+        "The exit code tells how they ended: 0 succeeded, 1 failed or lost, 4 cancelled; of several, 1 comes before 4.",
+    ),
+    Command("cancel", "Run", "ending", "Cancel runs", "podwright cancel segmentation-7f3k"),
+    Command("ps", "Look", "ps", "List the runs that are active and the latest others", "podwright ps --all --json"),
+    Command("show", "Look", "show", "Show what is known of a run", "podwright show last"),
+    Command("logs", "Look", "logs", "Print what the ranks wrote", "podwright logs last --rank 3 --grep loss -f"),
+    Command("top", "Look", "top", "Watch the nodes of all active runs", "podwright top --once"),
+    Command(
+        "report",
+        "Look",
+        "report",
+        "Write the report of a run, or of several side by side",
+        "podwright report last",
+        "Prints the path of an HTML file that needs no network.",
+    ),
+    Command(
+        "pull",
+        "Keep",
+        "pull",
+        "Copy results and checkpoints of a run to this machine",
+        "podwright pull last checkpoints --to best-model",
+        "PATH is inside the run's folder; without one the results are copied.",
+    ),
+    Command("rm", "Keep", "ending", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
+    Command(
+        "rebuild",
+        "Keep",
+        "rebuild",
+        "Make the index of runs anew from their folders",
+        "podwright rebuild",
+        "The folders are the truth and the index is a cache of them: nothing is lost.",
+    ),
+    Command("check", "Files", "files", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
+    Command(
+        "render",
+        "Files",
+        "files",
+        "Print what `run` would start, and start nothing",
+        "podwright render workload.yaml --out job",
+    ),
+    Command("schema", "Files", "files", "Print the JSON schema of a file, for editors", "podwright schema workload"),
+)
+
+COMMANDS = {row.name: row for row in _ROWS}
+
+_TOP = """\
+Usage: podwright COMMAND [OPTIONS] [ARGUMENTS]
+
+Takes a GPU pod from drawing board to trained model.
+"""
+
+_GROUPS = {
+    "Run": "Run a workload",
+    "Look": "Look at runs",
+    "Keep": "Keep and clear away",
+    "Files": "The two files",
+}
+
+_REST = """\
+Options:
+  -h, --help            Print this, or a command's own help with an example
+  --version             Print the version
+  --install-completion  Complete commands and run ids in this shell
+  --show-completion     Print the script that does so
+
+RUN is an id, an unambiguous start of one, or `last`. TARGET is `local`, or
+POD[:SCHEDULER]. State is kept in PODWRIGHT_HOME.
+
+Exit codes: 0 done; 1 the run failed or is lost, or the answer is no; 2 the
+command line or a file is wrong; 3 the target cannot be reached; 4 cancelled;
+70 a fault of Podwright's; 130 interrupted, the run goes on.
+"""
+
+
+def overview() -> str:
+    """Gives the text of `podwright --help`, 80 columns wide."""
+    sections = [f"{title}:\n{_listing(group)}" for group, title in _GROUPS.items()]
+    return "\n".join([_TOP, *sections, _REST])
+
+
+def _listing(group: str) -> str:
+    return "".join(f"  {row.name:<10}{row.summary}\n" for row in COMMANDS.values() if row.group == group)

@@ -1,0 +1,134 @@
+"""How a command that could not do its work ends: what is printed where, and with which exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import typer
+
+from podwright.cli import faults
+from podwright.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from podwright.spec.problems import Refusal
+
+FAULT = 70
+
+# What a user can mend although it is neither in a file of ours nor on the command line.
+_MENDABLE = {
+    errno.ENOSPC: ("there is no space left", "free some, or set PODWRIGHT_HOME to a folder on another disk"),
+    errno.EDQUOT: ("your disk quota is used up", "free some, or set PODWRIGHT_HOME to a folder on another disk"),
+    errno.EROFS: ("it is on a read-only file system", "set PODWRIGHT_HOME to a folder that can be written"),
+    errno.EACCES: ("you may not use it", "change its permissions, or set PODWRIGHT_HOME to a folder of your own"),
+    errno.EPERM: ("you may not do that to it", "change its permissions, or set PODWRIGHT_HOME to a folder of your own"),
+    errno.EMFILE: ("too many files are open", "raise the limit with `ulimit -n`"),
+}
+
+
+def explain(error: Exception, args: list[str]) -> int:
+    """Prints why the command ended and returns the exit code; only a fault of ours has no refusal."""
+    refusal = as_refusal(error)
+    if refusal is None:
+        return _fault(error, args)
+    if wants_json(args):
+        import json
+
+        print(json.dumps(refusal.as_json(), indent=2))
+    else:
+        print(refusal, file=sys.stderr)
+    return refusal.exit_code
+
+
+def wants_json(args: list[str]) -> bool:
+    """Tells whether a program reads stdout; asked of the bare arguments, since they may be what could not be parsed."""
+    return "--json" in (args[: args.index("--")] if "--" in args else args)
+
+
+def as_refusal(error: Exception) -> Refusal | None:
+    """Gives what the user can mend about an error, or None when it is not theirs to mend."""
+    from podwright.spec.problems import Refusal, refuse
+
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, typer.TyperException):
+        return _misused(error)
+    if isinstance(error, OSError) and error.errno in _MENDABLE:
+        message, hint = _MENDABLE[error.errno]
+        return refuse(message, hint, file=str(error.filename or "PODWRIGHT_HOME"))
+    return None
+
+
+def _fault(error: Exception, args: list[str]) -> int:
+    from podwright.spec.problems import refuse
+
+    if os.environ.get("PODWRIGHT_DEBUG") == "1":
+        traceback.print_exception(error)
+    what, where = faults.describe(error, args)
+    print(f"{what}\n{where}", file=sys.stderr)
+    if wants_json(args):
+        import json
+
+        print(json.dumps(refuse(what, where).as_json(), indent=2))
+    return FAULT
+
+
+def _misused(error: typer.TyperException) -> Refusal:
+    """Says in our words what the library found wrong with the command line.
+
+    Its kinds of error are told apart by what they carry: the classes themselves are not public.
+    """
+    from podwright.spec.problems import refuse
+
+    command = _command_path(error)
+    hint = f"`{command} --help` shows what it takes"
+    param, option = getattr(error, "param", None), getattr(error, "option_name", None)
+    if param is not None:
+        missing = type(error).__name__ == "MissingParameter"
+        return refuse("is missing" if missing else _lower(error.message), hint, field=_param_name(param))
+    if option is not None:
+        return _misused_option(option, error, command)
+    if getattr(error, "cmd", None) is not None and "No such command" in error.message:
+        return _no_such_command(error)
+    return refuse(_lower(error.message), hint, field=command)
+
+
+def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
+    from podwright.spec.problems import refuse
+
+    if type(error).__name__ != "NoSuchOption":
+        return refuse(_lower(error.message), f"`{command} --help` shows what it takes", field=option)
+    close = sorted(getattr(error, "possibilities", None) or ())
+    hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else f"see `{command} --help`"
+    return refuse("unknown option", hint, field=option)
+
+
+def _no_such_command(error: typer.TyperException) -> Refusal:
+    import difflib
+
+    from podwright.spec.problems import refuse
+
+    name = error.message.split("'")[1] if "'" in error.message else error.message
+    close = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `podwright {close[0]}`?" if close else f"the commands are {', '.join(COMMANDS)}"
+    return refuse("unknown command", hint, field=name)
+
+
+def _command_path(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return context.command_path if context is not None else "podwright"
+
+
+def _param_name(param: object) -> str:
+    """Gives the name as it stands in the help: the long option, or the argument in capitals."""
+    if getattr(param, "param_type_name", "") == "option":
+        return str(max(getattr(param, "opts", ["option"]), key=len))
+    return str(getattr(param, "metavar", None) or getattr(param, "name", "")).rstrip(".").strip("[]").upper()
+
+
+def _lower(message: str) -> str:
+    text = message.strip().rstrip(".")
+    return text[:1].lower() + text[1:]

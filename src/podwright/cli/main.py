@@ -1,0 +1,58 @@
+"""The entry of the command line: answers the overview at once, hands on all else, and turns every end into an exit code.
+
+Nothing but the standard library is imported at the top, so that `podwright --help` starts almost as fast as Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+FAULT = 70
+INTERRUPTED = 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command line and returns its exit code; no exception and no traceback leaves it."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    _never_fail_to_encode()
+    try:
+        return _answer(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_has_gone()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        from podwright.cli import ends
+
+        return ends.explain(error, args)
+
+
+def _answer(args: list[str]) -> int:
+    if not args or args in (["-h"], ["--help"]):
+        from podwright.cli.commands import overview
+
+        # Nothing was asked for: that is a wrong command line, and a script shall notice.
+        print(overview(), end="", file=sys.stdout if args else sys.stderr, flush=True)
+        return 0 if args else 2
+    from podwright.cli.app import run_app
+
+    return run_app(args)
+
+
+def _never_fail_to_encode() -> None:
+    """Lets a terminal that cannot show a character show its number instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _reader_has_gone() -> int:
+    """Ends quietly when whoever read our output (`| head`) has had enough.
+
+    stdout is pointed at nothing, since Python flushes it once more on its way out and would complain.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

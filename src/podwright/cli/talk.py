@@ -1,0 +1,97 @@
+"""How the terminal speaks: data to stdout, talk to stderr, a word and a text in aligned columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+WORD_WIDTH = 10
+_COLOURS = {
+    "succeeded": "32",
+    "failed": "31",
+    "lost": "31",
+    "cancelled": "33",
+    "running": "36",
+    "dim": "2",
+}
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def say(word: str, text: str = "") -> None:
+    """Writes talk to stderr: the word once, the text beside it, further lines under the text."""
+    print("\n".join(aligned(word, text, sys.stderr)), file=sys.stderr, flush=True)
+
+
+def aligned(word: str, text: str, stream: TextIO) -> list[str]:
+    """Lays out a word and the lines of its text; the word has its state's colour where the stream shows colours."""
+    first, *rest = plain(text).splitlines() or [""]
+    head = paint(word, word, stream) + " " * max(1, WORD_WIDTH - len(word))
+    return [(head + first).rstrip(), *(" " * WORD_WIDTH + line for line in rest)]
+
+
+def paint(text: str, role: str, stream: TextIO) -> str:
+    """Colours a text for a role; only on a terminal, and never with NO_COLOR. No meaning is in colour alone."""
+    code = _COLOURS.get(role)
+    if code is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb" or not stream.isatty():
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def plain(text: str) -> str:
+    """Takes control characters out of a text that a program or a user wrote, so that it cannot move our cursor."""
+    return _CONTROL.sub("", text)
+
+
+def print_json(document: Any) -> None:
+    """Prints the one JSON document of `--json`; what JSON cannot say (NaN, infinity) becomes null."""
+    import json
+
+    try:
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(document), indent=2, ensure_ascii=False)
+    print(text, flush=True)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> list[str]:
+    """Lays out rows under capital heads, columns two blanks apart; the last column is cut to the width where one is."""
+    cells = [[name.upper() for name in head], *([plain(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head) - 1)]
+    lines = []
+    for row in cells:
+        left = "".join(f"{cell:<{size}}  " for cell, size in zip(row, widths, strict=False))
+        lines.append((left + clip(row[-1], width and width - len(left))).rstrip())
+    return lines
+
+
+def clip(text: str, width: int | None) -> str:
+    """Cuts a text that is too wide and marks the cut; None leaves it whole."""
+    if width is None or len(text) <= width:
+        return text
+    return text[: max(width - 3, 0)] + "..."
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Gives the width to fit a table to: the terminal's, or None where a program or a file reads."""
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns if stream.isatty() else None
+
+
+def confirm(question: str, yes: bool) -> bool:
+    """Asks before something is destroyed; only a person at a terminal is asked, and `--yes` has answered already."""
+    if yes or not sys.stdin.isatty():
+        return True
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
