@@ -1,0 +1,115 @@
+"""Where the kernel accounts this run: the process's own control group, version 1, version 2, or both at once."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple, Optional
+
+# Slurm gives every task of a step its own group; the run on this node is the whole job.
+_SLURM_JOB = re.compile(r"(.*/job_\d+)(/.*)?$")
+_ROOT_MARK = {1: "release_agent", 2: "cgroup.type"}
+
+
+class Group(NamedTuple):
+    """A real group: `folder` holds its files, `top` is where its hierarchy is mounted."""
+
+    version: int
+    folder: str
+    top: str
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def has(self, name: str) -> bool:
+        return os.access(self.path(name), os.R_OK)
+
+    def chain(self) -> list[str]:
+        """Its folder and those above it: a limit may stand at any of them."""
+        folders, folder = [self.folder], self.folder
+        while folder != self.top and len(folder) > len(self.top):
+            folder = os.path.dirname(folder)
+            folders.append(folder)
+        return folders
+
+
+class _Mount(NamedTuple):
+    version: int
+    root: str
+    point: str
+    options: list[str]
+
+
+def find(controller: str, root: str = "/", needs: str = "") -> Optional[Group]:
+    """The group that accounts `controller` for this process, or None where it is the root of its hierarchy.
+
+    On a hybrid machine both hierarchies are there and the controller is in one of them; `needs` names the file that
+    tells which.
+    """
+    mounts = _mounts(root)
+    for version, path in _memberships(controller, root):
+        for mount in mounts:
+            if mount.version != version or (version == 1 and controller not in mount.options):
+                continue
+            group = _group(mount, path, root)
+            if group and (not needs or group.has(needs)):
+                return group
+    return None
+
+
+def lowest(group: Group, names: list[str]) -> Optional[float]:
+    """The lowest number that file `names[version - 1]` holds in the group and above it; None where there is none."""
+    numbers = []
+    for folder in group.chain():
+        text = _text(os.path.join(folder, names[group.version - 1])).split()
+        if text and text[0].lstrip("-").isdigit() and int(text[0]) > 0:
+            numbers.append(int(text[0]) / (int(text[1]) if len(text) > 1 else 1))
+    return min(numbers) if numbers else None
+
+
+def _group(mount: _Mount, path: str, root: str) -> Optional[Group]:
+    top = _under(root, mount.point)
+    inner = path
+    if mount.root != "/":
+        # A container may see the whole path but have only its own group mounted.
+        inner = path[len(mount.root) :] if path.startswith(mount.root) else "/"
+    job = _SLURM_JOB.match(inner)
+    folder = os.path.normpath(top + "/" + (job.group(1) if job else inner))
+    if not os.path.isdir(folder):
+        folder = top
+    marked = os.path.exists(os.path.join(folder, _ROOT_MARK[mount.version]))
+    return Group(mount.version, folder, top) if marked == (mount.version == 2) else None
+
+
+def _memberships(controller: str, root: str) -> list[tuple[int, str]]:
+    found = []
+    for line in _text(_under(root, "/proc/self/cgroup")).splitlines():
+        number, names, path = line.split(":", 2)
+        if number == "0" and not names:
+            found.append((2, path))
+        elif controller in names.split(","):
+            found.append((1, path))
+    return found
+
+
+def _mounts(root: str) -> list[_Mount]:
+    mounts = []
+    for line in _text(_under(root, "/proc/self/mountinfo")).splitlines():
+        before, _, after = line.partition(" - ")
+        kind = after.split(" ", 1)[0]
+        if kind in ("cgroup", "cgroup2"):
+            fields = before.split(" ")
+            mounts.append(_Mount(2 if kind == "cgroup2" else 1, fields[3], fields[4], after.split(" ")[2].split(",")))
+    return mounts
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _under(root: str, path: str) -> str:
+    return os.path.normpath(root + "/" + path)
