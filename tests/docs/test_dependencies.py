@@ -1,0 +1,40 @@
+"""Every dependency has its reason written down, and only those there are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SECTIONS = {"Always": PROJECT["dependencies"]} | {
+    f"`podwright[{extra}]`": packages for extra, packages in PROJECT["optional-dependencies"].items()
+}
+
+
+def reasons() -> dict[str, dict[str, str]]:
+    """Reads the page: section -> package -> reason."""
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## (.+)$", text, flags=re.M)[1:]
+    row = re.compile(r"^\| `([^`]+)` \| (.+) \|$", re.M)
+    return {title: dict(row.findall(body)) for title, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def test_the_sections_are_the_extras() -> None:
+    assert list(reasons()) == list(SECTIONS)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_package_has_one_reason(section: str) -> None:
+    names = [re.split(r"[<>=!~;\[ ]", package)[0] for package in SECTIONS[section]]
+    assert list(reasons()[section]) == names
+
+
+def test_the_lock_pins_every_package_by_hash_and_names_no_place() -> None:
+    text = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
