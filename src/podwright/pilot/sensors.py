@@ -13,6 +13,7 @@ import time
 from typing import Any, Callable, Iterable, Optional
 
 from . import hardware, proc
+from .gpus import Gpus
 from .metrics import METRICS, Metric, metric_of
 from .proc import Reading, Scope
 from .ranktree import RankTrees
@@ -40,6 +41,7 @@ class Sampler:
         self._scope = scope or Scope()
         self._files = proc.Files()
         self._trees = RankTrees(self._scope)
+        self._gpus = Gpus(self._scope, say)
         self._slots: list[_Slot] = []
 
     def open(self) -> None:
@@ -53,6 +55,8 @@ class Sampler:
         self._find("infiniband", lambda: hardware.Ports(scope, files, self._say).readings())
         self._find("oom", lambda: hardware.oom_readings(scope, files, self._say))
         self._find("ranks", self._trees.readings)
+        self._try("gpu", self._gpus.open, None)
+        self._find("gpu", self._gpus.readings)
 
     def watch_rank(self, rank: int, pid: int) -> None:
         """Sample the process tree under `pid` as rank `rank`."""
@@ -83,14 +87,15 @@ class Sampler:
         self._slots.clear()
         self._trees.forget()
         self._files.close()
+        self._try("gpu", self._gpus.close, None)
 
     def describe(self) -> dict[str, Any]:
         """What this node offers the run, as the `pilot` event tells it."""
         return {
             "cpus": self._try("cpus", lambda: -int(-proc.cpu_count(self._scope) // 1), os.cpu_count() or 1),
             "memory_bytes": self._try("memory size", lambda: proc.memory_total(self._scope), 0),
-            "gpus": [],
-            "driver": None,
+            "gpus": self._try("gpu", self._gpus.describe, []),
+            "driver": self._gpus.driver(),
             "nics": self._try("nics", lambda: [port for port, _ in hardware.ib_ports(self._scope)], []),
             "kernel": os.uname().release,
         }

@@ -1,0 +1,300 @@
+"""The few functions of NVIDIA's management library (NVML) that the pilot calls, through ctypes.
+
+Newer names of a function are tried first and older ones after: the driver of the node decides which there are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_char, c_double, c_int, c_longlong, c_uint, c_ulonglong, c_void_p
+from typing import Any, NamedTuple, Optional
+
+NOT_SUPPORTED, INSUFFICIENT_SIZE, TIMEOUT, FUNCTION_NOT_FOUND, GPU_LOST, RESET_REQUIRED = 3, 7, 10, 13, 15, 16
+VERSION_MISMATCH = 25
+XID_EVENT = 8
+ALL_LINKS = 0xFFFFFFFF
+
+_WORDS = {
+    NOT_SUPPORTED: "not supported by this GPU",
+    4: "not permitted",
+    9: "the driver is not loaded",
+    12: "the library is not there",
+    FUNCTION_NOT_FOUND: "not in this driver",
+    GPU_LOST: "the GPU is lost",
+    RESET_REQUIRED: "the GPU needs a reset",
+    18: "the driver and its library are of different versions",
+}
+_OLDER = {
+    "nvmlInit_v2": ["nvmlInit"],
+    "nvmlDeviceGetCount_v2": ["nvmlDeviceGetCount"],
+    "nvmlDeviceGetHandleByIndex_v2": ["nvmlDeviceGetHandleByIndex"],
+    "nvmlDeviceGetComputeRunningProcesses_v3": [
+        "nvmlDeviceGetComputeRunningProcesses_v2",
+        "nvmlDeviceGetComputeRunningProcesses",
+    ],
+    "nvmlDeviceGetCurrentClocksEventReasons": ["nvmlDeviceGetCurrentClocksThrottleReasons"],
+    "nvmlDeviceGetPciInfo_v2": ["nvmlDeviceGetPciInfo"],
+    "nvmlEventSetWait_v2": ["nvmlEventSetWait"],
+}
+# Values from here on mean "blank" or "not available" in NVML and in what is built on it.
+_BLANK_32, _BLANK_64, _BLANK_DOUBLE = 0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, float(1 << 47)
+
+
+class NvmlError(Exception):
+    """A call that did not succeed, with NVML's number for why."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(_WORDS.get(code, "NVML error %d" % code))
+        self.code = code
+
+
+class Xid(NamedTuple):
+    """An error the driver reported: the handle's address of the GPU, and NVIDIA's number for the error."""
+
+    handle: Optional[int]
+    number: int
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [("total", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong)]
+
+
+class _MemoryV2(ctypes.Structure):
+    _fields_ = [
+        ("version", c_uint),
+        ("total", c_ulonglong),
+        ("reserved", c_ulonglong),
+        ("free", c_ulonglong),
+        ("used", c_ulonglong),
+    ]
+
+
+class _Utilization(ctypes.Structure):
+    _fields_ = [("gpu", c_uint), ("memory", c_uint)]
+
+
+class _Value(ctypes.Union):
+    _fields_ = [
+        ("double", c_double),
+        ("uint", c_uint),
+        ("ulong", ctypes.c_ulong),
+        ("ulonglong", c_ulonglong),
+        ("longlong", c_longlong),
+        ("int", c_int),
+        ("ushort", ctypes.c_ushort),
+    ]
+
+
+class _Field(ctypes.Structure):
+    _fields_ = [
+        ("field", c_uint),
+        ("scope", c_uint),
+        ("timestamp", c_longlong),
+        ("latency_us", c_longlong),
+        ("type", c_int),
+        ("result", c_int),
+        ("value", _Value),
+    ]
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [
+        ("device", c_void_p),
+        ("type", c_ulonglong),
+        ("data", c_ulonglong),
+        ("gpu_instance", c_uint),
+        ("compute_instance", c_uint),
+    ]
+
+
+class Nvml:
+    """The library, loaded and started; a handle is what it calls a device by."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._library: Any = None
+        self._functions: dict[str, Any] = {}
+
+    def open(self) -> None:
+        """Load the library; OSError where there is none, NvmlError where it cannot start."""
+        self._library = ctypes.CDLL(self._path)
+        self.call("nvmlInit_v2")
+
+    def close(self) -> None:
+        if self._library is not None:
+            self.call("nvmlShutdown")
+            self._library = None
+
+    def call(self, name: str, *arguments: Any) -> None:
+        function = self._functions.get(name) or self._find(name)
+        code = function(*arguments)
+        if code:
+            raise NvmlError(code)
+
+    def _find(self, name: str) -> Any:
+        for spelling in [name, *_OLDER.get(name, [])]:
+            function = getattr(self._library, spelling, None)
+            if function is not None:
+                self._functions[name] = function
+                return function
+        raise NvmlError(FUNCTION_NOT_FOUND)
+
+    # -- what there is
+
+    def handles(self) -> list[c_void_p]:
+        count = c_uint()
+        self.call("nvmlDeviceGetCount_v2", byref(count))
+        return [self._handle("nvmlDeviceGetHandleByIndex_v2", c_uint(index)) for index in range(count.value)]
+
+    def handle_of(self, uuid: str) -> c_void_p:
+        return self._handle("nvmlDeviceGetHandleByUUID", uuid.encode())
+
+    def board_of(self, slice_handle: c_void_p) -> c_void_p:
+        """The GPU that a MIG slice is a part of."""
+        return self._handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", slice_handle)
+
+    def instance_of(self, slice_handle: c_void_p) -> int:
+        return self._uint("nvmlDeviceGetGpuInstanceId", slice_handle)
+
+    def driver(self) -> str:
+        return self._text("nvmlSystemGetDriverVersion")
+
+    def name(self, handle: c_void_p) -> str:
+        return self._text("nvmlDeviceGetName", handle)
+
+    def uuid(self, handle: c_void_p) -> str:
+        return self._text("nvmlDeviceGetUUID", handle)
+
+    def pci(self, handle: c_void_p) -> str:
+        """The PCI address as /sys spells it: 0000:07:00.0."""
+        buffer = ctypes.create_string_buffer(128)
+        try:
+            self.call("nvmlDeviceGetPciInfo_v3", handle, buffer)
+            # The long address follows the short one (16 bytes) and five numbers.
+            address = buffer.raw[36:68]
+        except NvmlError as error:
+            if error.code != FUNCTION_NOT_FOUND:
+                raise
+            self.call("nvmlDeviceGetPciInfo_v2", handle, buffer)
+            address = buffer.raw[:16]
+        domain, _, rest = address.split(b"\0", 1)[0].decode().lower().partition(":")
+        return "%04x:%s" % (int(domain, 16), rest)
+
+    # -- what is read again and again; a value is None where NVML has it blank
+
+    def utilization(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._utilization(handle).gpu)
+
+    def memory_utilization(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._utilization(handle).memory)
+
+    def memory(self, handle: c_void_p) -> tuple[Optional[float], Optional[float]]:
+        """Bytes used and bytes there are."""
+        new = _MemoryV2(ctypes.sizeof(_MemoryV2) | 2 << 24)
+        try:
+            self.call("nvmlDeviceGetMemoryInfo_v2", handle, byref(new))
+            return _number(new.used, _BLANK_64), _number(new.total, _BLANK_64)
+        except NvmlError as error:
+            if error.code not in (FUNCTION_NOT_FOUND, VERSION_MISMATCH):
+                raise
+        old = _Memory()
+        self.call("nvmlDeviceGetMemoryInfo", handle, byref(old))
+        return _number(old.used, _BLANK_64), _number(old.total, _BLANK_64)
+
+    def temperature(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._uint("nvmlDeviceGetTemperature", handle, 0))
+
+    def power_w(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._uint("nvmlDeviceGetPowerUsage", handle), _BLANK_32, 1e-3)
+
+    def energy_j(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._ulonglong("nvmlDeviceGetTotalEnergyConsumption", handle), _BLANK_64, 1e-3)
+
+    def clock_mhz(self, handle: c_void_p, kind: int) -> Optional[float]:
+        """Kind 1 is the multiprocessors' clock, 2 the memory's."""
+        return _number(self._uint("nvmlDeviceGetClockInfo", handle, kind))
+
+    def throttle_reasons(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._ulonglong("nvmlDeviceGetCurrentClocksEventReasons", handle), _BLANK_64)
+
+    def ecc_errors(self, handle: c_void_p, uncorrected: bool) -> Optional[float]:
+        count = c_ulonglong()
+        self.call("nvmlDeviceGetTotalEccErrors", handle, int(uncorrected), 0, byref(count))
+        return _number(count.value, _BLANK_64)
+
+    def pcie_replays(self, handle: c_void_p) -> Optional[float]:
+        return _number(self._uint("nvmlDeviceGetPcieReplayCounter", handle))
+
+    def processes(self, handle: c_void_p) -> Optional[float]:
+        count = c_uint(0)
+        try:
+            self.call("nvmlDeviceGetComputeRunningProcesses_v3", handle, byref(count), None)
+        except NvmlError as error:
+            # It was given no room for the list itself, and answers with the count it needs.
+            if error.code != INSUFFICIENT_SIZE:
+                raise
+        return _number(count.value)
+
+    def field(self, handle: c_void_p, number: int, scope: int = 0, factor: float = 1.0) -> Optional[float]:
+        """One of NVML's numbered fields."""
+        field = _Field(field=number, scope=scope)
+        self.call("nvmlDeviceGetFieldValues", handle, 1, byref(field))
+        if field.result:
+            raise NvmlError(field.result)
+        kind = _Value._fields_[field.type][0]
+        blank = _BLANK_DOUBLE if kind == "double" else _BLANK_64 if "long" in kind else _BLANK_32
+        return _number(getattr(field.value, kind), blank, factor)
+
+    # -- errors the driver reports by itself
+
+    def xid_set(self, handles: list[c_void_p]) -> c_void_p:
+        """An event set on which XID errors of these GPUs arrive."""
+        events = c_void_p()
+        self.call("nvmlEventSetCreate", byref(events))
+        for handle in handles:
+            self.call("nvmlDeviceRegisterEvents", handle, c_ulonglong(XID_EVENT), events)
+        return events
+
+    def wait_xid(self, events: c_void_p, timeout_ms: int) -> Optional[Xid]:
+        """Sleep until an XID arrives or the time is over."""
+        event = _Event()
+        try:
+            self.call("nvmlEventSetWait_v2", events, byref(event), timeout_ms)
+        except NvmlError as error:
+            if error.code == TIMEOUT:
+                return None
+            raise
+        return Xid(event.device, event.data) if event.type == XID_EVENT else None
+
+    def free_set(self, events: c_void_p) -> None:
+        self.call("nvmlEventSetFree", events)
+
+    def _handle(self, name: str, *arguments: Any) -> c_void_p:
+        handle = c_void_p()
+        self.call(name, *arguments, byref(handle))
+        return handle
+
+    def _text(self, name: str, *arguments: Any) -> str:
+        buffer = (c_char * 96)()
+        self.call(name, *arguments, buffer, c_uint(96))
+        return bytes(buffer.value).decode(errors="replace")
+
+    def _uint(self, name: str, *arguments: Any) -> int:
+        value = c_uint()
+        self.call(name, *arguments, byref(value))
+        return value.value
+
+    def _ulonglong(self, name: str, *arguments: Any) -> int:
+        value = c_ulonglong()
+        self.call(name, *arguments, byref(value))
+        return value.value
+
+    def _utilization(self, handle: c_void_p) -> _Utilization:
+        rates = _Utilization()
+        self.call("nvmlDeviceGetUtilizationRates", handle, byref(rates))
+        return rates
+
+
+def _number(value: float, blank: float = _BLANK_32, factor: float = 1.0) -> Optional[float]:
+    # A value that is no number fails this comparison too.
+    return float(value) * factor if value < blank else None

@@ -1,0 +1,207 @@
+/* A small libnvidia-ml.so.1 for tests. Its readings come from the text file $FAKE_NVML, lines of "GPU KEY VALUE"
+   (GPU -1 is every GPU and the system), read at every call, so that a test changes a reading while a program runs.
+   A key with the value "unsupported" makes its function answer 3; "lost 1" makes every call on that GPU answer 15.
+   Build with -DOLD for the names a driver of 2017 has, without those that came later. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int ret;
+typedef unsigned long long u64;
+typedef struct gpu { int number; } *dev;
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, UNSUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, TIMED_OUT = 10, LOST = 15 };
+
+/* 0 to 15 are GPUs; 16 + 4 * n + i is MIG slice i of GPU n. */
+static struct gpu gpus[80];
+static int running, registered[80];
+
+static int look(int gpu, const char *key, char *out, size_t size) {
+  const char *path = getenv("FAKE_NVML");
+  FILE *file = path ? fopen(path, "r") : 0;
+  char line[256], name[64], value[160];
+  int number, found = 0;
+  if (!file) return 0;
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, "%d %63s %159[^\n]", &number, name, value) == 3 && (number == gpu || number < 0) && !strcmp(name, key)) {
+      snprintf(out, size, "%s", value);
+      found = 1;
+    }
+  fclose(file);
+  return found;
+}
+
+static u64 number(int gpu, const char *key, u64 otherwise) {
+  char text[160];
+  return look(gpu, key, text, sizeof text) ? strtoull(text, 0, 10) : otherwise;
+}
+
+static ret state(dev d, const char *key) {
+  char text[160];
+  if (!running) return UNINITIALIZED;
+  if (number(d->number, "lost", 0)) return LOST;
+  return look(d->number, key, text, sizeof text) && !strcmp(text, "unsupported") ? UNSUPPORTED : OK;
+}
+
+static ret get32(dev d, const char *key, u64 otherwise, unsigned *out) {
+  ret code = state(d, key);
+  if (!code) *out = (unsigned)number(d->number, key, otherwise);
+  return code;
+}
+
+static ret get64(dev d, const char *key, u64 otherwise, u64 *out) {
+  ret code = state(d, key);
+  if (!code) *out = number(d->number, key, otherwise);
+  return code;
+}
+
+static ret text(const char *from, char *out, unsigned size) {
+  if (strlen(from) >= size) return TOO_SMALL;
+  strcpy(out, from);
+  return OK;
+}
+
+static ret start(void) {
+  char failure[160];
+  for (int i = 0; i < 80; i++) gpus[i].number = i;
+  if (look(-1, "init", failure, sizeof failure)) return atoi(failure);
+  running++;
+  return OK;
+}
+
+ret nvmlShutdown(void) { running--; return OK; }
+ret nvmlSystemGetDriverVersion(char *out, unsigned size) {
+  char name[160] = "550.54.15";
+  look(-1, "driver", name, sizeof name);
+  return text(name, out, size);
+}
+
+static ret count(unsigned *out) { *out = (unsigned)number(-1, "count", 1); return running ? OK : UNINITIALIZED; }
+static ret by_index(unsigned index, dev *out) {
+  if (index >= number(-1, "count", 1)) return INVALID;
+  *out = &gpus[index];
+  return OK;
+}
+
+static void uuid(int number, char *out) {
+  if (number < 16) sprintf(out, "GPU-%08x-0000-0000-0000-000000000000", 0xa0 + number);
+  else sprintf(out, "MIG-%08x-0000-0000-0000-000000000000", number);
+}
+
+ret nvmlDeviceGetUUID(dev d, char *out, unsigned size) { char name[96]; uuid(d->number, name); return text(name, out, size); }
+ret nvmlDeviceGetHandleByUUID(const char *name, dev *out) {
+  char own[96];
+  for (int i = 0; i < 80; i++) { uuid(i, own); if (!strcmp(own, name)) { *out = &gpus[i]; return OK; } }
+  return NOT_FOUND;
+}
+ret nvmlDeviceGetDeviceHandleFromMigDeviceHandle(dev d, dev *out) { *out = &gpus[(d->number - 16) / 4]; return d->number < 16 ? INVALID : OK; }
+ret nvmlDeviceGetGpuInstanceId(dev d, unsigned *out) { *out = (d->number - 16) % 4; return d->number < 16 ? UNSUPPORTED : OK; }
+
+ret nvmlDeviceGetName(dev d, char *out, unsigned size) {
+  char name[160] = "NVIDIA H200";
+  look(d->number, "name", name, sizeof name);
+  return text(name, out, size);
+}
+
+struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char address[32]; };
+static void address(dev d, char *out, const char *form) { sprintf(out, form, 0, (int)number(d->number, "bus", 7 + 8 * d->number)); }
+
+struct memory { u64 total, free, used; };
+ret nvmlDeviceGetMemoryInfo(dev d, struct memory *m) {
+  ret code = state(d, "memory_used");
+  m->total = number(d->number, "memory_total", 150754820096ULL);
+  m->used = number(d->number, "memory_used", 1048576);
+  m->free = m->total - m->used;
+  return code;
+}
+
+ret nvmlDeviceGetUtilizationRates(dev d, unsigned *rates) {
+  ret code = get32(d, "utilization", 0, &rates[0]);
+  return code ? code : get32(d, "memory_utilization", 0, &rates[1]);
+}
+ret nvmlDeviceGetTemperature(dev d, int sensor, unsigned *out) { return sensor ? INVALID : get32(d, "temperature", 30, out); }
+ret nvmlDeviceGetPowerUsage(dev d, unsigned *out) { return get32(d, "power_mw", 75000, out); }
+ret nvmlDeviceGetTotalEnergyConsumption(dev d, u64 *out) { return get64(d, "energy_mj", 1000, out); }
+ret nvmlDeviceGetClockInfo(dev d, int kind, unsigned *out) { return get32(d, kind == 1 ? "sm_clock" : "memory_clock", 345, out); }
+ret nvmlDeviceGetTotalEccErrors(dev d, int kind, int counter, u64 *out) {
+  return counter ? INVALID : get64(d, kind ? "ecc_uncorrected" : "ecc_corrected", 0, out);
+}
+ret nvmlDeviceGetPcieReplayCounter(dev d, unsigned *out) { return get32(d, "pcie_replay", 0, out); }
+ret nvmlDeviceGetCurrentClocksThrottleReasons(dev d, u64 *out) { return get64(d, "throttle", 1, out); }
+
+static ret processes(dev d, unsigned *size) {
+  unsigned room = *size;
+  ret code = get32(d, "processes", 0, size);
+  return code ? code : *size > room ? TOO_SMALL : OK;
+}
+
+struct field { unsigned id, scope; long long timestamp, latency; int type; ret code; union { double real; unsigned u32; u64 u64; } value; };
+ret nvmlDeviceGetFieldValues(dev d, int count, struct field *fields) {
+  ret code = state(d, "fields");
+  for (int i = 0; !code && i < count; i++) {
+    struct field *f = &fields[i];
+    char key[32], type[40] = "";
+    snprintf(key, sizeof key, "field%u", f->id);
+    if (f->id == 138 || f->id == 139) f->code = f->scope == 0xffffffffu ? OK : INVALID;
+    else f->code = OK;
+    if (!f->code) f->code = look(d->number, key, type, sizeof type) ? state(d, key) : UNSUPPORTED;
+    f->type = f->id == 82 || f->id == 186 ? 1 : 3;
+    if (f->type == 1) f->value.u32 = (unsigned)number(d->number, key, 0);
+    else f->value.u64 = number(d->number, key, 0);
+    snprintf(key, sizeof key, "field%u_double", f->id);
+    if (look(d->number, key, type, sizeof type)) { f->type = 0; f->value.real = atof(type); f->code = OK; }
+  }
+  return code;
+}
+
+struct event { dev device; u64 type, data; unsigned gpu_instance, compute_instance; };
+ret nvmlEventSetCreate(void **set) { *set = registered; return state(&gpus[0], "events"); }
+ret nvmlEventSetFree(void *set) { return set == registered ? OK : INVALID; }
+ret nvmlDeviceRegisterEvents(dev d, u64 types, void *set) {
+  registered[d->number] = types == 8;
+  return set == registered ? state(d, "xid") : INVALID;
+}
+
+/* An XID arrives once: when "GPU xid_count" has grown since the last look, with the number of "GPU xid". */
+static ret wait_event(void *set, struct event *event, unsigned timeout_ms) {
+  static u64 seen[80];
+  if (set != registered) return INVALID;
+  for (unsigned waited = 0; waited <= timeout_ms; waited += 10) {
+    for (int i = 0; i < 16; i++) {
+      u64 now = registered[i] ? number(i, "xid_count", 0) : 0;
+      if (now > seen[i]) {
+        seen[i] = now;
+        *event = (struct event){&gpus[i], 8, number(i, "xid", 0), ~0u, ~0u};
+        return OK;
+      }
+    }
+    if (number(-1, "wait_fails", 0)) return (ret)number(-1, "wait_fails", 0);
+    usleep(10000);
+  }
+  return TIMED_OUT;
+}
+
+#ifdef OLD
+ret nvmlInit(void) { return start(); }
+ret nvmlDeviceGetCount(unsigned *out) { return count(out); }
+ret nvmlDeviceGetHandleByIndex(unsigned index, dev *out) { return by_index(index, out); }
+ret nvmlDeviceGetComputeRunningProcesses(dev d, unsigned *size, void *list) { (void)list; return processes(d, size); }
+ret nvmlDeviceGetPciInfo_v2(dev d, char *out) { address(d, out, "%04X:%02X:00.0"); return OK; }
+ret nvmlEventSetWait(void *set, struct event *event, unsigned ms) { return wait_event(set, event, ms); }
+#else
+ret nvmlInit_v2(void) { return start(); }
+ret nvmlDeviceGetCount_v2(unsigned *out) { return count(out); }
+ret nvmlDeviceGetHandleByIndex_v2(unsigned index, dev *out) { return by_index(index, out); }
+ret nvmlDeviceGetComputeRunningProcesses_v3(dev d, unsigned *size, void *list) { (void)list; return processes(d, size); }
+ret nvmlDeviceGetCurrentClocksEventReasons(dev d, u64 *out) { return nvmlDeviceGetCurrentClocksThrottleReasons(d, out); }
+ret nvmlDeviceGetPciInfo_v3(dev d, struct pci *out) { memset(out, 0, sizeof *out); address(d, out->address, "%08X:%02X:00.0"); return OK; }
+ret nvmlEventSetWait_v2(void *set, struct event *event, unsigned ms) { return wait_event(set, event, ms); }
+struct memory2 { unsigned version; u64 total, reserved, free, used; };
+ret nvmlDeviceGetMemoryInfo_v2(dev d, struct memory2 *m) {
+  struct memory old;
+  ret code = nvmlDeviceGetMemoryInfo(d, &old);
+  if (m->version != (sizeof *m | 2u << 24)) return 25;
+  m->total = old.total; m->used = old.used; m->free = old.free; m->reserved = 0;
+  return code;
+}
+#endif
