@@ -7,6 +7,7 @@ uses too; a site generator would bring its own theme, fonts and scripts.
 from __future__ import annotations
 
 import html
+import itertools
 import re
 import shutil
 from dataclasses import dataclass
@@ -74,14 +75,14 @@ def read_page(name: str, markdown: MarkdownIt) -> Page:
     """Parses one page, gives its headings anchors and points its links at HTML files."""
     tokens = markdown.parse((DOCS / f"{name}.md").read_text(encoding="utf-8"))
     title = name
-    for token, inline in zip(tokens, tokens[1:], strict=False):
+    for token, inline in itertools.pairwise(tokens):
         if token.type == "heading_open":
             token.attrSet("id", slug(inline.content))
             title = inline.content if token.tag == "h1" else title
         for child in token.children or []:
             href = str(child.attrGet("href") or "")
-            if "://" not in href:
-                child.attrSet("href", re.sub(r"\.md(?=#|$)", ".html", href)) if href else None
+            if href and "://" not in href:
+                child.attrSet("href", re.sub(r"\.md(?=#|$)", ".html", href))
     return Page(name, title, tokens)
 
 

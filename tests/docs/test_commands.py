@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.docs.console import NEEDS, Page, mismatch, read_page
 
 ROOT = Path(__file__).resolve().parents[2]

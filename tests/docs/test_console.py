@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.docs.console import loosen, mismatch, read_page
 
 PAGE = """\

@@ -1,0 +1,161 @@
+"""Writes docs/reference: the fields of the two files and the commands, from the code that reads them.
+
+`--check` writes nothing and says which pages are stale, so that a test can hold pages and code together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podwright import spec
+from podwright.cli.commands import COMMANDS
+from podwright.cli.main import main as podwright
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<!-- made by scripts/make_reference.py: mend the code, then `make docs` -->\n\n"
+
+INTROS = {
+    "workload": """\
+# workload.yaml
+
+What to train and what it needs. It names nothing that belongs to one engine; what an engine alone needs is under its
+own key and optional. Paths are relative to the file's folder, sizes and times have units, and in `command` and `env`
+only `{data.NAME}`, `{matrix.NAME}` and `{checkpoint}` are replaced. `podwright check` reads it as a run would.
+""",
+    "pod": """\
+# pod.yaml
+
+One cluster: its nodes, fabrics, storage, schedulers, services and costs. A node's model is the name of an entry in the
+hardware library, or is written out. `podwright check` reads it as a run would.
+""",
+}
+
+Node = dict[str, Any]
+
+# What JSON schema calls a type -> what the page calls it.
+TYPES = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "null": "nothing",
+}
+
+
+def takes(node: Node, definitions: dict[str, Node]) -> str:
+    """Says in words what a field takes; a field that takes an object names the section that lists its fields."""
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        target = definitions[name]
+        return f"[{name}](#{name.lower()})" if target.get("properties") else takes(target, definitions)
+    if "enum" in node or "const" in node:
+        return ", ".join(f"`{value}`" for value in node.get("enum", [node.get("const")]))
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in node:
+            options = [takes(option, definitions) for option in node[key] if option.get("type") != "null"]
+            return " or ".join(dict.fromkeys(options))
+    if node.get("type") == "array":
+        return f"a list of {takes(node.get('items', {}), definitions)}"
+    if node.get("type") == "object" and isinstance(node.get("additionalProperties"), dict):
+        return f"name: {takes(node['additionalProperties'], definitions)}"
+    return TYPES.get(str(node.get("type")), "anything")
+
+
+def default_of(name: str, node: Node, parent: Node) -> str:
+    """Says what holds when the field is left out."""
+    if name in parent.get("required", ()):
+        return "required"
+    value = node.get("default")
+    if value in (None, "", [], {}):
+        return ""
+    return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
+
+
+def table(node: Node, definitions: dict[str, Node]) -> str:
+    """Lists an object's fields."""
+    rows = ["| field | takes | default | meaning |", "| --- | --- | --- | --- |"]
+    for name, field in node.get("properties", {}).items():
+        cells = (f"`{name}`", takes(field, definitions), default_of(name, field, node), field.get("description", ""))
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def references(node: Any) -> Iterator[str]:
+    """Names the definitions a schema uses, in the order in which they come."""
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield str(node["$ref"]).rpartition("/")[2]
+        for key, value in node.items():
+            if key != "$defs":
+                yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def file_page(kind: str) -> str:
+    """Gives the reference of one of the two files: its own fields, then those of each object within."""
+    schema: Node = spec.schema(kind)
+    definitions: dict[str, Node] = schema.get("$defs", {})
+    parts = [NOTE + INTROS[kind], table(schema, definitions)]
+    waiting, done = list(references(schema)), set[str]()
+    while waiting:
+        name = waiting.pop(0)
+        node = definitions[name]
+        if name in done:
+            continue
+        done.add(name)
+        waiting += references(node)
+        if node.get("properties"):
+            parts.append(f"## {name}\n\n{node.get('description', '')}\n\n{table(node, definitions)}")
+    return "\n".join(parts)
+
+
+def help_text(*args: str) -> str:
+    """Gives what the command line itself prints, at 80 columns whatever the terminal."""
+    os.environ["COLUMNS"] = "80"
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        podwright([*args, "--help"])
+    return out.getvalue().strip("\n")
+
+
+def cli_page() -> str:
+    """Gives the reference of the command line."""
+    parts = [NOTE + "# Commands\n", f"```text\n{help_text()}\n```\n"]
+    parts += [f"## {name}\n\n```text\n{help_text(name)}\n```\n" for name in COMMANDS]
+    return "\n".join(parts)
+
+
+def pages() -> dict[str, str]:
+    """Gives every page by its file name."""
+    return {"workload.md": file_page("workload"), "pod.md": file_page("pod"), "cli.md": cli_page()}
+
+
+def main() -> int:
+    """Writes the pages, or with `--check` gives 1 when one is stale."""
+    made = pages()
+    stale = [name for name, text in made.items() if not _is(REFERENCE / name, text)]
+    if "--check" not in sys.argv[1:]:
+        REFERENCE.mkdir(parents=True, exist_ok=True)
+        for name in stale:
+            (REFERENCE / name).write_text(made[name], encoding="utf-8")
+        return 0
+    for name in stale:
+        print(f"docs/reference/{name} is stale: make docs")
+    return 1 if stale else 0
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
