@@ -7,16 +7,27 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from podwright.cli.commands import COMMANDS, Command, overview
+from podwright.cli.values import convert_plainly
 
 # Plain help and no library tracebacks: the rich forms of both cost more start-up time than all else together.
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 
-class LazyGroup(TyperGroup):
+class _Plain:
+    """Converts all parameters by our own means, the help option too."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Gives the parameters, each with our converter."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        convert_plainly(params)
+        return params
+
+
+class LazyGroup(_Plain, TyperGroup):
     """Knows the commands from the table alone and imports a command's file only when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -33,28 +44,42 @@ class LazyGroup(TyperGroup):
         return overview().rstrip("\n")
 
 
+class PlainCommand(_Plain, TyperCommand):
+    """A command whose help has the arguments first, as a user types them, and no words of a Python programmer."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Gives what follows the command's name in the usage line."""
+        return [*(str(param.metavar) for param in self._arguments()), "[OPTIONS]"]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes a list of arguments and one of options, a line each."""
+        arguments = [(str(param.metavar), str(getattr(param, "help", ""))) for param in self._arguments()]
+        options = [param.get_help_record(ctx) for param in self.get_params(ctx) if not isinstance(param, TyperArgument)]
+        for title, rows in (("Arguments", arguments), ("Options", [row for row in options if row])):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the example on a line of its own, ready to be copied."""
+        formatter.write(f"\nExample:\n  {self.epilog}\n")
+
+    def _arguments(self) -> list[TyperArgument]:
+        return [param for param in self.params if isinstance(param, TyperArgument)]
+
+
 def make_command(row: Command) -> Any:
     """Makes the library's command object of a row of the table."""
     module = importlib.import_module(f"podwright.cli.{row.module}")
     single = typer.Typer(add_completion=False, context_settings=_CONTEXT, **_PLAIN)
-    single.command(row.name, help=row.help, epilog=f"Example: {row.example}")(getattr(module, row.function))
+    single.command(row.name, cls=PlainCommand, help=row.help, epilog=row.example)(getattr(module, row.function))
     return typer.main.get_command(single)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from podwright import __version__
-
-        print(f"podwright {__version__}")
-        raise typer.Exit
-
-
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Takes the options that stand before any command."""
+    """Takes the options that stand before a command; `--version` alone is answered before this file is imported."""
 
 
 def run_app(args: list[str]) -> int:

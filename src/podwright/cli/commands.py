@@ -1,23 +1,22 @@
 """The commands there are: one table, from which the overview, each command's help and completion are made.
 
 It is apart from the commands' code so that `podwright --help` reads this file and nothing else: importing the command
-line library alone takes five times as long as starting Python.
+line library alone takes five times as long as starting Python. For the same reason nothing is imported here.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
-
-class Command(NamedTuple):
+class Command:
     """One command: where it is listed, which file of this folder holds its function, and what its help says."""
 
-    name: str
-    group: str
-    module: str
-    summary: str
-    example: str
-    details: str = ""
+    def __init__(self, name: str, group: str, module: str, summary: str, example: str, details: str = "") -> None:
+        self.name = name
+        self.group = group
+        self.module = module
+        self.summary = summary
+        self.example = example
+        self.details = details
 
     @property
     def function(self) -> str:

@@ -91,16 +91,18 @@ def _misused(error: typer.TyperException) -> Refusal:
         return refuse("is missing" if missing else _lower(error.message), hint, field=_param_name(param))
     if option is not None:
         return _misused_option(option, error, command)
-    if getattr(error, "cmd", None) is not None and "No such command" in error.message:
+    if "No such command" in error.message:
         return _no_such_command(error)
-    return refuse(_lower(error.message), hint, field=command)
+    extra = error.message.partition("extra argument(s) (")[2].rstrip(")")
+    return refuse("is one argument too many", hint, field=extra) if extra else refuse(_lower(error.message), hint)
 
 
 def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
     from podwright.spec.problems import refuse
 
     if type(error).__name__ != "NoSuchOption":
-        return refuse(_lower(error.message), f"`{command} --help` shows what it takes", field=option)
+        value = "takes no value" if "not take" in error.message else "needs a value"
+        return refuse(value, f"`{command} --help` shows what it takes", field=option)
     close = sorted(getattr(error, "possibilities", None) or ())
     hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else f"see `{command} --help`"
     return refuse("unknown option", hint, field=option)
@@ -126,7 +128,7 @@ def _param_name(param: object) -> str:
     """Gives the name as it stands in the help: the long option, or the argument in capitals."""
     if getattr(param, "param_type_name", "") == "option":
         return str(max(getattr(param, "opts", ["option"]), key=len))
-    return str(getattr(param, "metavar", None) or getattr(param, "name", "")).rstrip(".").strip("[]").upper()
+    return str(getattr(param, "metavar", None) or getattr(param, "name", "")).strip("[].")
 
 
 def _lower(message: str) -> str:

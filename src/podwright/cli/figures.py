@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-# What tells how far a run is; shown as progress and not once more as a result.
-PROGRESS_NAMES = frozenset({"step", "steps", "epoch", "epochs"})
+# What tells how far a run is, and not how good.
+PROGRESS_NAMES = frozenset({"step", "steps", "epoch", "epochs", "mllog", "time_ms"})
 
 
 def value(number: object) -> str:
@@ -26,27 +26,17 @@ def results(values: Mapping[str, object], limit: int | None = None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Gives `2m 11s`: the two largest units; `-` for what did not happen."""
-    if seconds is None:
-        return "-"
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole}s" if seconds >= 10 or whole == seconds else f"{max(0.0, seconds):.1f}s"
-    for size, unit, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if whole >= size:
-            return f"{whole // size}{unit} {whole % size // below}{small}"
-    return f"{whole}s"
+    """Gives `2m 11s`, or `-` for what did not happen."""
+    from podwright.spec.quantity import format_duration
+
+    return "-" if seconds is None else format_duration(seconds)
 
 
 def size(count: float | None) -> str:
-    """Gives bytes in binary units with two or three digits: `3.1GiB`."""
-    if count is None:
-        return "-"
-    unit = 0
-    while count >= 999.5 and unit < 5:
-        count, unit = count / 1024, unit + 1
-    number = f"{count:.1f}" if count < 9.95 and unit else f"{count:.0f}"
-    return number + ("B", "KiB", "MiB", "GiB", "TiB", "PiB")[unit]
+    """Gives `3.1 GiB`, or `-` for what was not read."""
+    from podwright.spec.quantity import format_size
+
+    return "-" if count is None else format_size(int(count))
 
 
 def seconds_between(start: str | None, end: str | None, now: datetime | None = None) -> float | None:
@@ -79,3 +69,11 @@ def median(values: Sequence[float]) -> float:
     """Gives the middle value; of an even count the mean of both middle ones."""
     ordered, half = sorted(values), len(values) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def spread(values: Sequence[float], count: int) -> list[float]:
+    """Gives at most `count` of the values from least to greatest, evenly picked: the shape of a whole cluster."""
+    ordered = sorted(values)
+    if len(ordered) <= count:
+        return ordered
+    return [ordered[round(index * (len(ordered) - 1) / (count - 1))] for index in range(count)]

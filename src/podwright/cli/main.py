@@ -1,4 +1,4 @@
-"""The entry of the command line: answers the overview at once, hands on all else, and turns every end into an exit code.
+"""The entry of the command line: answers the overview at once, hands on all else, turns every end into an exit code.
 
 Nothing but the standard library is imported at the top, so that `podwright --help` starts almost as fast as Python.
 """
@@ -37,6 +37,11 @@ def _answer(args: list[str]) -> int:
         # Nothing was asked for: that is a wrong command line, and a script shall notice.
         print(overview(), end="", file=sys.stdout if args else sys.stderr, flush=True)
         return 0 if args else 2
+    if args[0] == "--version":
+        from podwright import __version__
+
+        print(f"podwright {__version__}", flush=True)
+        return 0
     from podwright.cli.app import run_app
 
     return run_app(args)

@@ -1,0 +1,167 @@
+"""Following a run to its end, and what is said about it then; shared by all commands that do so."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from podwright.cli import figures, talk, verdict
+from podwright.cli.picture import Line, picture
+from podwright.cli.progress import Progress
+from podwright.cli.views import View, elapsed, view_for_terminal
+
+if TYPE_CHECKING:
+    from podwright.launch import Run
+
+POINTS_EVERY_S = 1.0
+
+
+def follow(run: Run) -> dict[str, Any]:
+    """Shows a run until it has ended and says how; gives its JSON document.
+
+    Ctrl-C ends the following and not the run; the last line then says how to take it up again.
+    """
+    points = run.points()
+    try:
+        with view_for_terminal() as view:
+            if points:
+                _follow_points(run, points, view)
+            else:
+                _follow_one(run, view)
+        document = run_document(run)
+        _say_end(run, document)
+    except KeyboardInterrupt:
+        say_left([run.id])
+        raise
+    return document
+
+
+def asked_for(run: Run) -> dict[str, Any]:
+    """Gives the resolved workload of a run, by the names of the file."""
+    return dict(run.folder.asked()["workload"])
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """Gives the JSON document of a run; a parent has its points in it."""
+    document: dict[str, Any] = run.record().as_json()
+    points = run.points()
+    return {**document, "points": [point.record().as_json() for point in points]} if points else document
+
+
+def codes_of(document: dict[str, Any], unfinished: int = 0) -> list[int]:
+    """Gives the exit codes of a run, or of all points of a parent."""
+    states = [point["state"] for point in document.get("points", ())] or [document["state"]]
+    return [verdict.exit_code([state]) if state in verdict.FINAL else unfinished for state in states]
+
+
+def say_left(ids: Iterable[str]) -> None:
+    """Says how to take runs up again that go on without this command; the last line a user sees."""
+    print("", file=sys.stderr)
+    for name in ids:
+        print(f"podwright attach {name}", file=sys.stderr, flush=True)
+
+
+def introduce(run: Run, document: dict[str, Any]) -> None:
+    """Says what was started and where."""
+    asked = asked_for(run)
+    nodes, ranks = asked["nodes"], asked["ranks_per_node"]
+    points = f", {len(document['points'])} points" if document.get("points") else ""
+    shape = f"{_count(nodes, 'node')} x {_count(ranks, 'rank')}, {asked['launcher']}"
+    talk.say("run", f"{run.id} on {document['target']}: {shape}{points}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _follow_one(run: Run, view: View) -> None:
+    record = run.record().as_json()
+    progress = Progress(record, asked_for(run).get("goal"))
+    for change in run.watch():
+        record = change.record.as_json()
+        for word, text in progress.take(record, change.new_events, change.samples):
+            view.say(word, text)
+        view.show(lambda width: picture(progress, elapsed(progress.record), width), progress)
+
+
+def _follow_points(parent: Run, points: list[Run], view: View) -> None:
+    """Follows the points of a matrix or a repeat: a line for each that ends, and a count of all."""
+    ended: set[str] = set()
+    while len(ended) < len(points):
+        records = [point.record().as_json() for point in points]
+        for record in records:
+            if record["state"] in verdict.FINAL and record["id"] not in ended:
+                ended.add(record["id"])
+                view.say(*_point_line(record))
+        view.show(lambda width, seen=records: points_picture(parent.record().as_json(), seen, width), None)
+        if len(ended) < len(points):
+            time.sleep(POINTS_EVERY_S)
+
+
+def _point_line(record: dict[str, Any]) -> tuple[str, str]:
+    word, text = verdict.sentence(record, None)
+    matrix = "".join(f" {name}={figures.value(value)}" for name, value in (record.get("matrix") or {}).items())
+    return word, f"{record['id']}{matrix}: {text}"
+
+
+def points_picture(parent: dict[str, Any], records: list[dict[str, Any]], width: int) -> list[Line]:
+    """Draws how many points are in which state, and a bar of those that have ended."""
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record["state"]] = counts.get(record["state"], 0) + 1
+    ended = sum(count for state, count in counts.items() if state in verdict.FINAL)
+    done, rest = figures.bar(ended / len(records), 20)
+    words = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    room = width - talk.WORD_WIDTH - 22
+    state = parent["state"]
+    return [[(f"{state:<{talk.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), ("  " + talk.clip(words, room), "")]]
+
+
+def _say_end(run: Run, document: dict[str, Any]) -> None:
+    if document["state"] in ("failed", "lost") and not document.get("points"):
+        for line in run.explain():
+            print(talk.plain(line), file=sys.stderr, flush=True)
+    else:
+        talk.say(*verdict.sentence(document, asked_for(run).get("goal")))
+    _say_report(run)
+    if document["state"] == "succeeded":
+        talk.say("next", f"podwright show {run.id}")
+
+
+def _say_report(run: Run) -> None:
+    """Writes the report and says where it is; a report that cannot be written does not change how the run ended."""
+    from podwright.report import write_run_report
+
+    try:
+        path = write_run_report(run.folder.path)
+    except Exception as error:
+        talk.say("report", f"could not be written: {type(error).__name__}: {error}")
+        return
+    talk.say("report", path.resolve().as_uri())
+
+
+@contextlib.contextmanager
+def held_interrupt() -> Iterator[None]:
+    """Holds the first Ctrl-C back until a run has been handed over: half a start would have no id to name.
+
+    A second Ctrl-C is not held back.
+    """
+    import signal
+
+    pressed: list[int] = []
+
+    def hold(number: int, frame: object) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt

@@ -1,0 +1,59 @@
+"""`logs`: what the ranks wrote, in the order in which they wrote it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson, RunRef
+
+if TYPE_CHECKING:
+    from podwright.launch import LogLine
+
+
+def logs_command(
+    run: RunRef,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
+    rank: Annotated[int | None, typer.Option("--rank", metavar="R", help="Only this rank.")] = None,
+    node: Annotated[int | None, typer.Option("--node", metavar="N", help="Only the ranks of this node.")] = None,
+    grep: Annotated[str | None, typer.Option("--grep", metavar="TEXT", help="Only lines with this text.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prints log lines; of several ranks each line begins with its rank."""
+    from podwright import launch
+    from podwright.runs import Home
+
+    found = launch.find(Home.open(), run)
+    lines = matching(found.logs(rank=rank, follow=follow), node, grep)
+    if as_json:
+        return _print_json(lines)
+    several = rank is None and (found.record().as_json()["world_size"] or 2) > 1
+    width = len(str((found.record().as_json()["world_size"] or 1) - 1))
+    for line in lines:
+        prefix = f"[{line.rank:>{width}}] " if several else ""
+        sys.stdout.write(f"{prefix}{line.text}\n")
+        if follow:
+            sys.stdout.flush()
+    return None
+
+
+def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> Iterator[LogLine]:
+    """Leaves out the lines of other nodes and those without the text."""
+    return (line for line in lines if (node is None or line.node == node) and (text is None or text in line.text))
+
+
+def _print_json(lines: Iterable[LogLine]) -> None:
+    """Prints one array, a line an element, as they come; it is closed also when Ctrl-C ends the following."""
+    import json
+
+    separator = "["
+    try:
+        for line in lines:
+            row = {"t": line.t, "node": line.node, "rank": line.rank, "stream": line.stream, "text": line.text}
+            print(separator, json.dumps(row, ensure_ascii=False), sep="\n", end="", flush=True)
+            separator = ","
+    finally:
+        print("[]" if separator == "[" else "\n]", flush=True)

@@ -1,0 +1,56 @@
+"""Arguments and options that several commands have, and how they are completed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def complete_run(incomplete: str) -> list[tuple[str, str]]:
+    """Gives the run ids that begin like this, newest first, with their targets; silent when there is no home.
+
+    It reads folder names only: a shell asks at every key, and the index may be what is broken.
+    """
+    from podwright.cli.faults import home_path
+
+    try:
+        folders = [path for path in (home_path() / "runs").iterdir() if path.name.startswith(incomplete)]
+        newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
+    except OSError:
+        return []
+    last = [("last", "the newest run")] if "last".startswith(incomplete) else []
+    return last + [(path.name, "a run") for path in newest[:100]]
+
+
+def complete_file(incomplete: str) -> list[str]:
+    """Gives the YAML files and the folders on the way to them."""
+    base = Path(incomplete)
+    folder = base if incomplete.endswith("/") or not incomplete else base.parent
+    try:
+        entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []
+    names = [f"{path}/" if path.is_dir() else str(path) for path in entries]
+    return [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".yaml", ".yml"))]
+
+
+RunRef = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="An id, an unambiguous start of one, or `last`.", autocompletion=complete_run),
+]
+RunRefs = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN...", help="Ids, unambiguous starts of them, or `last`.", autocompletion=complete_run),
+]
+WorkloadFile = Annotated[
+    Path, typer.Argument(metavar="WORKLOAD", help="The workload's file.", autocompletion=complete_file)
+]
+Target = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where: `local`, or POD[:SCHEDULER].")]
+Sets = Annotated[
+    list[str],
+    typer.Option("--set", metavar="FIELD=VALUE", help="Use this instead of what the file says; may be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

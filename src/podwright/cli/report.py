@@ -1,0 +1,32 @@
+"""`report`: what a person looks at, as one HTML file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.cli import talk
+from podwright.cli.options import AsJson, RunRefs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from podwright.launch import Run
+
+
+def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
+    """Writes the report of one run into its folder, or of several side by side, and prints the path."""
+    from podwright import launch
+    from podwright.runs import Home
+
+    path = _write(launch.find_all(Home.open(), runs)).resolve()
+    if as_json:
+        return talk.print_json({"report": str(path)})
+    print(path)
+    return talk.say("open", path.as_uri())
+
+
+def _write(runs: list[Run]) -> Path:
+    from podwright.report import write_comparison, write_run_report
+
+    folders = [run.folder.path for run in runs for run in (run.points() or [run])]
+    return write_run_report(folders[0]) if len(folders) == 1 else write_comparison(folders)

@@ -1,0 +1,101 @@
+"""`top`: the nodes of all active runs, live."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli import figures, talk, verdict
+from podwright.cli.options import AsJson
+from podwright.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from podwright.runs import Home
+
+REFRESH_EVERY_S = 2.0
+_HEAD = ("run", "node", "cpu", "mem", "gpus", "gpu", "gpu mem", "power")
+
+
+def top_command(
+    once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Shows each node of each active run; once where nobody watches, and with `--json`."""
+    from podwright.runs import Home
+
+    home = Home.open()
+    if as_json:
+        return talk.print_json([_document(progress) for progress in active(home)])
+    if once or not sys.stdout.isatty():
+        return print("\n".join(listing(active(home), talk.width_of(sys.stdout))), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        _watch(home)
+    return None
+
+
+def active(home: Home) -> list[Progress]:
+    """Gives the runs that have not ended, each with the latest readings of its nodes."""
+    from podwright import launch
+
+    records = [record.as_json() for record in launch.recent(home, limit=0)]
+    progresses = [Progress(record) for record in records if record["state"] not in verdict.FINAL]
+    for progress in progresses:
+        latest = launch.find(home, progress.record["id"]).latest()
+        progress.take(progress.record, latest.new_events, latest.samples)
+    return progresses
+
+
+def listing(progresses: list[Progress], width: int | None) -> list[str]:
+    """Lays out a line per node; the run's name stands beside its first node."""
+    if not progresses:
+        return ["no active runs"]
+    rows = [row for progress in progresses for row in _rows(progress)]
+    return talk.table(_HEAD, rows, width)
+
+
+def _rows(progress: Progress) -> list[tuple[str, ...]]:
+    name = progress.record["id"]
+    if not progress.nodes:
+        return [(name, progress.record["state"], "-", "-", "-", "-", "-", "-")]
+    rows = [_node_row(progress, number) for number in sorted(progress.nodes)]
+    return [(name if index == 0 else "", *row) for index, row in enumerate(rows)]
+
+
+def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
+    node = progress.nodes[number]
+    gpus = len(node.gpus("utilization_percent"))
+    power = node.gpu_power_w
+    return (
+        progress.label(number),
+        figures.percent(node.cpu_percent).strip(),
+        figures.size(node.values.get("memory_used_bytes")),
+        str(gpus or "-"),
+        figures.percent(node.gpu_percent).strip(),
+        figures.size(node.gpu_memory_bytes),
+        "-" if power is None else f"{power:.0f} W",
+    )
+
+
+def _document(progress: Progress) -> dict[str, Any]:
+    """Gives a run with its nodes' readings by their full names: a program may want those the table leaves out."""
+    nodes = [
+        {"node": number, "host": node.host, "values": node.values} for number, node in sorted(progress.nodes.items())
+    ]
+    return {**progress.record, "node_values": nodes}
+
+
+def _watch(home: Home) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            lines = listing(active(home), console.width)[: console.height - 2]
+            clock = time.strftime("%H:%M:%S")
+            live.update("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines]), refresh=True)
+            time.sleep(REFRESH_EVERY_S)

@@ -1,0 +1,143 @@
+"""Where a followed run is shown: a live picture on a terminal, an occasional line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Protocol
+
+from podwright.cli import figures, talk
+from podwright.cli.picture import Line, text_of
+from podwright.cli.progress import Progress
+
+LINE_EVERY_S = 10.0
+REDRAW_EVERY_S = 0.25
+
+_STYLES = {
+    "bar": "cyan",
+    "cpu": "cyan",
+    "gpu": "green",
+    "dim": "dim",
+    "running": "cyan",
+    "succeeded": "green",
+    "failed": "red",
+    "lost": "red",
+    "cancelled": "yellow",
+}
+
+
+class View(Protocol):
+    """What a follower needs of a place to show a run."""
+
+    def __enter__(self) -> View:
+        """Opens the view."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes it and leaves the terminal as it was."""
+
+    def say(self, word: str, text: str) -> None:
+        """Prints a line that stays."""
+
+    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
+        """Shows the present state; `draw` makes the picture for a width."""
+
+
+class PlainView:
+    """Writes a line when there is progress, at most every ten seconds: a log file shall stay readable."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = clock()
+        self._last = ""
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def say(self, word: str, text: str) -> None:
+        """Writes the line to stderr."""
+        talk.say(word, text)
+
+    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
+        """Writes how far the run is, when that is news and the last such line is old enough."""
+        if self._clock() < self._next:
+            return
+        text = _news(progress) if progress else "\n".join(text_of(line).strip() for line in draw(80))
+        if text and text != self._last:
+            self._last, self._next = text, self._clock() + LINE_EVERY_S
+            talk.say("", text)
+
+
+def _news(progress: Progress) -> str:
+    return "  ".join(part for part in (progress.how_far(), progress.quality()) if part)
+
+
+class LiveView:
+    """Draws at the foot of the terminal, at most four times a second, and only what differs."""
+
+    def __init__(self) -> None:
+        self._live: Any = None
+        self._drawn: Sequence[Line] = ()
+        self._next = 0.0
+
+    def __enter__(self) -> LiveView:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True, highlight=False, soft_wrap=False)
+        self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, word: str, text: str) -> None:
+        """Prints the line above the picture."""
+        from rich.text import Text
+
+        for line in talk.aligned(word, text, sys.stderr):
+            self._live.console.print(Text.from_ansi(line), soft_wrap=True)
+
+    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
+        """Draws the picture unless it was drawn a moment ago or nothing in it has changed."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        lines = draw(min(self._live.console.width, 120))
+        self._next = now + REDRAW_EVERY_S
+        if lines != self._drawn:
+            self._drawn = lines
+            self._live.update(styled(lines), refresh=True)
+
+
+def styled(lines: Sequence[Line]) -> Any:
+    """Gives the lines as one rich text; a line is never wrapped, since that would break the columns."""
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow="crop")
+    for number, line in enumerate(lines):
+        text.append("\n" if number else "")
+        for piece, role in line:
+            text.append(piece, style=_STYLES.get(role, ""))
+    return text
+
+
+def view_for_terminal() -> View:
+    """Gives the live view where a person looks at a terminal that can move its cursor, else the plain one."""
+    import os
+
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return LiveView()
+    return PlainView()
+
+
+def elapsed(record: dict[str, Any]) -> float | None:
+    """Gives the seconds since the run began, or since it was asked for while it waits."""
+    return figures.seconds_between(record.get("started_at") or record.get("created_at"), record.get("ended_at"))

@@ -1,0 +1,73 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright.cli import figures
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.41234, "0.412"),
+        (0.5, "0.5"),
+        (3, "3"),
+        (3.0, "3"),
+        (12345.6, "12346"),
+        (1234567.8, "1.23e+06"),
+        (1e-5, "1e-05"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        ("adam", "adam"),
+        (True, "True"),
+    ],
+)
+def test_value(number: object, text: str) -> None:
+    assert figures.value(number) == text
+
+
+def test_results_leave_out_what_only_tells_how_far() -> None:
+    values = {"step": 3, "loss": 0.5, "mean_iou": 0.61, "epochs": 6, "lr": 0.1}
+    assert figures.results(values, limit=2) == "loss 0.5  mean_iou 0.61"
+
+
+def test_seconds_between() -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert figures.seconds_between(None, None, now) is None
+    assert figures.seconds_between("2026-01-02T03:04:00Z", None, now) == 5
+    assert figures.seconds_between("2026-01-02T03:04:00Z", "2026-01-02T03:04:01.5Z", now) == 1.5
+    assert figures.seconds_between("2026-01-02T03:05:00Z", None, now) == 0
+
+
+def test_curve_draws_the_latest_values_at_the_right() -> None:
+    assert figures.curve([0, 50, 100], 5) == "  ▁▅█"
+    assert figures.curve([0, 0, 0, 100, 100], 2) == "██"
+
+
+@given(st.lists(st.floats(-10, 1000), max_size=50), st.integers(1, 40))
+def test_curve_is_as_wide_as_asked(values: list[float], width: int) -> None:
+    assert len(figures.curve(values, width)) == width
+
+
+@given(st.floats(-2, 3), st.integers(0, 80))
+def test_bar_is_as_wide_as_asked(share: float, width: int) -> None:
+    assert len("".join(figures.bar(share, width))) == width
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=300), st.integers(2, 40))
+def test_spread_keeps_least_and_greatest(values: list[float], count: int) -> None:
+    picked = figures.spread(values, count)
+    assert len(picked) == min(count, len(values))
+    assert picked[0] == min(values)
+    assert picked[-1] == max(values)
+    assert picked == sorted(picked)
+
+
+def test_median() -> None:
+    assert figures.median([3, 1, 2]) == 2
+    assert figures.median([4, 1, 2, 3]) == 2.5

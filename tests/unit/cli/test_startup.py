@@ -1,0 +1,46 @@
+"""What is imported when: the reason why `podwright --help` is quick."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import podwright.cli
+
+HEAVY = ("typer", "rich", "pydantic", "yaml", "podwright.launch", "podwright.runs", "podwright.report")
+PROBE = "import sys; from podwright.cli.main import main; main({args!r}); print(*sorted(sys.modules), file=sys.stderr)"
+
+
+def imported_by(*args: str) -> set[str]:
+    code = PROBE.format(args=list(args))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ended.stderr.split())
+
+
+def test_overview_and_version_import_nothing_heavy() -> None:
+    for args in (["--help"], ["--version"]):
+        assert imported_by(*args).isdisjoint(HEAVY)
+
+
+def test_help_of_a_command_imports_only_the_command_line_library() -> None:
+    assert imported_by("run", "--help").intersection(HEAVY) == {"typer"}
+
+
+def test_top_of_each_file_imports_only_the_standard_library_typer_and_this_folder() -> None:
+    allowed = {*sys.stdlib_module_names, "typer", "podwright.cli"}
+    found = {
+        f"{path.name}: {name}"
+        for path in Path(podwright.cli.__file__).parent.glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        for name in _names(node)
+        if name.split(".")[0] not in allowed and not name.startswith("podwright.cli")
+    }
+    assert found == set()
+
+
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
