@@ -1,0 +1,356 @@
+"""Trains semantic segmentation on A2D2 frames with PyTorch DDP.
+
+Alone, on one machine with torchrun, and on anything with Podwright:
+
+    python programs/segmentation/scenes.py examples/a2d2-small --frames 480 --scenes 4
+    python programs/segmentation/train.py --data examples/a2d2-small
+    torchrun --nproc-per-node 2 programs/segmentation/train.py --data examples/a2d2-small
+    podwright run examples/segmentation.yaml
+
+For real A2D2 frames give the folder that holds the scenes, and a size that keeps small things visible:
+
+    torchrun --nproc-per-node 8 programs/segmentation/train.py --data camera_lidar_semantic --size 960x604 --width 48 --batch 8
+
+A training that finds a checkpoint goes on from it, to the same weights as if it had never stopped: order and changes of
+the frames, learning rate and dropout are all functions of seed, epoch and step, so none of them has a state to lose.
+SIGTERM ends it after the step at hand, with a checkpoint and exit code 143.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import checkpoint
+import torch
+from classes import IGNORE, Classes, read_classes, slug_of
+from config import Config, read_config
+from data import Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
+from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
+from model import UNet
+from results import Results
+from tell import Teller
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from world import Pulse, World, add_up, enter, leave, match_buffers, share
+
+STOPPED = 143
+WARM_UP = 0.08  # share of the training in which the learning rate rises
+
+
+class Stopped(Exception):
+    """The training was asked to stop, and is in a state to go on from."""
+
+
+@dataclass
+class Place:
+    """How far a training is: `step` steps of `epoch` are done."""
+
+    epoch: int = 0
+    step: int = 0
+
+
+@dataclass
+class Training:
+    """All that takes part in a training on this rank."""
+
+    config: Config
+    world: World
+    teller: Teller
+    pulse: Pulse
+    classes: Classes
+    net: UNet
+    model: nn.Module  # the net, compiled and joined with the other ranks
+    optimizer: torch.optim.Optimizer
+    train_set: Frames
+    score_set: Frames
+    order: TrainBatches
+    place: Place
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        return self.config.epochs * self.order.steps
+
+    @property
+    def step(self) -> int:
+        """Steps that are done."""
+        return self.place.epoch * self.order.steps + self.place.step
+
+    @property
+    def frames_per_step(self) -> int:
+        """Over all ranks."""
+        return self.config.batch * self.world.size
+
+
+def loss_of(scores: Tensor, truth: Tensor) -> Tensor:
+    """Cross entropy plus a soft Dice loss over the classes in the batch.
+
+    Cross entropy alone learns what is large; Dice counts every class the same, as the mean IoU does.
+    """
+    counted = truth != IGNORE
+    target = torch.where(counted, truth, 0).long()
+    log_shares = F.log_softmax(scores.float(), dim=1)
+    at_truth = log_shares.gather(1, target[:, None])[:, 0]
+    entropy = -(at_truth * counted).sum() / counted.sum().clamp(min=1)
+    classes = scores.shape[1]
+    flat, weight = target.flatten(), counted.flatten().float()
+    hits = torch.zeros(classes, device=scores.device).index_add(0, flat, at_truth.exp().flatten() * weight)
+    true = torch.zeros(classes, device=scores.device).index_add(0, flat, weight)
+    said = (log_shares.exp() * counted[:, None]).sum((0, 2, 3))
+    there = true > 0
+    dice = 1 - (2 * hits + 1) / (true + said + 1)
+    return entropy + (dice * there).sum() / there.sum().clamp(min=1)
+
+
+def learning_rate(training: Training) -> float:
+    """Up in a straight line, down in half a cosine, by the share of the training that is done."""
+    highest = training.config.lr * math.sqrt(training.frames_per_step / 8)
+    done = (training.step + 1) / training.steps
+    if done < WARM_UP:
+        return highest * done / WARM_UP
+    return highest * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
+
+
+def reduced(config: Config, device: torch.device) -> AbstractContextManager[Any]:
+    """Lower precision where it pays."""
+    auto = config.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.autocast(device.type, torch.bfloat16, enabled=auto or config.precision == "bf16")
+
+
+def to_device(pictures: Tensor, device: torch.device) -> Tensor:
+    """Bytes to centred numbers, on the device, in the memory order convolutions like."""
+    pictures = pictures.to(device, non_blocking=True, memory_format=torch.channels_last)
+    return (pictures.float() - 115) / 64
+
+
+def make_training(config: Config, world: World, teller: Teller) -> Training:
+    """Find the frames and build everything around them."""
+    classes = read_classes(frames_root(config.data))
+    train_set, score_set = make_sets(config, classes, teller)
+    torch.manual_seed(config.seed)
+    net = UNet(len(classes.names), config.width).to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model: nn.Module = torch.compile(net) if config.compile else net  # type: ignore[assignment]
+    if world.size > 1:
+        model = DistributedDataParallel(model, device_ids=[world.device.index] if world.on_gpu else None)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=config.lr, weight_decay=0.02, fused=world.on_gpu)
+    order = TrainBatches(len(train_set), config.batch, world.rank, world.size, config.seed)
+    return Training(config, world, teller, Pulse(world), classes, net, model, optimizer, train_set, score_set, order, Place())
+
+
+def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames, Frames]:
+    """Frames to train on and to score on."""
+    root = frames_root(config.data)
+    found = thin_out(find_frames(root, config.cameras, teller.line), config.limit)
+    if len(found) < 2:
+        raise SystemExit(
+            f"{config.data}: there are {len(found)} labelled frames at {root}/SCENE/camera/cam_*/*.png, 2 are the least\n\n"
+            f"hint: python programs/segmentation/scenes.py {config.data} makes some"
+        )
+    train, score = split_by_scene(found, config.held_out)
+    teller.line(f"{len(train)} frames to train on, {len(score)} of other scenes to score on" if train[0].scene != score[-1].scene
+                else f"{len(train)} frames to train on, {len(score)} of the same scene to score on")
+    return Frames(train, classes, config.size, teller.line), Frames(score, classes, config.size, teller.line)
+
+
+def loader(training: Training, frames: Frames, batches: Any) -> DataLoader[tuple[Tensor, Tensor]]:
+    """Reads frames, ahead of time and in other processes when there is a GPU to feed."""
+    world, workers = training.world, training.config.workers
+    if workers < 0:
+        workers = min(8, max(1, len(os.sched_getaffinity(0)) // world.local_size)) if world.on_gpu else 0
+    return DataLoader(frames, batch_sampler=batches, num_workers=workers, pin_memory=world.on_gpu, worker_init_fn=_deafen)
+
+
+def _deafen(worker: int) -> None:
+    """A launcher signals the whole group; a loader must outlive that for the step at hand to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def train_epoch(training: Training) -> None:
+    """The steps of an epoch that are not yet done."""
+    training.order.epoch, training.order.start = training.place.epoch, training.place.step
+    training.model.train()
+    clock = Clock(training)
+    every = 10 if training.world.on_gpu else 1
+    for pictures, truth in loader(training, training.train_set, training.order):
+        loss = train_step(training, pictures, truth)
+        training.place.step += 1
+        seen = training.pulse.beat(loss if training.place.step % every == 0 else None)
+        clock.tell(training.step - 1, seen)
+        if training.pulse.stop:
+            save(training)
+            raise Stopped
+        if training.config.checkpoint_steps and training.place.step % training.config.checkpoint_steps == 0:
+            save(training)
+    clock.tell(training.step, training.pulse.flush())
+    save(training)
+
+
+def train_step(training: Training, pictures: Tensor, truth: Tensor) -> Tensor:
+    """Forward, backward, update; returns the loss."""
+    device = training.world.device
+    torch.manual_seed((training.config.seed << 32) + training.step * training.world.size + training.world.rank)
+    for group in training.optimizer.param_groups:
+        group["lr"] = learning_rate(training)
+    with reduced(training.config, device):
+        scores = training.model(to_device(pictures, device))
+    loss = loss_of(scores, truth.to(device, non_blocking=True))
+    training.optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    training.optimizer.step()
+    return loss.detach()
+
+
+class Clock:
+    """Tells progress and how many images a second all ranks take together."""
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+        self.began, self.first = time.monotonic(), training.step
+
+    def tell(self, step: int, loss: float | None) -> None:
+        """Say how far we are, when a loss is known."""
+        if loss is None:
+            return
+        training = self.training
+        per_s = (training.step - self.first) * training.frames_per_step / max(1e-9, time.monotonic() - self.began)
+        training.teller.step({"step": step, "steps": training.steps, "epoch": training.place.epoch + 1,
+                              "epochs": training.config.epochs, "images_per_s": round(per_s, 2)}, loss)
+
+
+@torch.no_grad()
+def score(training: Training) -> Tensor:
+    """The confusion matrix over the held-out frames, summed over all ranks."""
+    world, count = training.world, len(training.classes.names)
+    match_buffers(training.net)
+    training.net.eval()
+    matrix = torch.zeros(count, count, dtype=torch.int64, device=world.device)
+    batches = score_batches(len(training.score_set), training.config.batch, world.rank, world.size)
+    for pictures, truth in loader(training, training.score_set, batches):
+        matrix += confusion(predict(training, pictures), truth.to(world.device), count)
+        training.pulse.beat()
+        if training.pulse.stop:
+            raise Stopped
+    training.pulse.flush()
+    if training.pulse.stop:
+        raise Stopped
+    return add_up(matrix).cpu()
+
+
+@torch.no_grad()
+def predict(training: Training, pictures: Tensor) -> Tensor:
+    """The class of every pixel."""
+    with reduced(training.config, training.world.device):
+        scores: Tensor = training.net(to_device(pictures, training.world.device))
+    return scores.argmax(1)
+
+
+def save(training: Training) -> None:
+    """Write a checkpoint, if any are kept; the leader's state is everyone's."""
+    config, place = training.config, training.place
+    if config.checkpoint and training.world.leads:
+        checkpoint.save(config.checkpoint, training.step, {
+            "model": training.net.state_dict(),
+            "optimizer": training.optimizer.state_dict(),
+            "epoch": place.epoch,
+            "frames": place.step * training.frames_per_step,
+            "shape": shape(training),
+        })
+
+
+def shape(training: Training) -> dict[str, Any]:
+    """What must be equal for a checkpoint to fit."""
+    return {"width": training.config.width, "classes": training.classes.names}
+
+
+def resume(training: Training) -> None:
+    """Go on from the newest whole checkpoint, if there is one.
+
+    The leader reads it and hands it out, so all ranks go on from the same one, shared disk or not. The place is kept in
+    frames: a run may come back with another number of ranks.
+    """
+    folder = training.config.checkpoint
+    found = share(checkpoint.load_latest(folder, training.teller.line) if folder and training.world.leads else None)
+    if found is None:
+        return
+    name, state = found
+    if state["shape"] != shape(training):
+        raise SystemExit(f"{folder}/{name} is of another network or class list\n\nhint: give --checkpoint another folder")
+    training.net.load_state_dict(state["model"])
+    training.optimizer.load_state_dict(state["optimizer"])
+    training.place = Place(state["epoch"], min(training.order.steps, -(-state["frames"] // training.frames_per_step)))
+    training.teller.line(f"resumed from {name}: epoch {training.place.epoch + 1}, step {training.place.step} of {training.order.steps}")
+
+
+def epochs_left(training: Training) -> Iterator[int]:
+    """The numbers of the epochs to do, from 1; an epoch counts as done once it was scored."""
+    while training.place.epoch < training.config.epochs:
+        yield training.place.epoch + 1
+        training.place = Place(training.place.epoch + 1)
+
+
+def train(training: Training) -> Tensor:
+    """Train to the end, scoring after every epoch; returns the last confusion matrix."""
+    teller = training.teller
+    matrix = torch.zeros(0)
+    teller.mllog("INTERVAL_START", "run_start")
+    for epoch in epochs_left(training):
+        began = time.monotonic()
+        train_epoch(training)
+        matrix = score(training)
+        quality, right = mean_iou(matrix), pixel_accuracy(matrix)
+        teller.mllog("POINT_IN_TIME", "eval_accuracy", round(quality, 6), epoch_num=epoch)
+        teller.values({"step": training.step, "steps": training.steps, "epoch": epoch, "epochs": training.config.epochs,
+                       "mean_iou": quality, "pixel_accuracy": right})
+        teller.line(f"epoch {epoch}/{training.config.epochs}  mean IoU {quality:.3f}  pixels right {right:.3f}  {time.monotonic() - began:.1f} s")
+    teller.mllog("INTERVAL_END", "run_stop", status="success")
+    return matrix
+
+
+def conclude(training: Training, matrix: Tensor) -> None:
+    """Write the results and tell the score of each class."""
+    results = Results(training.config.out, training.classes)
+    results.write_scores(matrix)
+    results.write_examples(training.score_set, lambda pictures: predict(training, pictures).cpu())
+    about = {"width": training.config.width, "size": list(training.config.size), "mean_iou": mean_iou(matrix)}
+    results.write_model(training.net.state_dict(), about)
+    scored = zip(training.classes.names, iou_per_class(matrix), strict=True)
+    training.teller.values({f"iou.{slug_of(name)}": iou for name, iou in scored if iou is not None})
+    training.teller.line(f"results in {training.config.out}")
+
+
+def main() -> int:
+    """Train as the command line says; returns the exit code."""
+    config = read_config(sys.argv[1:])
+    world = enter(config.device)
+    teller = Teller(world.leads, config.tell_every_s)
+    training = make_training(config, world, teller)
+    try:
+        resume(training)
+        matrix = train(training)
+        if world.leads:
+            conclude(training, matrix)
+    except Stopped:
+        teller.mllog("INTERVAL_END", "run_stop", status="aborted")
+        teller.line(f"stopped at step {training.step} of {training.steps}")
+        return STOPPED
+    except RuntimeError:
+        if training.pulse.asked:  # a rank that was asked first is gone already, and its connection with it
+            return STOPPED
+        raise
+    finally:
+        leave()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
