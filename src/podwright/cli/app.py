@@ -82,13 +82,25 @@ def _root(
     """Takes the options that stand before a command; `--version` alone is answered before this file is imported."""
 
 
-def run_app(args: list[str]) -> int:
-    """Parses the arguments and runs the command; returns the exit code the command gave, 0 when it gave none."""
+def _whole() -> Any:
     app = typer.Typer(cls=LazyGroup, context_settings=_CONTEXT, **_PLAIN)
     app.callback()(_root)
+    return typer.main.get_command(app)
+
+
+def complete(args: list[str]) -> int:
+    """Answers a shell that asks what could follow; what it asks is in the environment."""
+    return int(_whole().main(args=args, prog_name="podwright", standalone_mode=False) or 0)
+
+
+def run_app(args: list[str]) -> int:
+    """Parses the arguments and runs the command; returns the exit code the command gave, 0 when it gave none."""
+    command = _whole()
+    # Not the library's own `main`, which has ends of its own for Ctrl-C and for a reader that went away.
     try:
-        code = typer.main.get_command(app)(args=args, prog_name="podwright", standalone_mode=False)
-    except typer.Abort:
-        return 130
+        with command.make_context("podwright", args) as context:
+            code = command.invoke(context)
+    except typer.Exit as end:
+        code = end.exit_code
     sys.stdout.flush()
     return code if isinstance(code, int) else 0

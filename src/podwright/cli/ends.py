@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -31,7 +32,7 @@ _MENDABLE = {
 
 def explain(error: Exception, args: list[str]) -> int:
     """Prints why the command ended and returns the exit code; only a fault of ours has no refusal."""
-    refusal = as_refusal(error)
+    refusal = as_refusal(error, args)
     if refusal is None:
         return _fault(error, args)
     if wants_json(args):
@@ -48,14 +49,14 @@ def wants_json(args: list[str]) -> bool:
     return "--json" in (args[: args.index("--")] if "--" in args else args)
 
 
-def as_refusal(error: Exception) -> Refusal | None:
+def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
     """Gives what the user can mend about an error, or None when it is not theirs to mend."""
     from podwright.spec.problems import Refusal, refuse
 
     if isinstance(error, Refusal):
         return error
     if isinstance(error, typer.TyperException):
-        return _misused(error)
+        return _misused(error, f"podwright {args[0]}" if args[0] in COMMANDS else "podwright")
     if isinstance(error, OSError) and error.errno in _MENDABLE:
         message, hint = _MENDABLE[error.errno]
         return refuse(message, hint, file=str(error.filename or "PODWRIGHT_HOME"))
@@ -76,14 +77,13 @@ def _fault(error: Exception, args: list[str]) -> int:
     return FAULT
 
 
-def _misused(error: typer.TyperException) -> Refusal:
+def _misused(error: typer.TyperException, command: str) -> Refusal:
     """Says in our words what the library found wrong with the command line.
 
     Its kinds of error are told apart by what they carry: the classes themselves are not public.
     """
     from podwright.spec.problems import refuse
 
-    command = _command_path(error)
     hint = f"`{command} --help` shows what it takes"
     param, option = getattr(error, "param", None), getattr(error, "option_name", None)
     if param is not None:
@@ -103,25 +103,19 @@ def _misused_option(option: str, error: typer.TyperException, command: str) -> R
     if type(error).__name__ != "NoSuchOption":
         value = "takes no value" if "not take" in error.message else "needs a value"
         return refuse(value, f"`{command} --help` shows what it takes", field=option)
-    close = sorted(getattr(error, "possibilities", None) or ())
-    hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else f"see `{command} --help`"
+    # The library sorts its suggestions by name; the closest one is what was meant.
+    close = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
+    hint = f"did you mean `{close[0]}`?" if close else f"`{command} --help` shows what it takes"
     return refuse("unknown option", hint, field=option)
 
 
 def _no_such_command(error: typer.TyperException) -> Refusal:
-    import difflib
-
     from podwright.spec.problems import refuse
 
     name = error.message.split("'")[1] if "'" in error.message else error.message
     close = difflib.get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean `podwright {close[0]}`?" if close else f"the commands are {', '.join(COMMANDS)}"
     return refuse("unknown command", hint, field=name)
-
-
-def _command_path(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    return context.command_path if context is not None else "podwright"
 
 
 def _param_name(param: object) -> str:

@@ -31,6 +31,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(args: list[str]) -> int:
+    if "_PODWRIGHT_COMPLETE" in os.environ:
+        from podwright.cli.app import complete
+
+        return complete(args)
     if not args or args in (["-h"], ["--help"]):
         from podwright.cli.commands import overview
 

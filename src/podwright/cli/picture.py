@@ -29,12 +29,12 @@ def text_of(line: Line) -> str:
 def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Line:
     state = str(progress.record.get("state", ""))
     word = f"{state:<{WORD_WIDTH}}"
-    clock = figures.duration(elapsed_s if elapsed_s is None else float(int(elapsed_s)))
+    clock = f"{figures.duration(elapsed_s if elapsed_s is None else float(int(elapsed_s))):>7}"
     far, quality = progress.how_far() or progress.waiting_for(), progress.quality()
     room = width - len(word) - len(clock) - 2
     share = progress.share()
     beside = "  ".join(part for part in (far, quality) if part)
-    bar_width = min(28, room - len(beside) - 3)
+    bar_width = min(24, room - len(beside) - 3)
     if share is None or bar_width < 6:
         return [(word, state), (f"{clip(plain(beside), room):<{room}}  ", ""), (clock, "dim")]
     done, rest = figures.bar(share, bar_width)
@@ -46,7 +46,7 @@ def _node_lines(progress: Progress, nodes: list[NodeView], width: int) -> list[L
     labels = {node.number: plain(progress.label(node.number)) for node in nodes}
     label_width = max([WORD_WIDTH, *(min(len(label), 20) + 1 for label in labels.values())])
     has_gpu = any(node.gpu for node in nodes)
-    fixed = label_width + (65 if has_gpu else 25)
+    fixed = label_width + (53 if has_gpu else 24)
     curve_width = max(4, min(30, (width - fixed) // (2 if has_gpu else 1)))
     return [_node_line(node, clip(labels[node.number], 20).ljust(label_width), curve_width, has_gpu) for node in nodes]
 

@@ -181,6 +181,6 @@ _TOLD = {
     "fenced": lambda progress, event: ("fenced", f"{progress.label(event['n'])} gave way to a newer attempt"),
     "given_back": lambda progress, event: (
         "waiting",
-        f"{progress.label(event['n'])} given back: {event.get('why', '')}",
+        f"{progress.label(event['n'])}: {event.get('why', '')}",
     ),
 }

@@ -69,4 +69,4 @@ def _nodes(record: dict[str, Any]) -> str:
 
 def _times(record: dict[str, Any]) -> str:
     names = (("created", "created_at"), ("started", "started_at"), ("ended", "ended_at"))
-    return ", ".join(f"{name} {record[key]}" for name, key in names if record.get(key))
+    return "\n".join(f"{name:<8}{record[key]}" for name, key in names if record.get(key))

@@ -1,0 +1,129 @@
+"""The tables and fact lines of `ps`, `show` and `top`, compared whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.cli import follow, ps, show, talk, top
+from podwright.cli.picture import text_of
+from podwright.cli.progress import Progress
+
+CASES = Path(__file__).parents[2] / "cases" / "cli"
+NOW = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+Golden = Callable[[Path, str], None]
+
+
+def record(**given: Any) -> dict[str, Any]:
+    """A run as `--json` has it; what is not given is a run that succeeded on two nodes."""
+    return {
+        "id": "segmentation-7f3k",
+        "name": "segmentation",
+        "parent": None,
+        "matrix": None,
+        "target": "local",
+        "state": "succeeded",
+        "reason": None,
+        "exit_code": 0,
+        "attempts": 1,
+        "nodes": 2,
+        "hosts": ["dgx001", "dgx002"],
+        "world_size": 16,
+        "created_at": "2026-03-04T11:00:00Z",
+        "started_at": "2026-03-04T11:00:05Z",
+        "ended_at": "2026-03-04T11:02:16Z",
+        "duration_s": 131.0,
+        "time_to_train_s": 114.0,
+        "results": {"epoch": 6, "loss": 0.31, "mean_iou": 0.7123},
+        "cost": None,
+        "folder": "/home/me/.local/share/podwright/runs/segmentation-7f3k",
+        **given,
+    }
+
+
+ACTIVE = {"ended_at": None, "duration_s": None, "time_to_train_s": None, "exit_code": None}
+RECORDS = [
+    record(id="lm-2b9d", state="pending", target="adas:slurm", nodes=140, reason="waiting: Priority", **ACTIVE)
+    | {"started_at": None, "created_at": "2026-03-04T11:59:48Z", "results": {}},
+    record(id="segmentation-9k2m", state="running", results={"epoch": 3, "loss": 0.4121}, **ACTIVE),
+    record(),
+    record(
+        id="segmentation-44aa",
+        state="failed",
+        reason="rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
+        created_at="2026-03-01T07:00:00Z",
+        exit_code=1,
+        results={},
+    ),
+    record(id="sweep-3c-12", state="cancelled", results={}, created_at="2025-12-04T11:00:00Z"),
+]
+
+
+def text(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def test_ps(golden: Golden) -> None:
+    golden(CASES / "ps" / "piped.txt", text(ps.listing(RECORDS, None, NOW)))
+
+
+def test_ps_at_eighty_columns(golden: Golden) -> None:
+    lines = ps.listing(RECORDS, 80, NOW)
+    assert max(map(len, lines)) <= 80
+    golden(CASES / "ps" / "terminal.txt", text(lines))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "goal"),
+    [
+        ("succeeded", record(), {"metric": "mean_iou", "at_least": 0.65}),
+        ("running", RECORDS[1], None),
+        ("pending", RECORDS[0], None),
+        (
+            "point",
+            record(
+                parent="sweep-3c",
+                matrix={"lr": 0.01, "seed": 2},
+                attempts=3,
+                cost={"amount": 12.3456, "currency": "EUR", "origin": "modelled"},
+                hosts=[],
+            ),
+            None,
+        ),
+    ],
+)
+def test_show(name: str, given: dict[str, Any], goal: dict[str, Any] | None, golden: Golden) -> None:
+    facts = show.facts(given, goal, NOW)
+    lines = [line for word, said in facts for line in talk.aligned(word, said, io.StringIO())]
+    golden(CASES / "show" / f"{name}.txt", text(lines))
+
+
+def test_top(golden: Golden) -> None:
+    golden(CASES / "top" / "two-runs.txt", text(top.listing([_busy(), Progress(RECORDS[0])], 80)))
+
+
+def test_top_of_nothing() -> None:
+    assert top.listing([], 80) == ["no active runs"]
+
+
+def _busy() -> Progress:
+    progress = Progress(RECORDS[1])
+    values = {"cpu_percent": 42.2, "memory_used_bytes": 2.0**36}
+    gpus = {f"gpu.{number}.utilization_percent": 90.0 + number for number in range(8)}
+    power = {f"gpu.{number}.power_watts": 400.0 for number in range(8)}
+    pilots = [{"k": "pilot", "n": number, "host": f"dgx00{number + 1}"} for number in range(2)]
+    samples = [{"t": 1.0, "n": 0, "v": values | gpus | power}, {"t": 1.0, "n": 1, "v": values}]
+    progress.take(RECORDS[1], pilots, samples)
+    return progress
+
+
+def test_points_picture_counts_states() -> None:
+    parent = record(id="sweep-3c", state="running")
+    states = ["succeeded"] * 3 + ["running", "failed", "pending"]
+    (line,) = follow.points_picture(parent, [record(state=state) for state in states], 80)
+    assert text_of(line) == "running   " + "━" * 13 + "╌" * 7 + "  1 failed, 1 pending, 1 running, 3 succeeded"

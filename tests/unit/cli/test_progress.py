@@ -1,0 +1,164 @@
+"""Changes of a run, folded into figures, lines and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.cli.picture import picture, text_of
+from podwright.cli.progress import Progress, fold_ranks, goal_text
+
+CASES = Path(__file__).parents[2] / "cases" / "cli" / "live"
+GOAL = {"metric": "mean_iou", "at_least": 0.65}
+
+
+def record(**given: Any) -> dict[str, Any]:
+    return {"id": "segmentation-7f3k", "state": "running", "nodes": 2, "reason": None, **given}
+
+
+def pilots(*hosts: str) -> list[dict[str, Any]]:
+    return [{"k": "pilot", "n": number, "host": host} for number, host in enumerate(hosts)]
+
+
+def sample(node: int, gpus: int = 0, use: float = 50.0) -> dict[str, Any]:
+    values = {"cpu_percent": use, "memory_used_bytes": 3.1 * 2**30}
+    for gpu in range(gpus):
+        values[f"gpu.{gpu}.utilization_percent"] = use
+        values[f"gpu.{gpu}.memory_used_bytes"] = 71.0 * 2**30
+        values[f"gpu.{gpu}.power_watts"] = 640.0
+    return {"t": 1.0, "n": node, "e": [0, 0], "v": values}
+
+
+def result(**values: float) -> dict[str, Any]:
+    return {"k": "result", "n": 0, "rank": 0, "values": values}
+
+
+def drawn(progress: Progress, width: int = 80) -> str:
+    lines = [text_of(line) for line in picture(progress, 72.4, width)]
+    assert [line for line in lines if len(line) > width] == []
+    return "\n".join(lines) + "\n"
+
+
+def with_nodes(count: int, gpus: int) -> Progress:
+    progress = Progress(record(nodes=count), GOAL)
+    progress.take(record(nodes=count), pilots(*(f"dgx{number:03}" for number in range(1, count + 1))), [])
+    for tick in range(40):
+        samples = [sample(node, gpus, use=(tick * 5 + node * 7) % 101) for node in range(count)]
+        progress.take(record(nodes=count), [], samples)
+    progress.take(record(nodes=count), [result(epoch=3, epochs=6, loss=0.412, mean_iou=0.58)], [])
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "gpus"),
+    [("two-nodes", 2, 0), ("two-nodes-gpus", 2, 8), ("one-gpu", 1, 1), ("many-nodes", 140, 8)],
+)
+def test_picture(name: str, nodes: int, gpus: int, golden: Callable[[Path, str], None]) -> None:
+    golden(CASES / f"{name}.txt", drawn(with_nodes(nodes, gpus)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_picture_fits_a_terminal_without_gpus(width: int) -> None:
+    assert "epoch 3/6" in drawn(with_nodes(2, 0), width)
+
+
+def test_picture_before_anything_is_told() -> None:
+    progress = Progress(record(state="pending", reason="waiting for 2 nodes"))
+    assert drawn(progress) == "pending   waiting for 2 nodes" + " " * 45 + "1m 12s\n"
+
+
+def test_picture_of_a_run_whose_nodes_join() -> None:
+    progress = Progress(record(state="starting"))
+    progress.take(record(state="starting"), [{"k": "joined", "n": 0, "node": 1, "of": 2}], [])
+    assert drawn(progress).startswith("starting  1 of 2 nodes joined ")
+
+
+def test_picture_cuts_a_reason_that_tries_to_move_the_cursor() -> None:
+    progress = Progress(record(state="pending", reason="\x1b[2J" + "x" * 200))
+    assert "\x1b" not in drawn(progress)
+    assert "xxx..." in drawn(progress)
+
+
+def test_nodes_on_one_host_are_told_apart_by_number() -> None:
+    progress = Progress(record())
+    progress.take(record(), pilots("laptop", "laptop"), [])
+    assert [progress.label(0), progress.label(1)] == ["node0", "node1"]
+
+
+def test_steps_are_finer_than_epochs() -> None:
+    progress = Progress(record())
+    progress.take(record(), [result(epoch=1, epochs=2, step=30, steps=120)], [])
+    assert progress.share() == 0.25
+    assert progress.how_far() == "epoch 1/2"
+
+
+def test_share_is_unknown_without_an_end() -> None:
+    progress = Progress(record())
+    progress.take(record(), [result(step=30, steps=0)], [])
+    assert progress.share() is None
+    assert progress.how_far() == "step 30/0"
+
+
+def test_quality_prefers_loss_and_the_goal() -> None:
+    values = {"lr": 0.1, "mean_iou": 0.5, "loss": 0.4, "accuracy": 0.9}
+    with_goal, without = Progress(record(), GOAL), Progress(record())
+    for progress in (with_goal, without):
+        progress.take(record(), [result(**values)], [])
+    assert with_goal.quality() == "loss 0.4  mean_iou 0.5"
+    assert without.quality() == "loss 0.4  lr 0.1  mean_iou 0.5"
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        ({"k": "go", "attempt": 1, "world_size": 2, "took_s": 1.93}, ("joined", "world size 2 proven in 1.9 s")),
+        (
+            {"k": "go", "attempt": 2, "world_size": 2, "took_s": 0.5},
+            ("joined", "world size 2 proven in 0.50 s, attempt 2"),
+        ),
+        (
+            {"k": "retry", "attempt": 2, "why": "rank 3 exited with 1"},
+            ("retry", "attempt 2: rank 3 exited with 1"),
+        ),
+        (
+            {"k": "hang", "rank": 3, "node": 1, "silent_s": 600, "why": ""},
+            ("hang", "rank 3 on b was silent for 10m 0s"),
+        ),
+        (
+            {"k": "goal", "metric": "mean_iou", "value": 0.66, "took_s": 114},
+            ("goal", "mean_iou 0.66 >= 0.65 after 1m 54s"),
+        ),
+        ({"k": "seen", "n": 1, "what": "xid", "device": "gpu 3", "text": "XID 48"}, ("seen", "b gpu 3: XID 48")),
+        ({"k": "given_back", "n": 1, "why": "not all nodes came"}, ("waiting", "b: not all nodes came")),
+        ({"k": "fenced", "n": 1, "by": [1, 0]}, ("fenced", "b gave way to a newer attempt")),
+    ],
+)
+def test_events_worth_a_line(event: dict[str, Any], line: tuple[str, str]) -> None:
+    progress = Progress(record(), GOAL)
+    progress.take(record(), pilots("a", "b"), [])
+    assert progress.take(record(), [{"n": 0, **event}], []) == [line]
+
+
+def test_other_events_are_not_told() -> None:
+    quiet = [
+        {"k": kind, "n": 0} for kind in ("staged", "rank", "ready", "checkpoint", "sensor", "thinned", "unheard-of")
+    ]
+    assert Progress(record()).take(record(), quiet, []) == []
+
+
+def test_a_value_that_was_not_read_keeps_its_last_reading() -> None:
+    progress = Progress(record())
+    progress.take(record(), [], [sample(0, gpus=1), {"t": 2.0, "n": 0, "v": {"cpu_percent": 10.0}}])
+    node = progress.nodes[0]
+    assert (node.cpu_percent, node.gpu_percent, node.gpu_power_w) == (10.0, 50.0, 640.0)
+
+
+def test_goal_text() -> None:
+    assert goal_text({"metric": "loss", "at_most": 3.2, "at_least": None}) == "<= 3.2"
+
+
+def test_fold_ranks() -> None:
+    assert fold_ranks([0, 1, 2, 4, 5, 9]) == "0-2, 4-5, 9"

@@ -1,0 +1,63 @@
+"""How a run ended: a sentence and an exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podwright.cli import verdict
+
+GOAL = {"metric": "mean_iou", "at_least": 0.65}
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        (["succeeded"], 0),
+        (["failed"], 1),
+        (["lost"], 1),
+        (["cancelled"], 4),
+        (["running"], 0),
+        (["cancelled", "failed", "succeeded"], 1),
+        (["succeeded", "cancelled"], 4),
+        ([], 0),
+    ],
+)
+def test_exit_code(states: list[str], code: int) -> None:
+    assert verdict.exit_code(states) == code
+
+
+def test_an_unreachable_target_comes_before_all() -> None:
+    assert verdict.worst([4, 1, 3, 0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "goal", "text"),
+    [
+        ({}, None, "in 2m 11s"),
+        ({"results": {"loss": 0.41, "step": 9}}, None, "loss 0.41 in 2m 11s"),
+        (
+            {"results": {"mean_iou": 0.71}, "time_to_train_s": 114.0},
+            GOAL,
+            "mean_iou 0.71 >= 0.65 in 2m 11s (time to train 1m 54s)",
+        ),
+        ({"results": {"mean_iou": 0.61}}, GOAL, "mean_iou 0.61, goal >= 0.65 not reached, in 2m 11s"),
+        ({"results": {"loss": 0.61}}, GOAL, "mean_iou was never told (goal >= 0.65), in 2m 11s"),
+        (
+            {"results": {"mean_iou": 0.64}, "time_to_train_s": 114.0},
+            GOAL,
+            "mean_iou 0.64 after the goal was reached, in 2m 11s (time to train 1m 54s)",
+        ),
+        ({"attempts": 3}, None, "in 2m 11s, 3 attempts"),
+    ],
+)
+def test_sentence_of_a_success(given: dict[str, Any], goal: dict[str, Any] | None, text: str) -> None:
+    record = {"state": "succeeded", "duration_s": 131.0, "results": {}, "time_to_train_s": None, "attempts": 1, **given}
+    assert verdict.sentence(record, goal) == ("succeeded", text)
+
+
+def test_sentences_of_other_ends() -> None:
+    assert verdict.sentence({"state": "cancelled", "duration_s": 12.0}, None) == ("cancelled", "after 12 s")
+    assert verdict.sentence({"state": "lost", "reason": "its nodes are gone"}, None) == ("lost", "its nodes are gone")
+    assert verdict.sentence({"state": "failed", "duration_s": None, "reason": None}, None) == ("failed", "after -")
