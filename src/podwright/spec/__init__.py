@@ -1,1 +1,109 @@
-"""The pod, the workload and the hardware library."""
+"""The pod, the workload and the hardware library: what the two files say, checked and resolved.
+
+Names are imported when they are first used: pydantic costs more than the rest of a command's start, and a refusal or
+a host list does not need it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podwright.spec._hardware import (
+        ComputeFabric,
+        Fabrics,
+        Gpus,
+        ManagementFabric,
+        Nic,
+        NodeModel,
+        NumaNode,
+        StorageFabric,
+        StorageModel,
+        SwitchModel,
+    )
+    from podwright.spec._library import library, node_model
+    from podwright.spec._load import KINDS, load, load_pod, load_workload, schema
+    from podwright.spec._pod import Costs, KubernetesScheduler, NodeGroup, Pod, SlurmScheduler, Storage
+    from podwright.spec._workload import (
+        Build,
+        Goal,
+        KubernetesOptions,
+        Resources,
+        SlurmOptions,
+        Workload,
+        points,
+        workload_json,
+    )
+    from podwright.spec.hostlist import expand_hosts, fold_hosts
+    from podwright.spec.placeholders import fill, names_in
+    from podwright.spec.problems import Problem, Refusal, refuse
+    from podwright.spec.quantity import duration_s, format_duration, format_size, size_bytes
+
+_HOMES = {
+    "_hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel SwitchModel",
+    "_library": "library node_model",
+    "_load": "KINDS load load_pod load_workload schema",
+    "_pod": "Costs KubernetesScheduler NodeGroup Pod SlurmScheduler Storage",
+    "_workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",
+    "hostlist": "expand_hosts fold_hosts",
+    "placeholders": "fill names_in",
+    "problems": "Problem Refusal refuse",
+    "quantity": "duration_s format_duration format_size size_bytes",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "KINDS",
+    "Build",
+    "ComputeFabric",
+    "Costs",
+    "Fabrics",
+    "Goal",
+    "Gpus",
+    "KubernetesOptions",
+    "KubernetesScheduler",
+    "ManagementFabric",
+    "Nic",
+    "NodeGroup",
+    "NodeModel",
+    "NumaNode",
+    "Pod",
+    "Problem",
+    "Refusal",
+    "Resources",
+    "SlurmOptions",
+    "SlurmScheduler",
+    "Storage",
+    "StorageFabric",
+    "StorageModel",
+    "SwitchModel",
+    "Workload",
+    "duration_s",
+    "expand_hosts",
+    "fill",
+    "fold_hosts",
+    "format_duration",
+    "format_size",
+    "library",
+    "load",
+    "load_pod",
+    "load_workload",
+    "names_in",
+    "node_model",
+    "points",
+    "refuse",
+    "schema",
+    "size_bytes",
+    "workload_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

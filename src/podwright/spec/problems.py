@@ -47,8 +47,19 @@ class Refusal(Exception):
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems]
-        hints = list(dict.fromkeys(f"hint: {problem.hint}" for problem in self.problems if problem.hint))
+        hints = list(dict.fromkeys(f"hint: {self._hint(problem)}" for problem in self.problems if problem.hint))
         return "\n".join([*lines, "", *hints] if hints else lines)
+
+    def _hint(self, problem: Problem) -> str:
+        """Names the field where several problems make "did you mean" a riddle."""
+        hint, name = problem.hint or "", problem.field.rpartition(".")[2]
+        return f"{name}: {hint}" if name and len(self.problems) > 1 and hint.startswith("did you mean") else hint
+
+
+def short(text: str) -> str:
+    """Makes something a user wrote fit to be shown: one line, at most 60 characters, no control characters."""
+    shown = text if text.isprintable() else text.encode("unicode_escape", "backslashreplace").decode("ascii")
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def refuse(message: str, hint: str | None = None, field: str = "", file: str = "", exit_code: int = 2) -> Refusal:

@@ -1,0 +1,109 @@
+"""Opens the two files: the only part of this package, beside the library, that touches the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from podwright.spec import _pod_checks, _workload_checks
+from podwright.spec._check import checked, mapping, no_gaps
+from podwright.spec._pod import Pod
+from podwright.spec._sets import apply_sets
+from podwright.spec._source import decode, read_source
+from podwright.spec._words import Finding, one_of
+from podwright.spec._workload import Workload
+from podwright.spec._yaml import Document, parse, trap_hint
+from podwright.spec.problems import refuse, short
+
+KINDS: dict[str, type[Workload] | type[Pod]] = {"pod": Pod, "workload": Workload}
+
+_PATCH = ("kubernetes", "patch")
+
+
+def load_workload(path: str | Path, sets: Iterable[str] = ()) -> Workload:
+    """Reads a workload file, with the settings of `--set` laid over it."""
+    source = read_source(Path(path))
+    return _workload(_document(path, source), Path(path), source, tuple(sets))
+
+
+def load_pod(path: str | Path) -> Pod:
+    """Reads a pod file."""
+    source = read_source(Path(path))
+    return _pod(_document(path, source), Path(path), source)
+
+
+def load(path: str | Path) -> Workload | Pod:
+    """Reads either file: one with a `command` is a workload."""
+    source = read_source(Path(path))
+    document = _document(path, source)
+    if _is_workload(mapping(document)):
+        return _workload(document, Path(path), source, ())
+    return _pod(document, Path(path), source)
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Gives the JSON schema of `workload` or `pod`, from which editors complete."""
+    if kind not in KINDS:
+        raise refuse(f'"{short(kind)}" is not a kind of file', hint=one_of(kind, "kind", KINDS))
+    made = KINDS[kind].model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _document(path: str | Path, source: bytes) -> Document:
+    return parse(decode(source, str(path)), str(path))
+
+
+def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ...]) -> Workload:
+    tree = mapping(document)
+    apply_sets(document, sets)
+    _take_as_written(document)
+    folder = Path(os.path.abspath(path)).parent
+    before = [*no_gaps(tree, _PATCH), *_octal_in_patch(document)]
+    checks = (*_workload_checks.CHECKS, lambda values: _workload_checks.on_disk(values, folder))
+    workload = checked(Workload, document, checks, before)
+    workload._path, workload._source = folder / path.name, source
+    return workload
+
+
+def _pod(document: Document, path: Path, source: bytes) -> Pod:
+    pod = checked(Pod, document, _pod_checks.CHECKS, no_gaps(mapping(document), ("nothing",)))
+    pod._path, pod._source = Path(os.path.abspath(path)), source
+    return pod
+
+
+def _is_workload(tree: dict[str, Any]) -> bool:
+    """Decides by `command`; a workload that lost it is known by its other fields."""
+    if "command" in tree:
+        return True
+    names = {kind: {field.alias or name for name, field in model.model_fields.items()} for kind, model in KINDS.items()}
+    only_workload = set(tree) & (names["workload"] - names["pod"])
+    return len(only_workload) > len(set(tree) & (names["pod"] - names["workload"]))
+
+
+def _take_as_written(document: Document) -> None:
+    """Puts the text back where YAML made a number or a truth of something that is meant as it is written."""
+    for path, place in document.places.items():
+        if place.text is None or not path or path[0] not in ("command", "env", "matrix"):
+            continue
+        parent: Any = document.value
+        for part in path[:-1]:
+            parent = parent[part]
+        value = parent[path[-1]]
+        is_word = path[0] != "matrix" or place.text.lower() not in ("true", "false")
+        if isinstance(value, bool) and is_word:
+            parent[path[-1]] = place.text
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and path[0] != "matrix":
+            parent[path[-1]] = place.text
+
+
+def _octal_in_patch(document: Document) -> list[Finding]:
+    """A file mode in a patch must not change its value silently."""
+    return [
+        Finding(path, "may be read as octal", trap_hint(place.text))
+        for path, place in document.places.items()
+        if path[:2] == _PATCH
+        and place.text
+        and (trap_hint(place.text) or "").startswith(f"YAML may read `{place.text}` as octal")
+    ]

@@ -1,0 +1,195 @@
+"""The pod: one cluster, its nodes, fabrics, storage, schedulers, services and costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, PrivateAttr
+
+from podwright.spec._hardware import (
+    _NODES,
+    _STORAGE,
+    ComputeFabric,
+    Fabrics,
+    ManagementFabric,
+    NodeModel,
+    StorageFabric,
+    StorageKind,
+    StorageModel,
+)
+from podwright.spec._types import (
+    Bandwidth,
+    Count,
+    Hosts,
+    Image,
+    Line,
+    Name,
+    Number,
+    Price,
+    Ratio,
+    Size,
+    Strict,
+    Text,
+)
+from podwright.spec._words import one_of
+from podwright.spec.problems import refuse, short
+
+Role = Literal["compute", "management", "login", "storage"]
+Service = Literal["registry", "mirror", "netboot", "monitoring", "logging", "firmware"]
+Given = TypeVar("Given", ComputeFabric, StorageFabric, ManagementFabric)
+
+
+class NodeGroup(Strict):
+    """Hosts that are alike."""
+
+    hosts: Hosts = Field(description="such as dgx[001-140]")
+    model: Annotated[NodeModel, _NODES, BeforeValidator(_NODES.resolve)] = Field(
+        description="a name from the hardware library, or written out"
+    )
+    roles: tuple[Role, ...] = Field(("compute",), description="compute, management, login, storage")
+
+
+class Storage(Strict):
+    """A storage system of the pod."""
+
+    name: Name = Field(description="its name in this pod")
+    kind: StorageKind = Field(description="the file system it serves")
+    model: Annotated[StorageModel, _STORAGE, BeforeValidator(_STORAGE.resolve)] | None = Field(
+        None, description="a name from the hardware library"
+    )
+    capacity_bytes: Size | None = Field(None, alias="capacity", description="usable space")
+    bandwidth_bytes_s: Bandwidth | None = Field(
+        None, alias="bandwidth", description="read bandwidth of the whole system"
+    )
+    mount: Line | None = Field(None, description="where nodes see it")
+    server: Line | None = Field(None, description="the server or cluster to mount from")
+    csi: Line | None = Field(None, description="the CSI driver that serves it to Kubernetes")
+    storage_class: Line | None = Field(None, description="the Kubernetes storage class")
+
+
+class SlurmScheduler(Strict):
+    """Slurm on some hosts of the pod."""
+
+    kind: Literal["slurm"]
+    name: Name = Field("slurm", description="its name in targets")
+    hosts: Hosts | None = Field(None, description="the hosts it has; left out: all compute hosts")
+    login: Line | None = Field(None, description="the host to reach it through; left out: this machine")
+    folder: Line | None = Field(
+        None, description="where runs live, on a file system that login and compute hosts share"
+    )
+    python: Line | None = Field(None, description="the Python for the pilot")
+    container: Literal["pyxis", "apptainer", "podman", "oci"] | None = Field(
+        None, description="how containers are started"
+    )
+
+
+class KubernetesScheduler(Strict):
+    """Kubernetes on some hosts of the pod."""
+
+    kind: Literal["kubernetes"]
+    name: Name = Field("kubernetes", description="its name in targets")
+    hosts: Hosts | None = Field(None, description="the hosts it has; left out: all compute hosts")
+    dialect: Literal["kubernetes", "openshift"] = Field("kubernetes", description="kubernetes or openshift")
+    context: Line | None = Field(None, description="the kubeconfig context; left out: the current one")
+    namespace: Line | None = Field(None, description="where runs go unless the workload says otherwise")
+    image: Image | None = Field(None, description="the image of workloads that name none")
+    claim: Line | None = Field(None, description="the volume claim that holds records and checkpoints")
+
+
+class Costs(Strict):
+    """What things cost here."""
+
+    currency: Line = Field("EUR", description="such as EUR")
+    node_price: Price | None = Field(None, description="of one node")
+    power_price_kwh: Price | None = Field(None, description="of one kilowatt hour")
+    gpu_hour_price: Price | None = Field(None, description="of one GPU hour, when the pod is rented")
+    staff_price_year: Price | None = Field(None, description="of the people who run the pod")
+    years: Annotated[Number, Field(gt=0)] | None = Field(None, description="over which the price of a node is spread")
+    pue: Ratio | None = Field(None, description="power of the whole building to that of the machines")
+    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(None, description="share of hours that are used")
+
+
+Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]
+
+
+class Pod(Strict):
+    """One cluster, as one file says it; hardware names are resolved."""
+
+    name: Name = Field(description="lower-case letters, digits and dashes")
+    nodes: tuple[NodeGroup, ...] = Field(description="groups of hosts that are alike")
+    fabrics: Fabrics = Field(Fabrics(), description="compute, storage and management networks")
+    storage: tuple[Storage, ...] = Field((), description="storage systems")
+    schedulers: tuple[Scheduler, ...] = Field((), description="Slurm, Kubernetes, or both on different hosts")
+    services: tuple[Service, ...] = Field(
+        (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
+    )
+    costs: Costs = Field(Costs(), description="what things cost")
+    title: Text | None = Field(None, description="a line about the pod")
+    racks: Count | None = Field(None, description="racks there are")
+
+    _path: Path = PrivateAttr(default=Path("pod.yaml"))
+    _source: bytes = PrivateAttr(default=b"")
+
+    @property
+    def path(self) -> Path:
+        """The file it was read from, absolute."""
+        return self._path
+
+    @property
+    def source(self) -> bytes:
+        """The file's bytes as given."""
+        return self._source
+
+    def hosts(self) -> list[str]:
+        """All hosts, in the order of the file."""
+        return [host for group in self.nodes for host in group.hosts]
+
+    def compute_hosts(self) -> list[str]:
+        """The hosts that workloads run on."""
+        return [host for group in self.nodes if "compute" in group.roles for host in group.hosts]
+
+    def model_of(self, host: str) -> NodeModel:
+        """The model of a host."""
+        for group in self.nodes:
+            if host in group.hosts:
+                return group.model
+        raise refuse(f'"{short(host)}" is not a host of the pod {self.name}')
+
+    def scheduler(self, name: str | None = None) -> SlurmScheduler | KubernetesScheduler:
+        """The scheduler of this name; without a name the only one there is."""
+        names = [one.name for one in self.schedulers]
+        if name is None and len(names) != 1:
+            which = f"say which: {', '.join(f'{self.name}:{one}' for one in names)}" if names else "add one to its file"
+            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=which)
+        for one in self.schedulers:
+            if name in (None, one.name):
+                return one
+        hint = one_of(str(name), "scheduler", names) if names else "add one to its file"
+        raise refuse(f'the pod {self.name} has no scheduler "{short(str(name))}"', hint=hint)
+
+    def scheduler_hosts(self, scheduler: SlurmScheduler | KubernetesScheduler) -> list[str]:
+        """The hosts of a scheduler: as given, else all compute hosts."""
+        return list(scheduler.hosts) if scheduler.hosts is not None else self.compute_hosts()
+
+    def compute_fabric(self) -> ComputeFabric | None:
+        """The compute fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.compute, self._defaults().compute)
+
+    def storage_fabric(self) -> StorageFabric | None:
+        """The storage fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.storage, self._defaults().storage)
+
+    def management_fabric(self) -> ManagementFabric | None:
+        """The management fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.management, self._defaults().management)
+
+    def _defaults(self) -> Fabrics:
+        return next((group.model.fabrics for group in self.nodes if "management" not in group.roles), Fabrics())
+
+
+def _over(given: Given | None, default: Given | None) -> Given | None:
+    """Lays what the file gives over what the library has."""
+    if given is None or default is None:
+        return given or default
+    return default.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
