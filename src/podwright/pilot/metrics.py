@@ -70,7 +70,8 @@ _PLACEHOLDER = {"gpu": "gpu.N.", "ib": "ib.DEV/PORT.", "rank": "rank.R."}
 def metric_of(name: str) -> Optional[Metric]:
     """The row of a sampled name: `gpu.3.power_watts` is of `gpu.N.power_watts`."""
     device, dot, last = name.rpartition(".")
-    return _BY_NAME.get(_PLACEHOLDER.get(device.partition(".")[0], "") + last if dot else name)
+    kind = device.partition(".")[0]
+    return _BY_NAME.get(_PLACEHOLDER.get(kind, kind + ".") + last if dot else name)
 
 
 def period_of(name: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Iterator, Optional
 
 from .metrics import period_of
@@ -18,7 +19,8 @@ class RankTrees:
     """The process trees of the watched ranks.
 
     A process keeps the rank it was first found under: one whose parent has died still belongs to it. Only processes
-    that are new since the last look are asked for their parent, since on a big machine /proc holds thousands.
+    that are new since the last look are asked for their parent, since on a big machine /proc holds thousands. Ranks
+    come and go in another thread than the one that reads, hence the lock.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -27,31 +29,36 @@ class RankTrees:
         self._stats: dict[int, dict[int, int]] = {}
         self._shares: dict[int, Share] = {}
         self._looked_at = float("-inf")
+        self._lock = threading.Lock()
 
     def watch(self, rank: int, pid: int) -> None:
-        self._owners[pid] = rank
-        self._shares[rank] = Share()
-        self._stats.setdefault(rank, {})
-        self._take(pid, rank)
-        self._looked_at = float("-inf")
+        with self._lock:
+            self._owners[pid] = rank
+            self._shares[rank] = Share()
+            self._stats.setdefault(rank, {})
+            self._take(pid, rank)
+            self._looked_at = float("-inf")
 
     def forget(self) -> None:
-        for stats in self._stats.values():
-            for fd in stats.values():
-                os.close(fd)
-        for kept in (self._owners, self._stats, self._shares):
-            kept.clear()
+        with self._lock:
+            for stats in self._stats.values():
+                for fd in stats.values():
+                    os.close(fd)
+            self._owners.clear()
+            self._stats.clear()
+            self._shares.clear()
 
     def readings(self) -> Iterator[Reading]:
         yield Reading("ranks", period_of("rank.R.cpu_percent"), self.read)
 
     def read(self, now: float) -> dict[str, float]:
-        if self._stats and now - self._looked_at >= _REFRESH_S:
-            self._look()
-            self._looked_at = now
         values: dict[str, float] = {}
-        for rank, stats in self._stats.items():
-            values.update(self._read_rank(rank, stats, now))
+        with self._lock:
+            if self._stats and now - self._looked_at >= _REFRESH_S:
+                self._look()
+                self._looked_at = now
+            for rank, stats in self._stats.items():
+                values.update(self._read_rank(rank, stats, now))
         return values
 
     def _read_rank(self, rank: int, stats: dict[int, int], now: float) -> dict[str, float]:
@@ -59,7 +66,7 @@ class RankTrees:
         for pid, fd in list(stats.items()):
             try:
                 fields = _fields(os.pread(fd, 1024, 0))
-            except OSError:
+            except (OSError, ValueError):
                 os.close(stats.pop(pid))
                 continue
             # Times of children already waited for are included, so that the sum does not fall when one ends.
@@ -96,15 +103,18 @@ class RankTrees:
         try:
             with open("%s/%d/stat" % (self._proc, pid), "rb") as file:
                 return int(_fields(file.read(1024))[_PARENT])
-        except OSError:
+        except (OSError, ValueError):
             return 0
 
     def _take(self, pid: int, rank: int) -> None:
+        old = self._stats[rank].pop(pid, None)
+        if old is not None:
+            os.close(old)
         try:
             self._stats[rank][pid] = os.open("%s/%d/stat" % (self._proc, pid), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             # It ended before it could be looked at.
-            self._stats[rank].pop(pid, None)
+            return
 
 
 def _fields(stat: bytes) -> list[bytes]:

@@ -5,7 +5,6 @@ Nothing here makes a run fail: a sensor that breaks is one `sensor` event and is
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -32,7 +31,8 @@ class _Slot:
 class Sampler:
     """Finds the sensors of this node and reads each as often as it is cheap.
 
-    `say(kind, **fields)` writes an event; it is only ever called by the thread that calls the sampler.
+    `say(kind, **fields)` writes an event; it is only ever called by the thread that calls the sampler. Ranks may be
+    watched and forgotten by another thread.
     """
 
     def __init__(self, say: Callable[..., None], period_s: float = 1.0, scope: Optional[Scope] = None) -> None:
@@ -118,11 +118,20 @@ class Sampler:
             return otherwise
 
     def _broken(self, name: str, error: Exception) -> None:
-        self._say("sensor", name=name, error=str(error) or type(error).__name__)
+        self._say("sensor", name=name, error=_words(error))
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower() + (": %s" % error.filename if error.filename else "")
+    return str(error) or type(error).__name__
 
 
 def main(argv: list[str]) -> int:
     """Sample this machine for a while and show the last value of every metric."""
+    # Only this needs it, and a run should not wait for it.
+    import argparse
+
     parser = argparse.ArgumentParser(prog="sample", description="Sample this machine and show what was read.")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to sample (default: 5)")
     parser.add_argument("--out", help="append what is read to this file, as JSON lines")

@@ -201,6 +201,16 @@ def discover(root: str = "/", gpus: Sequence[Facts] = ()) -> Facts:
     }
 
 
+def places(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, rdma: bool) -> list[Facts]:
+    """The places of this node's ranks, each with the variables it adds to its rank's environment."""
+    facts = merged(discover(gpus=gpus), hardware)
+    bound = binding(facts, [gpu["index"] for gpu in gpus], local_ranks, os.sched_getaffinity(0))
+    return [
+        {"cores": place.cores, "gpu": place.gpu, "numa": place.numa, "nics": place.nics, "env": nic_env(place, rdma)}
+        for place in bound
+    ]
+
+
 def rdma_report(root: str = "/") -> dict[str, Any]:
     """What decides whether RDMA can pin memory here: the lock limit (-1: none) and the capabilities held."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
