@@ -6,11 +6,13 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli import figures, talk, verdict
 from podwright.cli.picture import Line, picture
 from podwright.cli.progress import Progress
+from podwright.cli.report import write_report
 from podwright.cli.views import View, elapsed, view_for_terminal
 
 if TYPE_CHECKING:
@@ -39,11 +41,6 @@ def follow(run: Run) -> dict[str, Any]:
     return document
 
 
-def asked_for(run: Run) -> dict[str, Any]:
-    """Gives the resolved workload of a run, by the names of the file."""
-    return dict(run.folder.asked()["workload"])
-
-
 def run_document(run: Run) -> dict[str, Any]:
     """Gives the JSON document of a run; a parent has its points in it."""
     document: dict[str, Any] = run.record().as_json()
@@ -66,10 +63,10 @@ def say_left(ids: Iterable[str]) -> None:
 
 def introduce(run: Run, document: dict[str, Any]) -> None:
     """Says what was started and where."""
-    asked = asked_for(run)
-    nodes, ranks = asked["nodes"], asked["ranks_per_node"]
-    points = f", {len(document['points'])} points" if document.get("points") else ""
-    shape = f"{_count(nodes, 'node')} x {_count(ranks, 'rank')}, {asked['launcher']}"
+    asked = run.folder.asked
+    points = f", {_count(len(document['points']), 'point')}" if document.get("points") else ""
+    launcher = asked.workload.get("launcher", "ranks")
+    shape = f"{_count(asked.nodes, 'node')} x {_count(asked.ranks_per_node, 'rank')}, {launcher}"
     talk.say("run", f"{run.id} on {document['target']}: {shape}{points}")
 
 
@@ -78,13 +75,12 @@ def _count(number: int, noun: str) -> str:
 
 
 def _follow_one(run: Run, view: View) -> None:
-    record = run.record().as_json()
-    progress = Progress(record, asked_for(run).get("goal"))
+    record = run.record()
+    progress = Progress(record.as_json(), record.goal)
     for change in run.watch():
-        record = change.record.as_json()
-        for word, text in progress.take(record, change.new_events, change.samples):
+        for word, text in progress.take(change.record.as_json(), change.new_events, change.samples):
             view.say(word, text)
-        view.show(lambda width: picture(progress, elapsed(progress.record), width), progress)
+        view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
 
 
 def _follow_points(parent: Run, points: list[Run], view: View) -> None:
@@ -96,8 +92,8 @@ def _follow_points(parent: Run, points: list[Run], view: View) -> None:
             if record["state"] in verdict.FINAL and record["id"] not in ended:
                 ended.add(record["id"])
                 view.say(*_point_line(record))
-        view.show(lambda width, seen=records: points_picture(parent.record().as_json(), seen, width), None)
         if len(ended) < len(points):
+            view.show(partial(points_picture, parent.record().state, records), _counts(records))
             time.sleep(POINTS_EVERY_S)
 
 
@@ -107,17 +103,17 @@ def _point_line(record: dict[str, Any]) -> tuple[str, str]:
     return word, f"{record['id']}{matrix}: {text}"
 
 
-def points_picture(parent: dict[str, Any], records: list[dict[str, Any]], width: int) -> list[Line]:
+def points_picture(state: str, records: list[dict[str, Any]], width: int) -> list[Line]:
     """Draws how many points are in which state, and a bar of those that have ended."""
-    counts: dict[str, int] = {}
-    for record in records:
-        counts[record["state"]] = counts.get(record["state"], 0) + 1
-    ended = sum(count for state, count in counts.items() if state in verdict.FINAL)
+    ended = sum(record["state"] in verdict.FINAL for record in records)
     done, rest = figures.bar(ended / len(records), 20)
-    words = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    room = width - talk.WORD_WIDTH - 22
-    state = parent["state"]
-    return [[(f"{state:<{talk.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), ("  " + talk.clip(words, room), "")]]
+    words = talk.clip(_counts(records), width - talk.WORD_WIDTH - 22)
+    return [[(f"{state:<{talk.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), (f"  {words}", "")]]
+
+
+def _counts(records: list[dict[str, Any]]) -> str:
+    states = [record["state"] for record in records]
+    return ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
 
 
 def _say_end(run: Run, document: dict[str, Any]) -> None:
@@ -125,7 +121,7 @@ def _say_end(run: Run, document: dict[str, Any]) -> None:
         for line in run.explain():
             print(talk.plain(line), file=sys.stderr, flush=True)
     else:
-        talk.say(*verdict.sentence(document, asked_for(run).get("goal")))
+        talk.say(*verdict.sentence(document, run.record().goal))
     _say_report(run)
     if document["state"] == "succeeded":
         talk.say("next", f"podwright show {run.id}")
@@ -133,10 +129,8 @@ def _say_end(run: Run, document: dict[str, Any]) -> None:
 
 def _say_report(run: Run) -> None:
     """Writes the report and says where it is; a report that cannot be written does not change how the run ended."""
-    from podwright.report import write_run_report
-
     try:
-        path = write_run_report(run.folder.path)
+        path = write_report([run])
     except Exception as error:
         talk.say("report", f"could not be written: {type(error).__name__}: {error}")
         return

@@ -11,7 +11,7 @@ import typer
 from podwright.cli.options import AsJson, RunRef
 
 if TYPE_CHECKING:
-    from podwright.launch import LogLine
+    from podwright.runs import LogLine
 
 
 def logs_command(
@@ -30,10 +30,10 @@ def logs_command(
     lines = matching(found.logs(rank=rank, follow=follow), node, grep)
     if as_json:
         return _print_json(lines)
-    several = rank is None and (found.record().as_json()["world_size"] or 2) > 1
-    width = len(str((found.record().as_json()["world_size"] or 1) - 1))
+    several = rank is None and found.record().world_size > 1
+    width = len(str(found.record().world_size - 1))
     for line in lines:
-        prefix = f"[{line.rank:>{width}}] " if several else ""
+        prefix = f"[{'-' if line.rank is None else line.rank:>{width}}] " if several else ""
         sys.stdout.write(f"{prefix}{line.text}\n")
         if follow:
             sys.stdout.flush()

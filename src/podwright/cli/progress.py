@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,8 +101,8 @@ class Progress:
 
     def label(self, number: int) -> str:
         """Gives the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
-        hosts = [node.host for node in self.nodes.values()]
-        host = self.nodes[number].host if number in self.nodes else ""
+        hosts = self.record.get("hosts") or [node.host for node in self.nodes.values()]
+        host = hosts[number] if number < len(hosts) else ""
         return host if host and hosts.count(host) == 1 and len(hosts) > 1 else f"node{number}"
 
     def share(self) -> float | None:
@@ -125,6 +125,10 @@ class Progress:
         wanted = [name for name in ("loss", (self.goal or {}).get("metric")) if name in self.values]
         names = wanted if self.goal else [*wanted, *(name for name in self.values if name not in wanted)]
         return figures.results({name: self.values[name] for name in names if name is not None}, limit=3)
+
+    def news(self) -> str:
+        """Gives how far the run is and how good, in one line."""
+        return "  ".join(part for part in (self.how_far(), self.quality()) if part)
 
     def waiting_for(self) -> str:
         """Says what a run that has no progress yet is waiting for."""
@@ -172,7 +176,7 @@ def _seen(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
 
 
 # What a follower is told at once; all other kinds are in the record and the report.
-_TOLD = {
+_TOLD: dict[str, Callable[[Progress, Mapping[str, Any]], tuple[str, str]]] = {
     "go": _go,
     "retry": lambda progress, event: ("retry", f"attempt {event['attempt']}: {event.get('why', '')}"),
     "hang": _hang,

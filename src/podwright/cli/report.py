@@ -18,14 +18,15 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
     from podwright import launch
     from podwright.runs import Home
 
-    path = _write(launch.find_all(Home.open(), runs)).resolve()
+    path = write_report(launch.find_all(Home.open(), runs)).resolve()
     if as_json:
         return talk.print_json({"report": str(path)})
     print(path)
     return talk.say("open", path.as_uri())
 
 
-def _write(runs: list[Run]) -> Path:
+def write_report(runs: list[Run]) -> Path:
+    """Writes one report: of the run, or a comparison of several or of a parent's points."""
     from podwright.report import write_comparison, write_run_report
 
     folders = [run.folder.path for run in runs for run in (run.points() or [run])]

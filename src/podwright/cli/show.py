@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from podwright.cli import figures, talk, verdict
-from podwright.cli.follow import asked_for, run_document
+from podwright.cli.follow import run_document
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.ps import listing
 
@@ -22,7 +22,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     document = run_document(found)
     if as_json:
         return talk.print_json(document)
-    for word, text in facts(document, asked_for(found).get("goal")):
+    for word, text in facts(document, found.record().goal):
         print("\n".join(talk.aligned(word, text, sys.stdout)))
     if document["state"] in ("failed", "lost"):
         print("\n".join(found.explain()[1:]))

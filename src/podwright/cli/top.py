@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from podwright.runs import Home
 
 REFRESH_EVERY_S = 2.0
+# More than the readings of a minute from a node with sixteen GPUs, the slowest of which come every 30 seconds.
+TAIL_BYTES = 256 * 1024
 _HEAD = ("run", "node", "cpu", "mem", "gpus", "gpu", "gpu mem", "power")
 
 
@@ -44,9 +47,28 @@ def active(home: Home) -> list[Progress]:
     records = [record.as_json() for record in launch.recent(home, limit=0)]
     progresses = [Progress(record) for record in records if record["state"] not in verdict.FINAL]
     for progress in progresses:
-        latest = launch.find(home, progress.record["id"]).latest()
-        progress.take(progress.record, latest.new_events, latest.samples)
+        progress.take(progress.record, [], last_samples(Path(progress.record["folder"]) / "record"))
     return progresses
+
+
+def last_samples(record_path: Path) -> list[dict[str, Any]]:
+    """Gives what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
+    from podwright.pilot.protocol import parse_line, record_folders
+
+    rows = []
+    for _, _, folder in record_folders(str(record_path)):
+        lines = _end_of(Path(folder) / "metrics.jsonl").splitlines()
+        rows += [row for row in map(parse_line, lines) if row and "n" in row]
+    return rows
+
+
+def _end_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
 
 
 def listing(progresses: list[Progress], width: int | None) -> list[str]:
@@ -83,7 +105,8 @@ def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
 def _document(progress: Progress) -> dict[str, Any]:
     """Gives a run with its nodes' readings by their full names: a program may want those the table leaves out."""
     nodes = [
-        {"node": number, "host": node.host, "values": node.values} for number, node in sorted(progress.nodes.items())
+        {"node": number, "host": progress.label(number), "values": node.values}
+        for number, node in sorted(progress.nodes.items())
     ]
     return {**progress.record, "node_values": nodes}
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
 from podwright.cli import figures, talk
-from podwright.cli.picture import Line, text_of
-from podwright.cli.progress import Progress
+from podwright.cli.picture import Line
 
 LINE_EVERY_S = 10.0
 REDRAW_EVERY_S = 0.25
@@ -42,8 +41,8 @@ class View(Protocol):
     def say(self, word: str, text: str) -> None:
         """Prints a line that stays."""
 
-    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
-        """Shows the present state; `draw` makes the picture for a width."""
+    def show(self, draw: Callable[[int], Sequence[Line]], news: str) -> None:
+        """Shows the present state: `draw` makes the picture for a width, `news` is the same in a few words."""
 
 
 class PlainView:
@@ -64,18 +63,11 @@ class PlainView:
         """Writes the line to stderr."""
         talk.say(word, text)
 
-    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
-        """Writes how far the run is, when that is news and the last such line is old enough."""
-        if self._clock() < self._next:
-            return
-        text = _news(progress) if progress else "\n".join(text_of(line).strip() for line in draw(80))
-        if text and text != self._last:
-            self._last, self._next = text, self._clock() + LINE_EVERY_S
-            talk.say("", text)
-
-
-def _news(progress: Progress) -> str:
-    return "  ".join(part for part in (progress.how_far(), progress.quality()) if part)
+    def show(self, draw: Callable[[int], Sequence[Line]], news: str) -> None:
+        """Writes the news when it is new and the last such line is old enough."""
+        if news and news != self._last and self._clock() >= self._next:
+            self._last, self._next = news, self._clock() + LINE_EVERY_S
+            talk.say("", news)
 
 
 class LiveView:
@@ -105,7 +97,7 @@ class LiveView:
         for line in talk.aligned(word, text, sys.stderr):
             self._live.console.print(Text.from_ansi(line), soft_wrap=True)
 
-    def show(self, draw: Callable[[int], Sequence[Line]], progress: Progress | None) -> None:
+    def show(self, draw: Callable[[int], Sequence[Line]], news: str) -> None:
         """Draws the picture unless it was drawn a moment ago or nothing in it has changed."""
         now = time.monotonic()
         if now < self._next:
@@ -138,6 +130,6 @@ def view_for_terminal() -> View:
     return PlainView()
 
 
-def elapsed(record: dict[str, Any]) -> float | None:
+def elapsed(record: Mapping[str, Any]) -> float | None:
     """Gives the seconds since the run began, or since it was asked for while it waits."""
     return figures.seconds_between(record.get("started_at") or record.get("created_at"), record.get("ended_at"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podwright.cli import talk, verdict
-from podwright.cli.follow import asked_for, codes_of, run_document, say_left
+from podwright.cli.follow import codes_of, run_document, say_left
 from podwright.cli.options import AsJson, RunRefs
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _wait(run: Run, end: float | None) -> dict[str, Any]:
     run.wait(timeout_s=None if end is None else max(0.0, end - time.monotonic()))
     document = run_document(run)
     if document["state"] in verdict.FINAL:
-        word, text = verdict.sentence(document, asked_for(run).get("goal"))
+        word, text = verdict.sentence(document, run.record().goal)
         talk.say(word, f"{run.id} {text}")
     else:
         talk.say(document["state"], f"{run.id} has not ended in time; `podwright attach {run.id}` follows it")

@@ -123,7 +123,6 @@ def _busy() -> Progress:
 
 
 def test_points_picture_counts_states() -> None:
-    parent = record(id="sweep-3c", state="running")
     states = ["succeeded"] * 3 + ["running", "failed", "pending"]
-    (line,) = follow.points_picture(parent, [record(state=state) for state in states], 80)
+    (line,) = follow.points_picture("running", [record(state=state) for state in states], 80)
     assert text_of(line) == "running   " + "━" * 13 + "╌" * 7 + "  1 failed, 1 pending, 1 running, 3 succeeded"

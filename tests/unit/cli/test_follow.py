@@ -1,0 +1,166 @@
+"""Following a run: what is said while it goes on and when it ends, told by a run that plays a script."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from podwright.cli import follow, views
+from podwright.cli.progress import Progress
+from podwright.runs.record import Asked, Record
+
+CASES = Path(__file__).parents[2] / "cases" / "cli" / "follow"
+GOAL = {"metric": "mean_iou", "at_least": 0.65, "at_most": None}
+Golden = Callable[[Path, str], None]
+
+
+class Scripted:
+    """A run that plays changes: each is (state, events); `ends` holds further fields of its last record."""
+
+    def __init__(self, script: Sequence[tuple[str, list[dict[str, Any]]]], **ends: Any) -> None:
+        self.id = ends.get("id", "segmentation-7f3k")
+        self.script, self.ends = script, ends
+        self.children: list[Scripted] = []
+        self.lines: list[str] = []
+        self.state = script[-1][0] if script else "pending"
+        asked = Asked(self.id, "segmentation", "local", "local", 0.0, 2, 1, {"launcher": "torchrun", "goal": GOAL})
+        self.folder: Any = SimpleNamespace(path=Path("/runs") / self.id, asked=asked)
+
+    def record(self) -> Record:
+        return self._record(self.state)
+
+    def _record(self, state: str) -> Record:
+        fixed = {"id": self.id, "name": "segmentation", "target": "local", "folder": "/runs", "nodes": 2}
+        return Record(**{**fixed, "state": state, "world_size": 2, "created_at": 0.0, "goal": GOAL, **self.ends})
+
+    def points(self) -> list[Scripted]:
+        return self.children
+
+    def watch(self) -> Iterator[Any]:
+        for state, events in self.script:
+            if any(event.get("k") == "ctrl-c" for event in events):
+                raise KeyboardInterrupt
+            yield SimpleNamespace(record=self._record(state), new_events=events, samples=[])
+
+    def explain(self) -> list[str]:
+        return self.lines
+
+
+@pytest.fixture(autouse=True)
+def _report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podwright.report.write_run_report", lambda folder: folder / "report.html", raising=False)
+    monkeypatch.setattr("podwright.report.write_comparison", lambda folders: Path("/runs/c.html"), raising=False)
+
+
+def result(**values: float) -> dict[str, Any]:
+    return {"k": "result", "n": 0, "rank": 0, "values": values}
+
+
+GO = {"k": "go", "n": 0, "attempt": 1, "world_size": 2, "took_s": 1.9, "hosts": ["a", "b"]}
+
+
+def test_a_run_that_reaches_its_goal(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    script = [
+        ("pending", []),
+        ("running", [GO, result(epoch=1, epochs=6, loss=1.2)]),
+        ("running", [{"k": "goal", "n": 0, "metric": "mean_iou", "value": 0.66, "took_s": 114.0}]),
+        ("succeeded", []),
+    ]
+    run = Scripted(script, duration_s=131.0, time_to_train_s=114.0, results={"mean_iou": 0.71}, attempts=1)
+    follow.introduce(run, run.record().as_json())
+    assert follow.follow(run)["state"] == "succeeded"
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    golden(CASES / "succeeded.txt", captured.err)
+
+
+def test_a_failed_run_is_explained(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    retry = {"k": "retry", "n": 0, "attempt": 2, "why": "rank 3 on dgx002 exited with 1"}
+    run = Scripted([("running", [GO, retry]), ("failed", [])], reason="rank 3 on dgx002 exited with 1")
+    run.lines = [
+        "failed    rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
+        "          \x1b[31mRuntimeError\x1b[0m: CUDA error: uncorrectable ECC error encountered",
+        "log       podwright logs segmentation-7f3k --rank 3",
+    ]
+    follow.follow(run)
+    golden(CASES / "failed.txt", capsys.readouterr().err)
+
+
+def test_a_report_that_cannot_be_written_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(folder: Path) -> Path:
+        raise ValueError("no metrics")
+
+    monkeypatch.setattr("podwright.report.write_run_report", broken, raising=False)
+    assert follow.follow(Scripted([("cancelled", [])], duration_s=12.0))["state"] == "cancelled"
+    assert capsys.readouterr().err == ("cancelled after 12 s\nreport    could not be written: ValueError: no metrics\n")
+
+
+def test_ctrl_c_leaves_the_run_going(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        follow.follow(Scripted([("running", [GO]), ("running", [{"k": "ctrl-c"}])]))
+    assert capsys.readouterr().err.splitlines()[-1] == "podwright attach segmentation-7f3k"
+
+
+def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    parent = Scripted([("failed", [])], reason="2 succeeded, 1 failed")
+    ends = [("succeeded", {}), ("failed", {"reason": "rank 0 exited with 1"}), ("succeeded", {"duration_s": 3.5})]
+    parent.children = [
+        Scripted([(state, [])], id=f"sweep-{number}", matrix={"lr": 0.1 / (number + 1)}, **given)
+        for number, (state, given) in enumerate(ends)
+    ]
+    follow.introduce(parent, follow.run_document(parent))
+    document = follow.follow(parent)
+    assert [point["id"] for point in document["points"]] == ["sweep-0", "sweep-1", "sweep-2"]
+    assert follow.codes_of(document) == [0, 1, 0]
+    golden(CASES / "points.txt", capsys.readouterr().err)
+
+
+def test_codes_of_a_run_that_has_not_ended() -> None:
+    assert follow.codes_of({"state": "running"}) == [0]
+    assert follow.codes_of({"state": "running"}, unfinished=1) == [1]
+
+
+def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    view, progress = views.PlainView(lambda: now[0]), Progress({"state": "running"})
+    for second, step in enumerate([1, 2, 3, 3, 3, 3, 4]):
+        now[0] = second * 4.0
+        progress.take(progress.record, [result(step=step)], [])
+        view.show(lambda width: [], progress.news())
+    assert capsys.readouterr().err.split() == ["step", "1", "step", "3", "step", "4"]
+
+
+def test_the_live_view_is_for_terminals_that_can_move_their_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert isinstance(views.view_for_terminal(), views.LiveView)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(views.view_for_terminal(), views.PlainView)
+
+
+def pressed(times: int) -> list[str]:
+    """Starts something during which Ctrl-C is pressed, and gives what was done before it took effect."""
+    done = []
+    try:
+        with follow.held_interrupt():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append("started")
+    except KeyboardInterrupt:
+        done.append("interrupted")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return done
+
+
+def test_first_ctrl_c_waits_until_the_run_was_handed_over() -> None:
+    assert pressed(0) == ["started"]
+    assert pressed(1) == ["started", "interrupted"]
+    assert pressed(2) == ["interrupted"]
