@@ -54,8 +54,10 @@ def _without_value(arg: str) -> str:
 
 
 def _save(text: str) -> Path | None:
+    from podwright.runs.store import default_home
+
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
-    for folder in (home_path() / "faults", Path(tempfile.gettempdir())):
+    for folder in (default_home() / "faults", Path(tempfile.gettempdir())):
         path = folder / (name if folder.name == "faults" else f"podwright-fault-{name}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -66,14 +68,6 @@ def _save(text: str) -> Path | None:
             continue
         return path
     return None
-
-
-def home_path() -> Path:
-    """Gives the folder of all state without opening it: a broken home may be what the fault is about."""
-    if home := os.environ.get("PODWRIGHT_HOME"):
-        return Path(home).expanduser()
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path("~/.local/share").expanduser()) / "podwright"
 
 
 def _where_to_send() -> str:

@@ -13,10 +13,10 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
     It reads folder names only: a shell asks at every key, and the index may be what is broken.
     """
-    from podwright.cli.faults import home_path
+    from podwright.runs.store import default_home
 
     try:
-        folders = [path for path in (home_path() / "runs").iterdir() if path.name.startswith(incomplete)]
+        folders = [path for path in (default_home() / "runs").iterdir() if path.name.startswith(incomplete)]
         newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
     except OSError:
         return []

@@ -29,5 +29,7 @@ def write_report(runs: list[Run]) -> Path:
     """Writes one report: of the run, or a comparison of several or of a parent's points."""
     from podwright.report import write_comparison, write_run_report
 
-    folders = [run.folder.path for run in runs for run in (run.points() or [run])]
-    return write_run_report(folders[0]) if len(folders) == 1 else write_comparison(folders)
+    folders = [one.folder.path for run in runs for one in (run.points() or [run])]
+    if len(folders) == 1:
+        return write_run_report(folders[0])
+    return write_comparison(folders, runs[0].folder.path / "comparison.html")

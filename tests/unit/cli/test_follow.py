@@ -55,7 +55,7 @@ class Scripted:
 @pytest.fixture(autouse=True)
 def _report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podwright.report.write_run_report", lambda folder: folder / "report.html", raising=False)
-    monkeypatch.setattr("podwright.report.write_comparison", lambda folders: Path("/runs/c.html"), raising=False)
+    monkeypatch.setattr("podwright.report.write_comparison", lambda folders, to: to, raising=False)
 
 
 def result(**values: float) -> dict[str, Any]:
