@@ -1,0 +1,170 @@
+"""Which charts a run gets, and the lines in each. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podwright.report import _series as series
+from podwright.report import _words as words
+from podwright.report._data import Track
+from podwright.report._ranks import Span, Story
+
+MANY_NODES = 16
+POINTS_PER_LINE = 2_000
+POINTS_PER_PAGE = 400_000
+_BAND_POINTS = 600
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of the table of charts; `*` stands for the device's index in `node`, `#` for the rank's own in `rank`."""
+
+    key: str
+    group: str
+    title: str
+    unit: str
+    node: str
+    rank: str = ""
+    how: str = "sum"
+    top: float | None = None
+    rank_note: str = ""
+
+    @property
+    def counter(self) -> bool:
+        """Whether the readings only grow and are drawn as a rate."""
+        return self.node.endswith("_total")
+
+
+def _gpu(key: str, title: str, unit: str, metric: str, how: str = "sum", top: float | None = None) -> Kind:
+    return Kind(key, "GPU", title, unit, f"gpu.*.{metric}", f"gpu.#.{metric}", how, top)
+
+
+_HOST, _FLOW = "CPU and memory", "Network and disk"
+
+KINDS = (
+    _gpu("gpu-use", "GPU utilisation", "percent", "utilization_percent", "mean", 100),
+    _gpu("gpu-memory", "GPU memory used", "bytes", "memory_used_bytes"),
+    _gpu("gpu-power", "GPU power", "watts", "power_watts"),
+    _gpu("gpu-temperature", "GPU temperature, hottest", "celsius", "temperature_celsius", "max"),
+    _gpu("gpu-clock", "GPU SM clock", "mhz", "sm_clock_mhz", "mean"),
+    _gpu("nvlink-sent", "NVLink sent", "bytes_per_s", "nvlink_sent_bytes_total"),
+    _gpu("nvlink-received", "NVLink received", "bytes_per_s", "nvlink_received_bytes_total"),
+    _gpu("pcie-sent", "PCIe sent", "bytes_per_s", "pcie_sent_bytes_total"),
+    _gpu("pcie-received", "PCIe received", "bytes_per_s", "pcie_received_bytes_total"),
+    Kind("cpu-use", _HOST, "CPU utilisation", "percent", "cpu_percent", "rank.#.cpu_percent", rank_note="100 % is one core"),
+    Kind("memory", _HOST, "Memory used", "bytes", "memory_used_bytes", "rank.#.memory_bytes"),
+    Kind("cpu-power", _HOST, "CPU power", "watts", "cpu_energy_joules_total"),
+    Kind("net-received", _FLOW, "Network received", "bytes_per_s", "net_received_bytes_total"),
+    Kind("net-sent", _FLOW, "Network sent", "bytes_per_s", "net_sent_bytes_total"),
+    Kind("ib-received", _FLOW, "InfiniBand received", "bytes_per_s", "ib.*.received_bytes_total"),
+    Kind("ib-sent", _FLOW, "InfiniBand sent", "bytes_per_s", "ib.*.sent_bytes_total"),
+    Kind("disk-read", _FLOW, "Disk read", "bytes_per_s", "disk_read_bytes_total"),
+    Kind("disk-written", _FLOW, "Disk written", "bytes_per_s", "disk_written_bytes_total"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart: a node, or one rank of it."""
+
+    label: str
+    node: int
+    rank: int | None
+    track: Track
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its lines in full; `lines_json` and `table` thin it."""
+
+    kind: Kind
+    lines: tuple[Line, ...]
+    nodes: int
+
+    @property
+    def many(self) -> bool:
+        """Whether there are too many nodes for a line each."""
+        return self.nodes > MANY_NODES
+
+
+def charts_of(story: Story) -> tuple[list[Chart], list[str]]:
+    """The charts that have data, and the titles of those whose values were always zero."""
+    drawn, flat = [], []
+    for kind in KINDS:
+        lines = _node_lines(story, kind)
+        if not lines:
+            continue
+        if not any(v for line in lines for v in line.track.v):
+            flat.append(kind.title)
+            continue
+        if len(lines) <= MANY_NODES:
+            lines += _rank_lines(story, kind)
+        drawn.append(Chart(kind, tuple(lines), len({line.node for line in lines})))
+    return drawn, flat
+
+
+def _node_lines(story: Story, kind: Kind) -> list[Line]:
+    fits = re.compile(re.escape(kind.node).replace(r"\*", "[^.]+") + "$").match
+    found: dict[int, list[Track]] = {}
+    for (node, name), track in sorted(story.data.readings.items()):
+        if fits(name):
+            found.setdefault(node, []).append(series.rate(track) if kind.counter else track)
+    joined = {node: series.combine(tracks, kind.how) for node, tracks in found.items()}
+    return [Line(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
+
+
+def _rank_lines(story: Story, kind: Kind) -> list[Line]:
+    lines = []
+    for rank in story.ranks:
+        own = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
+        track = story.data.readings.get((rank.node, kind.rank.replace("#", str(own))))
+        if kind.rank and own is not None and track is not None and len(track.t):
+            shown = series.rate(track) if kind.counter else track
+            lines.append(Line(f"rank {rank.rank}", rank.node, rank.rank, shown))
+    return lines
+
+
+def charts_json(charts: Sequence[Chart], span: Span) -> list[dict[str, Any]]:
+    """The charts as the page's script reads them, thinned to what a page can hold."""
+    lines = sum(len(chart.lines) for chart in charts if not chart.many) or 1
+    limit = max(100, min(POINTS_PER_LINE, POINTS_PER_PAGE // lines))
+    return [_banded(chart, span) if chart.many else _lined(chart, span, limit) for chart in charts]
+
+
+def _lined(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
+    grid = series.grid_for([line.track for line in chart.lines], span.start, span.end, limit)
+    lines = [_line_json(line, series.fit(line.track, grid)) for line in chart.lines]
+    return {**_chart_json(chart, grid, span), "lines": lines}
+
+
+def _banded(chart: Chart, span: Span) -> dict[str, Any]:
+    grid = series.grid_for([line.track for line in chart.lines], span.start, span.end, _BAND_POINTS)
+    values = [series.fit(line.track, grid) for line in chart.lines]
+    band = series.band(values)
+    picked = [_line_json(chart.lines[i], values[i]) for i in series.outliers(values, band.middle)]
+    return {
+        **_chart_json(chart, grid, span),
+        "lines": picked,
+        "band": {"middle": series.short(band.middle), "low": series.short(band.low), "high": series.short(band.high)},
+    }
+
+
+def _chart_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
+    x = [round(grid.start - span.start, 3), round(grid.step, 6), grid.count]
+    return {"key": chart.kind.key, "title": chart.kind.title, "unit": chart.kind.unit, "top": chart.kind.top, "x": x}
+
+
+def _line_json(line: Line, values: series.Values) -> dict[str, Any]:
+    return {"label": line.label, "node": line.node, "rank": line.rank, "values": series.short(values)}
+
+
+def table(chart: Chart) -> list[Mapping[str, str]]:
+    """The chart in words: least, mean, greatest and last value of every line."""
+    return [_table_row(line, chart.kind.unit) for line in chart.lines]
+
+
+def _table_row(line: Line, unit: str) -> Mapping[str, str]:
+    v = line.track.v
+    figures = {"least": min(v), "mean": sum(v) / len(v), "greatest": max(v), "last": v[-1]}
+    return {"line": line.label, **{name: words.quantity(value, unit) for name, value in figures.items()}}

@@ -1,0 +1,165 @@
+"""Several runs side by side, the first as the measure of the others. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podwright.report import _curves as curves
+from podwright.report import _page as page
+from podwright.report import _verdict as verdict
+from podwright.report import _words as words
+from podwright.report._data import ReportData
+from podwright.report._ranks import Story, story_of
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One value of one run, and how it differs from the first run's."""
+
+    value: str
+    difference: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of all runs."""
+
+    name: str
+    cells: tuple[Compared, ...]
+
+
+def render_comparison(runs: Sequence[ReportData]) -> str:
+    """The page that shows runs side by side; the first is what the others are measured against."""
+    stories = [story_of(data) for data in runs]
+    names = [curve.name for story in stories for curve in curves.curves_of(story.data)]
+    shown = [_overlaid(name, stories) for name in dict.fromkeys(names)]
+    longest = max((story.span.length_s for story in stories), default=1.0)
+    payload = {"span": longest, "start": None, "attempts": [], "charts": [], "curves": shown}
+    view = {
+        "title": f"{words.count(len(stories), 'run')} compared",
+        "sentence": _sentence(stories),
+        "runs": [_head(i, story) for i, story in enumerate(stories)],
+        "rows": _rows(stories),
+        "curves": [_table(entry["key"], stories) for entry in shown],
+        "sections": [("verdict", "Verdict"), ("figures", "Figures"), ("training", "Loss and quality")],
+        "read_at": words.date_and_clock(max((data.read_at for data in runs), default=None)),
+    }
+    return page.page("comparison.html.j2", view, payload)
+
+
+def _head(i: int, story: Story) -> dict[str, Any]:
+    return {"line": i, "id": str(story.data.record.get("id") or f"run {i + 1}"), "verdict": verdict.verdict_of(story)}
+
+
+def _sentence(stories: Sequence[Story]) -> str:
+    """Which run reached its goal soonest, or ended soonest, and by how much."""
+    for key, what in (("time_to_train_s", "reached the goal"), ("duration_s", "ended")):
+        times = [(_seconds(story, key), str(story.data.record.get("id"))) for story in stories]
+        known = sorted((t, name) for t, name in times if t is not None and t > 0)
+        if len(known) == len(stories) > 1:
+            (best, name), (second, other) = known[0], known[1]
+            lead = words.percent(1 - best / second)
+            return f"{name} {what} first, in {words.duration(best)}: {lead} sooner than {other}."
+    return "Not all of these runs ended, so no order can be given."
+
+
+def _seconds(story: Story, key: str) -> float | None:
+    value = story.data.record.get(key)
+    usable = isinstance(value, int | float) and (key == "time_to_train_s" or story.data.state == "succeeded")
+    return float(value) if usable else None  # type: ignore[arg-type]
+
+
+def _rows(stories: Sequence[Story]) -> list[Row]:
+    rows = [_row(name, read, show, stories) for name, (read, show) in _FIGURES.items()]
+    told = dict.fromkeys(name for story in stories for name in _results(story))
+    rows += [_row(words.metric_name(name), _result(name), _four, stories) for name in told]
+    return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
+
+
+def _row(name: str, read: "Read", show: Callable[[float | None], str], stories: Sequence[Story]) -> Row:
+    values = [read(story) for story in stories]
+    return Row(name, tuple(Compared(show(value), _difference(values[0], value) if i else "") for i, value in enumerate(values)))
+
+
+Read = Callable[[Story], float | None]
+
+
+def _difference(first: float | None, value: float | None) -> str:
+    if first is None or value is None:
+        return ""
+    if first == value:
+        return "same"
+    return f"{100 * (value - first) / abs(first):+.1f} %" if first else ""
+
+
+def _field(name: str) -> Read:
+    def read(story: Story) -> float | None:
+        value = story.data.record.get(name)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    return read
+
+
+def _amount(story: Story) -> float | None:
+    cost = story.data.record.get("cost")
+    value = cost.get("amount") if isinstance(cost, Mapping) else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _results(story: Story) -> list[str]:
+    results = story.data.record.get("results")
+    return [str(name) for name in results] if isinstance(results, Mapping) else []
+
+
+def _result(name: str) -> Read:
+    def read(story: Story) -> float | None:
+        results = story.data.record.get("results")
+        value = results.get(name) if isinstance(results, Mapping) else None
+        return float(value) if isinstance(value, int | float) else None
+
+    return read
+
+
+def _four(value: float | None) -> str:
+    return words.number(value, 4)
+
+
+_FIGURES: Mapping[str, tuple[Read, Callable[[float | None], str]]] = {
+    "time to train": (_field("time_to_train_s"), words.duration),
+    "duration": (_field("duration_s"), words.duration),
+    "cost": (_amount, words.number),
+    "world size": (_field("world_size"), words.number),
+    "nodes": (_field("nodes"), words.number),
+    "attempts": (_field("attempts"), words.number),
+}
+
+
+def _overlaid(name: str, stories: Sequence[Story]) -> dict[str, Any]:
+    lines, goal = [], None
+    for i, story in enumerate(stories):
+        curve = _curve(name, story)
+        if curve is not None:
+            lines.append(curves.curve_json(curve, story.span, str(story.data.record.get("id")), i))
+            goal = goal or curve.goal
+    return {
+        "key": name,
+        "title": words.metric_name(name),
+        "goal": goal.bound if goal else None,
+        "goalText": f"goal {goal.text}" if goal else "",
+        "lines": lines,
+    }
+
+
+def _curve(name: str, story: Story) -> curves.Curve | None:
+    return next((curve for curve in curves.curves_of(story.data) if curve.name == name), None)
+
+
+def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
+    rows = []
+    for story in stories:
+        curve = _curve(name, story)
+        if curve is not None:
+            values = [point.value for point in curve.points]
+            figures = (values[0], min(values), max(values), values[-1])
+            rows.append((str(story.data.record.get("id")), len(values), *(_four(value) for value in figures)))
+    return {"key": name, "title": words.metric_name(name), "rows": rows}

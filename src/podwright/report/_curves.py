@@ -1,0 +1,153 @@
+"""What the program said of itself over time: loss, quality, speed. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podwright.report import _words as words
+from podwright.report._data import ReportData
+from podwright.report._ranks import Span
+
+_POINTS = 2_000
+_PROGRESS = frozenset({"step", "steps", "epoch", "epochs"})
+_NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value a rank told, when, and at which step if it said so."""
+
+    t: float
+    step: float | None
+    value: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The quality that was asked for."""
+
+    metric: str
+    bound: float
+    at_least: bool
+
+    def met_by(self, value: float | None) -> bool:
+        """Whether a value is good enough."""
+        return value is not None and (value >= self.bound if self.at_least else value <= self.bound)
+
+    @property
+    def text(self) -> str:
+        """`at least 0.65`."""
+        return f"at {'least' if self.at_least else 'most'} {words.score(self.bound)}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One named value of the run."""
+
+    name: str
+    points: tuple[Point, ...]
+    goal: Goal | None = None
+
+    @property
+    def title(self) -> str:
+        """The name as a person says it."""
+        return words.metric_name(self.name)
+
+
+def goal_of(data: ReportData) -> Goal | None:
+    """The goal in what was asked, if there is one."""
+    workload = data.asked.get("workload")
+    goal = workload.get("goal") if isinstance(workload, Mapping) else None
+    if not isinstance(goal, Mapping) or not isinstance(goal.get("metric"), str):
+        return None
+    for name, at_least in (("at_least", True), ("at_most", False)):
+        if isinstance(goal.get(name), int | float):
+            return Goal(goal["metric"], float(goal[name]), at_least)
+    return None
+
+
+def curves_of(data: ReportData) -> list[Curve]:
+    """Loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve.
+
+    When several ranks tell the same value the lowest rank's is drawn: ranks of one training tell the same story.
+    """
+    goal, told = goal_of(data), _told(data)
+    wanted = goal.metric if goal else ""
+    names = sorted(told, key=lambda name: (name != "loss", name != wanted, "loss" not in name, name))
+    curves = [Curve(name, told[name], goal if name == wanted else None) for name in names]
+    return [curve for curve in curves if len(curve.points) > 1]
+
+
+def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:
+    found: dict[str, dict[int, list[Point]]] = {}
+    steps: dict[int, float] = {}
+    for event in data.of_kind("result"):
+        values, rank = event.get("values"), event.get("rank")
+        if not isinstance(values, Mapping) or not isinstance(rank, int):
+            continue
+        if _is_number(values.get("step")):
+            steps[rank] = float(values["step"])
+        for name, value in values.items():
+            if _is_number(value) and name not in _NO_CURVE and not name.startswith("iou."):
+                point = Point(float(event.get("t") or 0.0), steps.get(rank), float(value))
+                found.setdefault(name, {}).setdefault(rank, []).append(point)
+    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in found.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def progress_of(data: ReportData) -> Mapping[str, float]:
+    """The last step, steps, epoch and epochs that were told."""
+    last: dict[str, float] = {}
+    for event in data.of_kind("result"):
+        values = event.get("values")
+        if isinstance(values, Mapping):
+            last |= {name: float(values[name]) for name in _PROGRESS if _is_number(values.get(name))}
+    return last
+
+
+def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict[str, Any]:
+    """A curve as the page's script reads it; `line` picks its colour."""
+    points = thin(curve.points)
+    steps = [p.step for p in points] if all(p.step is not None for p in points) else None
+    return {
+        "label": label or curve.title,
+        "line": line,
+        "time": [round(p.t - span.start, 2) for p in points],
+        "step": steps,
+        "values": [float(f"{p.value:.5g}") for p in points],
+    }
+
+
+def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
+    """At most `limit` points, the least and the greatest of every stretch kept."""
+    if len(points) <= limit:
+        return list(points)
+    width = math.ceil(len(points) / (limit // 2))
+    kept: list[Point] = []
+    for at in range(0, len(points), width):
+        stretch = points[at : at + width]
+        ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
+        kept += sorted(ends.values(), key=lambda p: p.t)
+    return kept
+
+
+def _value(point: Point) -> float:
+    return point.value
+
+
+def curve_rows(curve: Curve, span: Span, limit: int = 40) -> list[Mapping[str, str]]:
+    """The curve in words, evenly thinned, its first and last value kept."""
+    points, last = curve.points, len(curve.points) - 1
+    picks = sorted({round(i * last / (limit - 1)) for i in range(limit)}) if last >= limit else range(last + 1)
+    return [
+        {
+            "time": words.duration(points[i].t - span.start),
+            "step": words.number(points[i].step),
+            "value": words.number(points[i].value, 4),
+        }
+        for i in picks
+    ]

@@ -1,0 +1,87 @@
+"""What a report is made of, as plain data, so that a page can be made without a run."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Event = Mapping[str, Any]
+
+FINAL = frozenset({"succeeded", "failed", "cancelled", "lost"})
+
+
+@dataclass(frozen=True)
+class Track:
+    """One metric of one node over time."""
+
+    t: "array[float]" = field(default_factory=lambda: array("d"))
+    v: "array[float]" = field(default_factory=lambda: array("d"))
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often pixels of one class were taken for another; rows are the truth."""
+
+    classes: tuple[str, ...]
+    matrix: tuple[tuple[int, ...], ...]
+    colors: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One frame as the model saw it; the pictures are data: addresses, empty where a picture is missing."""
+
+    title: str
+    image: str
+    truth: str
+    prediction: str
+    mean_iou: float | None = None
+    accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class LogTail:
+    """The last lines of one rank, each with its stream: `o` or `e`."""
+
+    rank: int
+    node: int
+    lines: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of the run that is shown whole."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything one run's page shows; `record` has the keys of `podwright show --json`, `asked` those of run.json."""
+
+    record: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    read_at: float
+    events: tuple[Event, ...] = ()
+    readings: Mapping[tuple[int, str], Track] = field(default_factory=dict)
+    confusion: Confusion | None = None
+    iou: Mapping[str, float | None] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    tails: tuple[LogTail, ...] = ()
+    files: tuple[TextFile, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """The run's state, `pending` when the record does not say."""
+        return str(self.record.get("state") or "pending")
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will happen to this run."""
+        return self.state in FINAL
+
+    def of_kind(self, *kinds: str) -> list[Event]:
+        """The events of these kinds, in the order of time."""
+        return [event for event in self.events if event.get("k") in kinds]

@@ -1,0 +1,215 @@
+"""A run's data as one HTML page that needs nothing else. Pure, but for reading its own templates."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from podwright.report import _charts as charts
+from podwright.report import _classes as classes
+from podwright.report import _curves as curves
+from podwright.report import _facts as facts
+from podwright.report import _lanes as lanes
+from podwright.report import _moments as moments
+from podwright.report import _verdict as verdict
+from podwright.report import _words as words
+from podwright.report._data import ReportData
+from podwright.report._ranks import Story, story_of
+
+_STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
+_SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "page.js")
+_MOST_EVENTS = 500
+_SAID_ELSEWHERE = frozenset({"result", "rank", "rank_end"})
+
+
+def render_run(data: ReportData) -> str:
+    """The report of one run."""
+    story = story_of(data)
+    drawn, flat = charts.charts_of(story)
+    told = curves.curves_of(data)
+    payload = {
+        "span": round(story.span.length_s, 3),
+        "start": story.span.start,
+        "attempts": lanes.boundaries(story),
+        "charts": charts.charts_json(drawn, story.span),
+        "curves": [_curve_json(curve, story) for curve in told],
+    }
+    view = {
+        **_first_screen(story),
+        "lanes": lanes.lanes_of(story),
+        "ticks": _ticks(story.span.length_s),
+        "machines": _machines(story, drawn, flat),
+        "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in told],
+        "classes": _classes(data),
+        "examples": data.examples,
+        "events": _events(story),
+        "environment": facts.environment(story),
+        "rank_columns": _rank_columns(story),
+        "sections": _sections(data),
+        "recipe": facts.recipe(story),
+    }
+    return page("run.html.j2", view, payload)
+
+
+def _sections(data: ReportData) -> list[tuple[str, str]]:
+    by_class = [("classes", "Classes")] if data.confusion or data.iou or data.examples else []
+    return [
+        ("verdict", "Verdict"),
+        ("timeline", "What happened"),
+        ("training", "Loss and quality"),
+        ("machines", "Machines"),
+        *by_class,
+        ("ranks", "Ranks and nodes"),
+        ("again", "Run it again"),
+        ("logs", "Log"),
+    ]
+
+
+def _rank_columns(story: Story) -> list[tuple[str, str]]:
+    """The columns that say something for at least one rank."""
+    named = {"name": "Node", "host": "Host", "pid": "PID", "cores": "Cores", "gpu": "GPU", "numa": "NUMA node"}
+    named |= {"nics": "NICs", "exit": "Ended with"}
+    told = {key for key in named for rank in story.ranks if getattr(rank, key) not in (None, words.NONE)}
+    if all(rank.name == rank.host for rank in story.ranks):
+        told -= {"name"}
+    return [(key, name) for key, name in named.items() if key in told]
+
+
+def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+    """A template filled, with styles, script and data inside it.
+
+    The script is allowed by its hash alone, so that nothing a run wrote can ever be run by the reader's browser.
+    """
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return _templates().get_template(template).render(
+        **view,
+        policy=policy,
+        style=Markup("\n".join(_asset(name) for name in _STYLES)),
+        script=Markup(script),
+        payload=as_json(payload),
+    )
+
+
+def as_json(payload: Mapping[str, Any]) -> Markup:
+    """JSON that can stand in a script element: `<`, `>` and `&` are written as escapes, so it cannot end it."""
+    text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources.files("podwright.report") / "assets" / name).read_text("utf-8")
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("podwright.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": words.number,
+        "percent": words.percent,
+        "score": words.score,
+        "metric": words.metric_name,
+        "fold": words.fold,
+    }
+    made.globals |= {"NONE": words.NONE, "count": words.count}
+    return made
+
+
+def _first_screen(story: Story) -> dict[str, Any]:
+    data = story.data
+    return {
+        "data": data,
+        "story": story,
+        "title": str(data.record.get("id") or data.record.get("name") or "run"),
+        "verdict": verdict.verdict_of(story),
+        "figures": verdict.figures_of(story),
+        "facts": _facts_line(story),
+        "read_at": words.date_and_clock(data.read_at),
+    }
+
+
+def _facts_line(story: Story) -> list[str]:
+    record, workload = story.data.record, story.data.asked.get("workload")
+    launcher = workload.get("launcher") if isinstance(workload, Mapping) else None
+    started = words.unix(record.get("started_at"))
+    parts = [f"on {record.get('target') or 'local'}", f"by {launcher}" if launcher else ""]
+    parts.append(f"started {words.date_and_clock(started)}" if started else "")
+    return [part for part in parts if part]
+
+
+def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
+    return {
+        "key": curve.name,
+        "title": curve.title,
+        "goal": curve.goal.bound if curve.goal else None,
+        "goalText": f"goal {curve.goal.text}" if curve.goal else "",
+        "lines": [curves.curve_json(curve, story.span)],
+    }
+
+
+def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for chart in drawn:
+        groups.setdefault(chart.kind.group, []).append({"kind": chart.kind, "rows": charts.table(chart)})
+    many = any(chart.many for chart in drawn)
+    with_ranks = any(line.rank is not None for chart in drawn for line in chart.lines)
+    return {
+        "groups": groups,
+        "flat": flat,
+        "many": many,
+        "nodes": [] if many else sorted({line.node for chart in drawn for line in chart.lines}),
+        "ranks": [(rank.rank, rank.node) for rank in story.ranks] if with_ranks else [],
+        "node_count": max((chart.nodes for chart in drawn), default=0),
+    }
+
+
+def _ticks(span_s: float) -> list[tuple[float, str]]:
+    """Round moments for the lanes' axis, as (per cent, words): about six of them."""
+    steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800)
+    step = next((s for s in steps if span_s / s <= 7), 604800 * max(1, round(span_s / 604800 / 6)))
+    return [(round(100 * i * step / span_s, 3), _tick(i * step)) for i in range(int(span_s // step) + 1)]
+
+
+def _tick(seconds: int) -> str:
+    days, rest = divmod(seconds, 86400)
+    hours, minutes, left = rest // 3600, rest % 3600 // 60, rest % 60
+    parts = [(days, "d"), (hours, "h"), (minutes, "m"), (left, "s")]
+    return " ".join(f"{value}{unit}" for value, unit in parts if value) or "0"
+
+
+def _classes(data: ReportData) -> dict[str, Any]:
+    return {
+        "bars": classes.class_bars(data),
+        "matrix": classes.matrix_rows(data.confusion) if data.confusion else [],
+        "names": data.confusion.classes if data.confusion else (),
+        "mixed": classes.most_mixed(data.confusion) if data.confusion else [],
+        "swatches": classes.swatches(data),
+    }
+
+
+def _events(story: Story) -> dict[str, Any]:
+    """What was seen comes first; the rest without what other tables hold already."""
+    seen = story.data.of_kind("seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "thinned", "rdma")
+    rest = [event for event in story.data.events if event.get("k") not in _SAID_ELSEWHERE]
+    return {
+        "seen": [moments.moment(event, story) for event in seen[:_MOST_EVENTS]],
+        "all": [moments.moment(event, story) for event in rest[:_MOST_EVENTS]],
+        "left_out": max(0, len(rest) - _MOST_EVENTS),
+    }

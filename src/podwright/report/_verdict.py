@@ -1,0 +1,233 @@
+"""The first screen: the verdict in one sentence, then the figures. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podwright.report import _moments as moments
+from podwright.report import _words as words
+from podwright.report._curves import Goal, goal_of, progress_of
+from podwright.report._data import Event
+from podwright.report._ranks import Story
+
+_MISSED = "missed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How it went. `look` picks sign and colour: a missed goal is a success that does not look like one."""
+
+    word: str
+    look: str
+    sentence: str
+    reasons: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the first screen; `meter` is (value, goal) in [0, 1] where a bar makes sense."""
+
+    label: str
+    value: str
+    note: str = ""
+    meter: tuple[float, float] | None = None
+
+
+def verdict_of(story: Story) -> Verdict:
+    """One sentence that a person could act on, and what supports it."""
+    make = _VERDICTS.get(story.data.state, _pending)
+    return make(story)
+
+
+def _succeeded(story: Story) -> Verdict:
+    record, goal = story.data.record, goal_of(story.data)
+    took = words.duration(_number(record.get("duration_s")))
+    if goal is None:
+        return Verdict("Succeeded", "succeeded", f"Succeeded in {took}.")
+    name, best = words.metric_name(goal.metric), quality_of(story, goal)
+    train = _number(record.get("time_to_train_s"))
+    if train is not None:
+        reached = f"Reached {name} {words.score(best)}, goal {goal.text}, in {words.duration(train)}."
+        return Verdict("Succeeded", "succeeded", reached)
+    got = f"{name} {words.score(best)}" if best is not None else f"no {name} was told"
+    return Verdict("Succeeded, goal missed", _MISSED, f"Finished in {took} but missed the goal: {got}, goal {goal.text}.")
+
+
+def quality_of(story: Story, goal: Goal) -> float | None:
+    """The goal's metric at the end; the value that reached the goal when the end fell behind it again."""
+    results = story.data.record.get("results")
+    last = _number(results.get(goal.metric)) if isinstance(results, Mapping) else None
+    if goal.met_by(last):
+        return last
+    reached = [_number(event.get("value")) for event in story.data.of_kind("goal")]
+    return reached[-1] if reached else last
+
+
+def _failed(story: Story) -> Verdict:
+    event = _last_failure(story)
+    run = story.data.record.get("id")
+    reason = str(story.data.record.get("reason") or "")
+    if event is None:
+        sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
+        return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
+    what = moments.hang(event) if event.get("k") == "hang" else moments.failure(event)
+    why = str(event.get("why") or "")
+    reasons = [words.sentence(why)] if why and why not in what else []
+    if len(story.attempts) > 1:
+        reasons.append(f"This was attempt {story.attempts[-1].number}; {words.count(len(story.attempts) - 1, 'attempt')} before it ended early too.")
+    tail = event.get("tail")
+    return Verdict(
+        "Failed",
+        "failed",
+        f"Failed: {words.sentence(what)}",
+        (*reasons, *_seen(story)),
+        tuple(str(line) for line in tail[-12:]) if isinstance(tail, list) else (),
+        f"podwright logs {run} --rank {event.get('rank')}",
+    )
+
+
+def _last_failure(story: Story) -> Event | None:
+    events = story.data.of_kind("failed", "hang")
+    return events[-1] if events else None
+
+
+def _seen(story: Story, most: int = 4) -> tuple[str, ...]:
+    """What the devices said, as close to the failure as they said it."""
+    events = story.data.of_kind("seen")[-most:]
+    return tuple(
+        f"Seen on {story.name(event.get('n'))} at {words.clock(_number(event.get('t')))} UTC: {moments.seen(event)}."
+        for event in events
+    )
+
+
+def _cancelled(story: Story) -> Verdict:
+    took = words.duration(_number(story.data.record.get("duration_s")))
+    return Verdict("Cancelled", "cancelled", f"Cancelled after {took}{_so_far(story)}.")
+
+
+def _lost(story: Story) -> Verdict:
+    reason = str(story.data.record.get("reason") or "nothing was heard of it any more")
+    told = (f"The last that is known{_so_far(story)}.",) if _so_far(story) else ()
+    return Verdict("Lost", "lost", f"Lost: {words.sentence(reason)}", (*told, *_seen(story)))
+
+
+def _running(story: Story) -> Verdict:
+    length = words.duration(story.span.length_s)
+    return Verdict("Running", "running", f"Still running: {length} so far{_so_far(story)}.", _partial(story))
+
+
+def _starting(story: Story) -> Verdict:
+    nodes, here = _number(story.data.record.get("nodes")), len(story.data.of_kind("pilot"))
+    of = f", {here} of {words.count(int(nodes), 'node')} there" if nodes else ""
+    return Verdict("Starting", "running", f"Starting{of}.", _partial(story))
+
+
+def _pending(story: Story) -> Verdict:
+    created = words.unix(story.data.record.get("created_at"))
+    since = f" since {words.date_and_clock(created)}" if created else ""
+    reason = story.data.record.get("reason")
+    return Verdict("Pending", "pending", f"Waiting for nodes{since}{f': {reason}' if reason else ''}.", _partial(story))
+
+
+def _partial(story: Story) -> tuple[str, ...]:
+    return (f"This page shows the run as it was at {words.date_and_clock(story.data.read_at)}.",)
+
+
+def _so_far(story: Story) -> str:
+    """`, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
+    said, at = "", progress_of(story.data)
+    for one, many in (("step", "steps"), ("epoch", "epochs")):
+        if one in at and not said:
+            said = f", {one} {words.number(at[one])}" + (f" of {words.number(at[many])}" if many in at else "")
+    goal = goal_of(story.data)
+    quality = quality_of(story, goal) if goal else None
+    if goal and quality is not None:
+        said += f", {words.metric_name(goal.metric)} {words.score(quality)} against a goal of {goal.text}"
+    return said
+
+
+_VERDICTS = {
+    "succeeded": _succeeded,
+    "failed": _failed,
+    "cancelled": _cancelled,
+    "lost": _lost,
+    "running": _running,
+    "starting": _starting,
+}
+
+
+def figures_of(story: Story) -> list[Figure]:
+    """The figures under the verdict, in the order they are asked for."""
+    figures = [_train_figure(story), _duration(story), _quality(story), _cost(story), _world(story), _attempts(story)]
+    return [figure for figure in (*figures, _energy(story)) if figure is not None]
+
+
+def _train_figure(story: Story) -> Figure:
+    took, goal = _number(story.data.record.get("time_to_train_s")), goal_of(story.data)
+    if took is not None:
+        return Figure("Time to train", words.duration(took), "until the goal was reached, measured")
+    if goal is None:
+        return Figure("Time to train", words.NONE, "no goal was given")
+    return Figure("Time to train", words.NONE, "the goal was not reached" if story.data.final else "goal not reached yet")
+
+
+def _duration(story: Story) -> Figure:
+    record = story.data.record
+    took = _number(record.get("duration_s"))
+    created, started = words.unix(record.get("created_at")), words.unix(record.get("started_at"))
+    waited = started - created if created is not None and started is not None else 0.0
+    note = f"after {words.duration(waited)} of waiting" if waited >= 1 else "from the first node to the last"
+    if took is None and not story.data.final:
+        return Figure("Duration so far", words.duration(story.span.end - story.span.start), note)
+    return Figure("Duration", words.duration(took), note)
+
+
+def _quality(story: Story) -> Figure | None:
+    goal, results = goal_of(story.data), story.data.record.get("results")
+    if goal is None:
+        loss = _number(results.get("loss")) if isinstance(results, Mapping) else None
+        return Figure("Loss", words.number(loss), "last value told") if loss is not None else None
+    value = quality_of(story, goal)
+    meter = (value, goal.bound) if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1 else None
+    name = words.metric_name(goal.metric)
+    return Figure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
+
+
+def _cost(story: Story) -> Figure:
+    cost = story.data.record.get("cost")
+    if not isinstance(cost, Mapping) or _number(cost.get("amount")) is None:
+        return Figure("Cost", words.NONE, "no prices given")
+    return Figure("Cost", f"{cost['amount']:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or ""))
+
+
+def _world(story: Story) -> Figure:
+    nodes, world = _number(story.data.record.get("nodes")), _number(story.data.record.get("world_size"))
+    if world is None:
+        return Figure("World size", words.NONE, words.count(int(nodes), "node") if nodes else "not joined yet")
+    each = f" x {words.count(int(world // nodes), 'rank')}" if nodes and world % nodes == 0 else ""
+    return Figure("World size", words.number(world), f"{words.count(int(nodes or 1), 'node')}{each}")
+
+
+def _attempts(story: Story) -> Figure:
+    attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
+    if attempts <= 1:
+        return Figure("Attempts", words.number(attempts), "no retry was needed" if attempts else "none started yet")
+    return Figure("Attempts", words.number(attempts), words.count(attempts - 1, "retry", "retries"))
+
+
+def _energy(story: Story) -> Figure | None:
+    """What the energy counters of GPUs and CPUs counted, when there are any."""
+    joules, parts = 0.0, set()
+    for (_, name), track in story.data.readings.items():
+        if name.endswith("energy_joules_total") and len(track.v) > 1 and track.v[-1] > track.v[0]:
+            joules += track.v[-1] - track.v[0]
+            parts.add("GPUs" if name.startswith("gpu.") else "CPUs")
+    if not joules:
+        return None
+    shown = f"{words.number(joules / 3.6e6)} kWh" if joules >= 3.6e5 else f"{words.number(joules / 3600)} Wh"
+    return Figure("Energy", shown, f"{' and '.join(sorted(parts, reverse=True))}, measured")
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

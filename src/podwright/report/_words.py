@@ -1,0 +1,113 @@
+"""Numbers and names as a person reads them."""
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from podwright.spec.quantity import format_duration, format_size
+
+_NAMES = {"mean_iou": "mean IoU", "iou": "IoU", "lr": "learning rate", "images_per_s": "images per second"}
+_PLAIN_UNITS = {"percent": "%", "watts": "W", "celsius": "°C", "mhz": "MHz", "seconds": "s"}
+NONE = "–"  # noqa: RUF001  an en dash stands for "no value" in every table
+
+
+def duration(seconds: float | None) -> str:
+    """`2m 11s`, or a dash for what did not happen."""
+    return NONE if seconds is None or not math.isfinite(seconds) else format_duration(seconds)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with `digits` that count, grouped by commas when large."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}g}"
+    return f"{value:.2e}" if "e" in text else text
+
+
+def score(value: float | None) -> str:
+    """A quality in [0, 1] with two places, like papers print it."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:.2f}" if 0 <= value <= 1 else number(value)
+
+
+def percent(share: float | None, places: int = 0) -> str:
+    """0.712 as `71 %`."""
+    return NONE if share is None or not math.isfinite(share) else f"{100 * share:.{places}f} %"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value with its unit, scaled where the unit has multiples."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if unit == "bytes":
+        return format_size(int(value))
+    if unit == "bytes_per_s":
+        return _per_second(value)
+    if unit == "watts" and abs(value) >= 10_000:
+        return f"{number(value / 1000)} kW"
+    word = _PLAIN_UNITS.get(unit, unit)
+    return f"{number(value)} {word}".rstrip()
+
+
+def _per_second(value: float) -> str:
+    for unit in ("B/s", "kB/s", "MB/s", "GB/s"):
+        if abs(value) < 1000:
+            return f"{number(value)} {unit}"
+        value /= 1000
+    return f"{number(value)} TB/s"
+
+
+def clock(t: float | None) -> str:
+    """Unix seconds as a time of day, UTC."""
+    return NONE if t is None else _moment(t).strftime("%H:%M:%S")
+
+
+def date_and_clock(t: float | None) -> str:
+    """Unix seconds as date and time of day, UTC."""
+    return NONE if t is None else _moment(t).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _moment(t: float) -> datetime:
+    return datetime.fromtimestamp(max(0.0, min(t, 2.5e11)), UTC)
+
+
+def unix(text: object) -> float | None:
+    """ISO 8601 as Unix seconds, None when it is no time."""
+    if isinstance(text, int | float):
+        return float(text)
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def metric_name(name: str) -> str:
+    """`mean_iou` as `mean IoU`."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def fold(numbers: Iterable[int]) -> str:
+    """0, 1, 2, 4 as `0-2, 4`."""
+    parts: list[list[int]] = []
+    for value in sorted(set(numbers)):
+        if parts and value == parts[-1][1] + 1:
+            parts[-1][1] = value
+        else:
+            parts.append([value, value])
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def sentence(text: str) -> str:
+    """Text with one full stop at its end."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,253 @@
+// The page around the charts: what is drawn, which lines, theme, copying, keyboard, print.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const time = new Charts.Axis(data.span, (at) => Words.duration(at));
+  const machines = [];
+  let curves = [];
+
+  function machine(figure) {
+    const chart = data.charts.find((entry) => entry.key === figure.dataset.chart);
+    const [start, step, count] = chart.x;
+    const x = Array.from({ length: count }, (_, i) => start + i * step);
+    const nodes = [...new Set(chart.lines.filter((line) => line.rank === null).map((line) => line.node))];
+    const lines = chart.lines.map((line, i) => {
+      const place = chart.band ? i + 1 : line.rank === null ? nodes.indexOf(line.node) : line.rank;
+      return { ...line, color: place % 8, dashed: place % 16 >= 8, show: line.rank === null };
+    });
+    const values = chart.lines.map((line) => line.values);
+    const spec = { ...chart, lines, data: [x, ...values], period: step, rest: "mean", digits: 3 };
+    if (chart.band) addBand(spec, chart.band);
+    spec.labels = "last" in figure.dataset;
+    spec.boundaries = data.attempts.slice(1);
+    machines.push(new Charts.Plot(figure, time, spec));
+  }
+
+  function addBand(spec, band) {
+    const side = { silent: true, hidden: true, color: 0 };
+    spec.lines = [{ label: "5th percentile", ...side }, { label: "95th percentile", ...side }, { label: "median", color: 0 }, ...spec.lines];
+    spec.data = [spec.data[0], band.low, band.high, band.middle, ...spec.data.slice(1)];
+    spec.bands = [{ series: [2, 1], fill: () => Charts.faded("--series-1", 0.2) }];
+  }
+
+  function drawCurves(over) {
+    curves.forEach((plot) => plot.end());
+    const steps = over === "step";
+    const told = data.curves.filter((curve) => !steps || curve.lines.every((line) => line.step));
+    const all = told.flatMap((curve) => curve.lines.flatMap((line) => line.step || []));
+    const axis = steps ? new Charts.Axis(all.reduce((a, b) => Math.max(a, b), 1), (at) => `step ${Words.number(at)}`) : time;
+    curves = told.map((curve) => {
+      const figure = figures("curve", curve.key);
+      const tables = curve.lines.map((line) => inOrder(steps ? line.step : line.time, line.values));
+      const joined = tables.length > 1 ? uPlot.join(tables) : tables[0];
+      const lines = curve.lines.map((line) => ({ label: line.label, color: line.line % 8, dashed: line.line >= 8 }));
+      const few = tables.every((table) => table[0].length <= 60);
+      return new Charts.Plot(figure, axis, {
+        ...curve, lines, data: joined, joined: true, steps, labels: true, dots: few, digits: 4, unit: "",
+        rest: "mean", boundaries: steps ? [] : data.attempts.slice(1),
+      });
+    });
+    for (const figure of document.querySelectorAll("[data-curve]")) {
+      figure.hidden = !told.some((curve) => curve.key === figure.dataset.curve);
+    }
+  }
+
+  function figures(kind, key) {
+    return [...document.querySelectorAll(`[data-${kind}]`)].find((figure) => figure.dataset[kind] === key);
+  }
+
+  // After a retry steps are told twice; the later word counts.
+  function inOrder(x, y) {
+    const at = new Map(x.map((place, i) => [place, y[i]]));
+    const places = [...at.keys()].sort((a, b) => a - b);
+    return [places, places.map((place) => at.get(place))];
+  }
+
+  function lanes() {
+    const box = document.getElementById("lanes");
+    if (!box) return;
+    const line = box.querySelector(".lane-cursor");
+    const plot = box.querySelector(".lane-plot");
+    const span = () => time.range[1] - time.range[0];
+    box.addEventListener("pointermove", (event) => {
+      const place = plot.getBoundingClientRect();
+      const share = (event.clientX - place.left) / place.width;
+      time.point(share < 0 || share > 1 ? null : time.range[0] + share * span());
+    });
+    box.addEventListener("pointerleave", () => time.point(null));
+    time.listeners.push(() => {
+      const share = time.cursor === null ? -1 : (time.cursor - time.range[0]) / span();
+      line.hidden = share < 0 || share > 1;
+      line.style.left = `${plot.offsetLeft + share * plot.clientWidth}px`;
+      const full = time.full[1] - time.full[0];
+      document.body.style.setProperty("--zoom-width", `${(100 * full) / span()}%`);
+      document.body.style.setProperty("--zoom-left", `${(-100 * (time.range[0] - time.full[0])) / span()}%`);
+    });
+  }
+
+  function picks() {
+    const box = document.getElementById("machine-picks");
+    if (!box) return;
+    box.hidden = false;
+    box.addEventListener("change", () => {
+      const byRank = box.querySelector("input[name=by]:checked")?.value === "rank";
+      for (const set of box.querySelectorAll(".chips")) set.hidden = (set.dataset.by === "rank") !== byRank;
+      for (const note of document.querySelectorAll(".by-rank")) note.hidden = !byRank;
+      const on = (kind) => new Set([...box.querySelectorAll(`[data-${kind}]:checked`)].map((input) => Number(input.dataset[kind])));
+      const nodes = on("node");
+      const ranks = on("rank");
+      for (const plot of machines) plot.show((line, spec) => isShown(line, spec, byRank, nodes, ranks));
+    });
+  }
+
+  // Where a thing is only read for a whole node, the node stands for its ranks.
+  function isShown(line, spec, byRank, nodes, ranks) {
+    const hasRanks = spec.lines.some((other) => other.rank !== null);
+    if (line.rank !== null) return byRank && ranks.has(line.rank);
+    return byRank && hasRanks ? false : nodes.has(line.node);
+  }
+
+  function curvePicks() {
+    const box = document.getElementById("curve-picks");
+    if (!box || !data.curves.some((curve) => curve.lines.every((line) => line.step))) return;
+    box.hidden = false;
+    box.addEventListener("change", (event) => drawCurves(event.target.value));
+  }
+
+  function keys() {
+    const steps = { ArrowLeft: -1, ArrowRight: 1 };
+    for (const plot of document.querySelectorAll(".plot")) {
+      plot.addEventListener("keydown", (event) => {
+        const axis = [...machines, ...curves].find((entry) => entry.box === plot)?.axis;
+        if (!axis) return;
+        const [from, to] = axis.range;
+        const at = axis.cursor ?? (from + to) / 2;
+        if (event.key in steps) axis.point(Math.min(to, Math.max(from, at + (steps[event.key] * (to - from)) / (event.shiftKey ? 20 : 100))));
+        else if (event.key === "Home") axis.point(from);
+        else if (event.key === "End") axis.point(to);
+        else if (event.key === "+") axis.zoom(at - (to - from) / 4, at + (to - from) / 4);
+        else if (event.key === "-") axis.zoom(at - (to - from), at + (to - from));
+        else if (event.key === "Escape") { axis.point(null); axis.zoomOut(); }
+        else return;
+        event.preventDefault();
+      });
+      plot.addEventListener("blur", () => time.point(null));
+    }
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") time.zoomOut(); });
+  }
+
+  function matrix() {
+    const table = document.querySelector(".matrix");
+    if (!table) return;
+    const out = document.getElementById("matrix-readout");
+    const rest = out.textContent;
+    const cells = [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("td")]);
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    table.addEventListener("pointerover", (event) => { out.textContent = event.target.dataset?.text || rest; });
+    table.addEventListener("pointerleave", () => { out.textContent = rest; });
+    table.addEventListener("focusin", (event) => { out.textContent = event.target.dataset.text || rest; });
+    table.addEventListener("keydown", (event) => {
+      const move = moves[event.key];
+      const row = cells.findIndex((line) => line.includes(event.target));
+      if (!move || row < 0) return;
+      event.preventDefault();
+      const next = cells[row + move[0]]?.[cells[row].indexOf(event.target) + move[1]];
+      if (!next) return;
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
+  }
+
+  function copies() {
+    for (const button of document.querySelectorAll("[data-copy]")) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const source = document.getElementById(button.dataset.copy);
+        const said = button.firstChild;
+        said.textContent = (await copied(source.textContent, source)) ? "Copied" : "Selected, press Ctrl-C";
+        setTimeout(() => { said.textContent = "Copy"; }, 2000);
+      });
+    }
+  }
+
+  // A page opened from disk may have no clipboard; then the text is selected, which is the next best thing.
+  async function copied(text, source) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      getSelection().selectAllChildren(source);
+      return false;
+    }
+  }
+
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  function repaint(width) {
+    Charts.forget();
+    for (const plot of [...machines, ...curves]) {
+      plot.resize(width);
+      plot.chart.redraw(false);
+    }
+  }
+
+  function theme() {
+    const button = document.getElementById("theme");
+    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+    const label = () => {
+      button.textContent = isDark() ? "Light" : "Dark";
+      button.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+    };
+    button.hidden = false;
+    button.removeAttribute("aria-pressed");
+    label();
+    button.addEventListener("click", () => {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      label();
+      repaint();
+    });
+    dark.addEventListener("change", () => { label(); repaint(); });
+  }
+
+  // On paper: light colours, the width of a page, every table open.
+  function print() {
+    const PAPER_WIDTH = 680;
+    let before = null;
+    addEventListener("beforeprint", () => {
+      before = { theme: root.dataset.theme, opened: [...document.querySelectorAll("details:not([open])")] };
+      root.dataset.theme = "light";
+      time.point(null);
+      for (const details of before.opened) details.open = true;
+      repaint(PAPER_WIDTH);
+    });
+    addEventListener("afterprint", () => {
+      if (!before) return;
+      if (before.theme) root.dataset.theme = before.theme;
+      else delete root.dataset.theme;
+      for (const details of before.opened) details.open = false;
+      before = null;
+      repaint();
+    });
+  }
+
+  function contents() {
+    const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
+    const sections = [...document.querySelectorAll("main > section")];
+    const mark = () => {
+      const here = sections.filter((section) => section.getBoundingClientRect().top < innerHeight / 3).pop() || sections[0];
+      for (const [key, link] of links) {
+        if (key === here.id) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      }
+    };
+    addEventListener("scroll", mark, { passive: true });
+    mark();
+  }
+
+  document.querySelectorAll("[data-chart]").forEach(machine);
+  drawCurves("time");
+  [lanes, picks, curvePicks, keys, matrix, copies, theme, print, contents].forEach((part) => part());
+  new ResizeObserver(() => { for (const plot of [...machines, ...curves]) plot.resize(); }).observe(document.querySelector("main"));
+  root.dataset.ready = "";
+})();
