@@ -145,7 +145,8 @@ ret nvmlDeviceGetFieldValues(dev d, int count, struct field *fields) {
     if (f->id == 138 || f->id == 139) f->code = f->scope == 0xffffffffu ? OK : INVALID;
     else f->code = OK;
     if (!f->code) f->code = look(d->number, key, type, sizeof type) ? state(d, key) : UNSUPPORTED;
-    f->type = f->id == 82 || f->id == 186 ? 1 : 3;
+    /* As a driver 580 answers: PCIe bytes (197, 198) have 32 bits. */
+    f->type = f->id == 82 || f->id == 186 || ((f->id == 197 || f->id == 198) && !number(d->number, "wide", 0)) ? 1 : 3;
     if (f->type == 1) f->value.u32 = (unsigned)number(d->number, key, 0);
     else f->value.u64 = number(d->number, key, 0);
     snprintf(key, sizeof key, "field%u_double", f->id);

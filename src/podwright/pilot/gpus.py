@@ -81,8 +81,8 @@ ROWS = (
     Row("ecc_corrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, False)),
     Row("ecc_uncorrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, True)),
     Row("pcie_replay_total", False, lambda lib, gpu: lib.pcie_replays(gpu)),
-    Row("pcie_sent_bytes_total", False, lambda lib, gpu: lib.field(gpu, 197)),
-    Row("pcie_received_bytes_total", False, lambda lib, gpu: lib.field(gpu, 198)),
+    Row("pcie_sent_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 197)),
+    Row("pcie_received_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 198)),
     # NVLink counts in KiB.
     Row("nvlink_sent_bytes_total", False, lambda lib, gpu: lib.field(gpu, 138, nvml.ALL_LINKS, 1024.0)),
     Row("nvlink_received_bytes_total", False, lambda lib, gpu: lib.field(gpu, 139, nvml.ALL_LINKS, 1024.0)),

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple, Optional
 
 NOT_SUPPORTED, INSUFFICIENT_SIZE, TIMEOUT, FUNCTION_NOT_FOUND, GPU_LOST, RESET_REQUIRED = 3, 7, 10, 13, 15, 16
 VERSION_MISMATCH = 25
+# Our own number, beside NVML's.
+TOO_NARROW = -1
 XID_EVENT = 8
 ALL_LINKS = 0xFFFFFFFF
 
 _WORDS = {
+    TOO_NARROW: "its 32-bit counter turns over too fast at this rate",
     NOT_SUPPORTED: "not supported by this GPU",
     4: "not permitted",
     9: "the driver is not loaded",
@@ -38,6 +41,7 @@ _OLDER = {
 }
 # Values from here on mean "blank" or "not available" in NVML and in what is built on it.
 _BLANK_32, _BLANK_64, _BLANK_DOUBLE = 0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, float(1 << 47)
+_TURN = 1 << 32
 
 
 class NvmlError(Exception):
@@ -114,6 +118,7 @@ class Nvml:
         self._path = path
         self._library: Any = None
         self._functions: dict[str, Any] = {}
+        self._turns: dict[tuple[Optional[int], int], tuple[int, int]] = {}
 
     def open(self) -> None:
         """Load the library; OSError where there is none, NvmlError where it cannot start."""
@@ -237,13 +242,33 @@ class Nvml:
 
     def field(self, handle: c_void_p, number: int, scope: int = 0, factor: float = 1.0) -> Optional[float]:
         """One of NVML's numbered fields."""
+        kind, value = self._field(handle, number, scope)
+        blank = _BLANK_DOUBLE if kind == "double" else _BLANK_64 if "long" in kind else _BLANK_32
+        return _number(value, blank, factor)
+
+    def counter(self, handle: c_void_p, number: int) -> Optional[float]:
+        """A field that counts, grown on where the driver's own count has 32 bits and starts again after 4 GiB.
+
+        More than half a turn between two readings may be a turn and a half as well: then the count is no more to be
+        trusted, and that is an error.
+        """
+        kind, value = self._field(handle, number, 0)
+        if kind != "uint":
+            return _number(value, _BLANK_64)
+        last, total = self._turns.get((handle.value, number), (value, value))
+        grown = (value - last) % _TURN
+        if grown > _TURN // 2:
+            raise NvmlError(TOO_NARROW)
+        self._turns[handle.value, number] = (value, total + grown)
+        return float(total + grown)
+
+    def _field(self, handle: c_void_p, number: int, scope: int) -> tuple[str, Any]:
         field = _Field(field=number, scope=scope)
         self.call("nvmlDeviceGetFieldValues", handle, 1, byref(field))
         if field.result:
             raise NvmlError(field.result)
-        kind = _Value._fields_[field.type][0]
-        blank = _BLANK_DOUBLE if kind == "double" else _BLANK_64 if "long" in kind else _BLANK_32
-        return _number(getattr(field.value, kind), blank, factor)
+        kind = str(_Value._fields_[field.type][0])
+        return kind, getattr(field.value, kind)
 
     # -- errors the driver reports by itself
 

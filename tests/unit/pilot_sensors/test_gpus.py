@@ -74,7 +74,7 @@ def test_each_reading_comes_as_often_as_it_is_cheap(plain, sampler, fake_nvml):
     taken = sampler(plain.scope(nvml=fake_nvml(*EVERYTHING).path))
     read = [gpu_values(taken.sample(float(t))).keys() for t in range(31)]
     rare = {"gpu.0.energy_joules_total"}
-    slow = {name for name in VALUES if "pcie" in name or "nvlink" in name}
+    slow = {name for name in VALUES if "pcie_replay" in name or "nvlink" in name}
     assert read[0] == VALUES.keys()
     assert all(read[t] == VALUES.keys() - rare - slow for t in (1, 2, 9, 11, 29))
     assert read[10] == read[20] == VALUES.keys() - rare
@@ -104,14 +104,43 @@ def test_a_reading_that_one_gpu_supports_is_kept_for_it(plain, sampler, events, 
 
 def test_blank_values_are_dropped(plain, sampler, events, fake_nvml):
     blanks = ("0 power_mw 4294967295", "0 field82 2147483632", "0 energy_mj 9223372036854775794")
-    blanks += ("0 field186_double nan", "0 field197_double 140737488355328")
-    fake = fake_nvml(*without("power_mw", "field82", "energy_mj", "field186", "field197"), *blanks)
+    blanks += ("0 field186_double nan", "0 field138_double 140737488355328")
+    fake = fake_nvml(*without("power_mw", "field82", "energy_mj", "field186", "field138"), *blanks)
     taken = sampler(plain.scope(nvml=fake.path))
     dropped = ("power_watts", "memory_temperature_celsius", "energy_joules_total", "power_instant_watts")
-    left = VALUES.keys() - {f"gpu.0.{name}" for name in (*dropped, "pcie_sent_bytes_total")}
+    left = VALUES.keys() - {f"gpu.0.{name}" for name in (*dropped, "nvlink_sent_bytes_total")}
     assert gpu_values(taken.sample(1.0)).keys() == left
     fake.set(*EVERYTHING)
     assert gpu_values(taken.final()).keys() == VALUES.keys()
+    assert events == []
+
+
+def test_pcie_bytes_grow_on_when_their_counter_starts_again(plain, sampler, events, fake_nvml):
+    fake = fake_nvml(*EVERYTHING, "0 field197 4294967290")
+    taken = sampler(plain.scope(nvml=fake.path))
+    assert taken.sample(1.0)["gpu.0.pcie_sent_bytes_total"] == 4294967290
+    fake.set(*EVERYTHING, "0 field197 4")
+    assert taken.sample(2.0)["gpu.0.pcie_sent_bytes_total"] == 4294967300
+    assert events == []
+
+
+def test_pcie_bytes_that_cannot_be_trusted_are_said_and_left_out(plain, sampler, events, fake_nvml):
+    fake = fake_nvml(*EVERYTHING)
+    taken = sampler(plain.scope(nvml=fake.path))
+    taken.sample(1.0)
+    fake.set(*EVERYTHING, "0 field197 3000000000")
+    assert "gpu.0.pcie_sent_bytes_total" not in taken.sample(2.0)
+    assert "gpu.0.pcie_received_bytes_total" in taken.sample(3.0)
+    error = "its 32-bit counter turns over too fast at this rate"
+    assert events == [("sensor", {"name": "gpu.pcie_sent_bytes_total", "error": error})]
+
+
+def test_pcie_bytes_of_64_bits_are_taken_as_they_are(plain, sampler, events, fake_nvml):
+    fake = fake_nvml(*EVERYTHING, "0 wide 1", "0 field197 5")
+    taken = sampler(plain.scope(nvml=fake.path))
+    taken.sample(1.0)
+    fake.set(*EVERYTHING, "0 wide 1", "0 field197 90000000000")
+    assert taken.sample(2.0)["gpu.0.pcie_sent_bytes_total"] == 90000000000
     assert events == []
 
 
