@@ -68,7 +68,7 @@ _ROWS = (
         "pull",
         "Copy results and checkpoints of a run to this machine",
         "podwright pull last checkpoints --to best-model",
-        "PATH is inside the run's folder; without one the results are copied.",
+        "Prints the paths of the copies.",
     ),
     Command("rm", "Keep", "ending", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
     Command(

@@ -78,7 +78,7 @@ def _follow_one(run: Run, view: View) -> None:
     record = run.record()
     progress = Progress(record.as_json(), record.goal)
     for change in run.watch():
-        for word, text in progress.take(change.record.as_json(), change.new_events, change.samples):
+        for word, text in progress.take(change.record.as_json(), change.events, change.samples):
             view.say(word, text)
         view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
 
@@ -118,8 +118,8 @@ def _counts(records: list[dict[str, Any]]) -> str:
 
 def _say_end(run: Run, document: dict[str, Any]) -> None:
     if document["state"] in ("failed", "lost") and not document.get("points"):
-        for line in run.explain():
-            print(talk.plain(line), file=sys.stderr, flush=True)
+        for word, text in verdict.explanation(document, run.explain()):
+            talk.say(word, text)
     else:
         talk.say(*verdict.sentence(document, run.record().goal))
     _say_report(run)

@@ -16,7 +16,7 @@ def ps_command(
     everything: Annotated[bool, typer.Option("--all", "-a", help="List all runs, not only the latest 20.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Asks each target once for all its runs and lists them, newest first."""
+    """Asks each target once for all its runs and lists them, newest last."""
     from podwright import launch
     from podwright.runs import Home
 

@@ -14,12 +14,15 @@ from podwright.cli.options import AsJson, RunRef
 def pull_command(
     run: RunRef,
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH...]", help="Inside the run's folder; the default is `results`.")
+        list[str] | None,
+        typer.Argument(metavar="[PATH...]", help="Inside the run's folder; the default is results and checkpoints."),
     ] = None,
     to: Annotated[
-        Path | None,
-        typer.Option("--to", metavar="DIR", help="The folder to copy into; the default is the run's id."),
-    ] = None,
+        Path,
+        typer.Option(
+            "--to", metavar="DIR", help="Copy into the folder DIR/RUN; the default is here.", show_default=False
+        ),
+    ] = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Copies and prints what was copied, a path a line."""
@@ -27,10 +30,9 @@ def pull_command(
     from podwright.runs import Home
 
     found = launch.find(Home.open(), run)
-    target = to or Path(found.id)
-    copied = [str(path) for path in found.pull(paths or ["results"], target)]
+    copied = [str(path) for path in found.pull(paths or [], to)]
     if as_json:
         return talk.print_json(copied)
-    for path in copied:
-        print(path)
-    return talk.say("pulled", f"{len(copied)} files to {target}")
+    if not copied:
+        return talk.say("nothing", f"{found.id} has left no results and no checkpoints")
+    return print("\n".join(copied), flush=True)

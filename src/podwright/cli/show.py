@@ -22,21 +22,20 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     document = run_document(found)
     if as_json:
         return talk.print_json(document)
-    for word, text in facts(document, found.record().goal):
+    lines = found.explain() if document["state"] in ("failed", "lost") and not document.get("points") else []
+    for word, text in facts(document, found.record().goal, lines):
         print("\n".join(talk.aligned(word, text, sys.stdout)))
-    if document["state"] in ("failed", "lost"):
-        print("\n".join(found.explain()[1:]))
     if document.get("points"):
         print("\n" + "\n".join(listing(document["points"], talk.width_of(sys.stdout))))
     return None
 
 
 def facts(
-    record: dict[str, Any], goal: dict[str, Any] | None, now: datetime | None = None
+    record: dict[str, Any], goal: dict[str, Any] | None, why: list[str], now: datetime | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Gives the facts of a run as (word, text), leaving out what there is nothing to say about."""
+    """Gives the facts of a run as (word, text), leaving out what there is nothing to say about; `why` if it failed."""
     yield "run", record["id"] + (f", point of {record['parent']}" if record.get("parent") else "")
-    yield _state(record, goal, now)
+    yield from verdict.explanation(record, why) if why else [_state(record, goal, now)]
     if record.get("matrix"):
         yield "matrix", "  ".join(f"{name} {figures.value(value)}" for name, value in record["matrix"].items())
     yield "target", record["target"]

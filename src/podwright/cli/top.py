@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli import figures, talk, verdict
+from podwright.cli import figures, talk
 from podwright.cli.options import AsJson
 from podwright.cli.progress import Progress
 
@@ -44,8 +44,9 @@ def active(home: Home) -> list[Progress]:
     """Gives the runs that have not ended, each with the latest readings of its nodes."""
     from podwright import launch
 
-    records = [record.as_json() for record in launch.recent(home, limit=0)]
-    progresses = [Progress(record) for record in records if record["state"] not in verdict.FINAL]
+    found = [launch.find(home, record.id) for record in launch.recent(home, limit=0) if not record.is_final]
+    records = [one.record() for run in found for one in (run.points() or [run])]
+    progresses = [Progress(record.as_json()) for record in records if not record.is_final]
     for progress in progresses:
         progress.take(progress.record, [], last_samples(Path(progress.record["folder"]) / "record"))
     return progresses

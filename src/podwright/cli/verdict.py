@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from podwright.cli import figures
@@ -37,6 +38,16 @@ def sentence(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> tuple
     if state == "cancelled":
         return state, f"after {took}{_attempts(attempts)}"
     return state, str(record.get("reason") or f"after {took}")
+
+
+def explanation(record: Mapping[str, Any], lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Gives why a run failed as (word, text): who, its last lines, where its log is, what the sensors saw."""
+    said = [line for line in lines if not line.startswith("seen ")] or [sentence(record, None)[1]]
+    yield str(record["state"]), "\n".join(said)
+    rank = re.match(r"rank (\d+) ", said[0])
+    yield "log", f"podwright logs {record['id']}" + (f" --rank {rank[1]}" if rank else "")
+    if seen := [line.removeprefix("seen ") for line in lines if line.startswith("seen ")]:
+        yield "seen", "\n".join(seen)
 
 
 def _reached(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> str:

@@ -46,7 +46,7 @@ class Scripted:
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
                 raise KeyboardInterrupt
-            yield SimpleNamespace(record=self._record(state), new_events=events, samples=[])
+            yield SimpleNamespace(record=self._record(state), events=events, samples=[])
 
     def explain(self) -> list[str]:
         return self.lines
@@ -84,9 +84,9 @@ def test_a_failed_run_is_explained(golden: Golden, capsys: pytest.CaptureFixture
     retry = {"k": "retry", "n": 0, "attempt": 2, "why": "rank 3 on dgx002 exited with 1"}
     run = Scripted([("running", [GO, retry]), ("failed", [])], reason="rank 3 on dgx002 exited with 1")
     run.lines = [
-        "failed    rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
-        "          \x1b[31mRuntimeError\x1b[0m: CUDA error: uncorrectable ECC error encountered",
-        "log       podwright logs segmentation-7f3k --rank 3",
+        "rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
+        "\x1b[31mRuntimeError\x1b[0m: CUDA error: uncorrectable ECC error encountered",
+        "seen dgx002 GPU 3: 1 uncorrectable ECC error at 10:41:07, XID 48",
     ]
     follow.follow(run)
     golden(CASES / "failed.txt", capsys.readouterr().err)

@@ -98,7 +98,7 @@ def test_ps_at_eighty_columns(golden: Golden) -> None:
     ],
 )
 def test_show(name: str, given: dict[str, Any], goal: dict[str, Any] | None, golden: Golden) -> None:
-    facts = show.facts(given, goal, NOW)
+    facts = show.facts(given, goal, [], NOW)
     lines = [line for word, said in facts for line in talk.aligned(word, said, io.StringIO())]
     golden(CASES / "show" / f"{name}.txt", text(lines))
 
