@@ -1,3 +1,5 @@
 """Podwright takes a GPU pod from drawing board to trained model."""
 
-__version__ = "0.1.0"
+from podwright.pilot import __version__
+
+__all__ = ["__version__"]

@@ -1,0 +1,53 @@
+"""Puts a record together again from frames that came through a container's output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from podwright.pilot.protocol import Frame, decode_frame, parse_record_name
+
+SHIPPED = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", "ship.jsonl"})
+
+
+def assemble(logs: Iterable[Path], record: Path) -> list[str]:
+    """Write every piece where it belongs; gives words about pieces that never came.
+
+    A frame says where its bytes go, so doubles do no harm and any number of clients may do this at once.
+    """
+    gaps = []
+    for log in logs:
+        seen: set[int] = set()
+        for frame in _frames(log):
+            if frame.seq not in seen and _is_safe(frame.file):
+                seen.add(frame.seq)
+                _place(record / frame.file, frame.offset, frame.data)
+        missing = len(range(max(seen, default=-1) + 1)) - len(seen)
+        if missing:
+            gaps.append(f"{log.stem}: {missing} of {max(seen) + 1} pieces of the record are missing")
+    return gaps
+
+
+def _frames(log: Path) -> Iterator[Frame]:
+    with log.open("r", encoding="utf-8", errors="replace", newline="\n") as file:
+        for line in file:
+            frame = decode_frame(line)
+            if frame:
+                yield frame
+
+
+def _is_safe(name: str) -> bool:
+    """What comes out of a container decides nothing about our paths."""
+    folder, _, file = name.partition("/")
+    return parse_record_name(folder) is not None and file in SHIPPED
+
+
+def _place(path: Path, offset: int, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(file).st_size < offset + len(data):
+            os.pwrite(file, data, offset)
+    finally:
+        os.close(file)

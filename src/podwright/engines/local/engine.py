@@ -1,0 +1,215 @@
+"""The local engine: all nodes of a run are pilots on this machine, kept by one detached process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
+from podwright.engines.frames import assemble
+from podwright.engines.payload import STUB
+from podwright.runs import RunFolder
+from podwright.spec.problems import Problem, Refusal, refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+START = """\
+#!/bin/sh
+# Starts this run on this machine; `keep` goes on when its starter is gone.
+job=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+export PODWRIGHT_PYTHON={python}
+export PATH={path}
+exec "$PODWRIGHT_PYTHON" -I -S "$job/pilot.pyz" keep {arguments}
+"""
+
+
+RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
+
+
+class LocalEngine:
+    """`shared` False makes the pilots send their record as frames, as on a cluster whose nodes share no folder."""
+
+    name = "local"
+
+    def __init__(self, shared: bool = True) -> None:
+        self._shared = shared
+
+    def lacks(self) -> Mapping[str, str]:
+        lacks = {
+            "container": "the local engine runs bare processes; set `runtime: bare` to run without the image",
+            "mig": "the local engine gives whole GPUs, not slices",
+        }
+        if not self._shared:
+            lacks["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
+        return lacks
+
+    def probe(self, pod: Pod | None) -> Mapping[str, Any]:
+        """An activated environment wins on PATH; without one, the environment Podwright is installed in is found."""
+        own = str(Path(sys.executable).parent)
+        active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
+        gpus = [path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]
+        return {
+            "python": sys.executable,
+            "path": f'"$PATH":{shlex.quote(own)}' if active else f'{shlex.quote(own)}:"$PATH"',
+            "gpus": len(gpus),
+            "cpus": len(os.sched_getaffinity(0)),
+            "mpirun": shutil.which("mpirun") is not None,
+        }
+
+    def plan(self, request: Request, facts: Mapping[str, Any]) -> Job:
+        self._check(request, facts)
+        parts = []
+        for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
+            order = order_of(
+                request,
+                index,
+                engine=self.name,
+                folder="..",
+                scratch="../scratch",
+                shared=self._shared,
+                bind="127.0.0.1",
+                env={"GLOO_SOCKET_IFNAME": "lo"} if request.workload.nodes > 1 else {},
+            )
+            parts.append(Part(run_id, point or None, order))
+        return Job(request.run_id, tuple(parts), request.after, facts)
+
+    def _check(self, request: Request, facts: Mapping[str, Any]) -> None:
+        workload, file = request.workload, str(request.workload.path)
+        problems = []
+        if workload.resources.gpus * workload.nodes > facts["gpus"]:
+            wanted = f"{workload.nodes} x {workload.resources.gpus}" if workload.nodes > 1 else workload.resources.gpus
+            words = f"{wanted} GPUs are asked for and this machine has {facts['gpus']}"
+            hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
+            problems.append(Problem(file, None, None, "resources.gpus", words, hint))
+        if workload.launcher == "mpi" and not facts["mpirun"]:
+            words, hint = "mpirun is not on this machine", "apt-get install openmpi-bin, or load your site's MPI module"
+            problems.append(Problem(file, None, None, "launcher", words, hint))
+        if problems:
+            raise Refusal(problems)
+
+    def render(self, job: Job) -> Files:
+        files = {}
+        for part in job.parts:
+            files[f"{part.run_id}/job/order.json"] = part.order.text()
+            files[f"{part.run_id}/job/node.sh"] = STUB
+        orders = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
+        after = ["--after", f'"$job/../../{job.after}"'] if job.after else []
+        python, path = shlex.quote(job.facts["python"]), job.facts["path"]
+        text = START.format(python=python, path=path, arguments=" ".join([*after, *orders]))
+        files[f"{job.run_id}/job/start.sh"] = text
+        return files
+
+    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
+        """The keeper takes each run's lock before it answers: a second one finds them taken and starts nothing."""
+        starter = folders[0].path.parent / job.run_id / "job" / "start.sh"
+        environ = {**os.environ, "PODWRIGHT_RUN": job.run_id}
+        child = subprocess.Popen(
+            ["/bin/sh", str(starter)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environ,
+            cwd=starter.parent,
+            start_new_session=True,
+        )
+        assert child.stdout is not None
+        assert child.stderr is not None
+        if child.stdout.readline().strip() != b"kept":
+            words = child.stderr.read().decode("utf-8", "replace").strip()
+            raise refuse(
+                f"the run could not be started: {words.splitlines()[-1] if words else 'no answer'}", exit_code=3
+            )
+        child.stdout.close()
+        child.stderr.close()
+        child.returncode = 0  # it lives on without us
+        return str(child.pid)
+
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        """The locks answer for runs that are kept; the process table is read once for all others."""
+        kept = {folder.id for folder in folders if lock_holder(folder) is not None}
+        alive = kept if len(kept) == len(folders) else kept | marked().keys()
+        gone = Seen("gone", "no process of it is left on this machine")
+        return {folder.id: Seen("there") if folder.id in alive else gone for folder in folders}
+
+    def cancel(self, folders: Sequence[RunFolder]) -> None:
+        """The keeper sees the mark and stops the run, or never starts it; without a keeper the pilots are told."""
+        for folder in folders:
+            (folder.path / "cancelled").touch(mode=0o600)
+            if lock_holder(folder) is None:
+                for pid in marked().get(folder.id, []):
+                    if _is_pilot(pid):
+                        _send(pid, signal.SIGTERM)
+
+    def collect(self, folder: RunFolder) -> list[str]:
+        frames = folder.path / "frames"
+        return assemble(sorted(frames.glob("*.log")), folder.record_path) if frames.is_dir() else []
+
+    def clean(self, folder: RunFolder) -> None:
+        """Processes that lost every parent are known by their environment."""
+        deadline = time.monotonic() + 5.0
+        while pids := marked().get(folder.id):
+            for pid in pids:
+                _send(pid, signal.SIGKILL)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.02)
+
+
+def _beside(run_id: str, other: str, name: str) -> str:
+    """A path in another run's folder, as start.sh in `run_id`/job sees it."""
+    return '"$job/order.json"' if other == run_id else f'"$job/../../{other}/{name}"'
+
+
+def lock_holder(folder: RunFolder) -> int | None:
+    """The process that keeps this run, if one does: its lock cannot outlive it."""
+    path = folder.path / "keeper.lock"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.pread(file, 32, 0).strip()
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(file)
+    return None
+
+
+def marked() -> dict[str, list[int]]:
+    """Processes of this user by the run their environment says they belong to."""
+    found: dict[str, list[int]] = {}
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit() and int(path.name) != os.getpid():
+            with suppress(OSError):
+                if path.stat().st_uid == os.getuid():
+                    mark = RUN_MARK.search((path / "environ").read_bytes())
+                    if mark:
+                        found.setdefault(mark[1].decode(), []).append(int(path.name))
+    return found
+
+
+def _is_pilot(pid: int) -> bool:
+    try:
+        words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"node" in words and any(word.endswith(b"pilot.pyz") for word in words)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

@@ -1,0 +1,158 @@
+"""What travels with a run: the pilot as one zip file, and a snapshot of the user's code as one tar file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+from podwright.spec.problems import refuse
+
+PILOT_MAIN = """\
+import sys
+
+if sys.version_info < (3, 8):
+    sys.stderr.write("podwright: the pilot needs Python 3.8 or newer, this is %d.%d\\n" % sys.version_info[:2])
+    sys.exit(69)
+from pilot.main import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+STUB = """\
+#!/bin/sh
+# Starts the pilot of one node with the first Python that is new enough.
+job=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+for python in "${PODWRIGHT_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python3; do
+    if "$python" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+        exec "$python" -I -S "$job/pilot.pyz" node "$job/order.json"
+    fi
+done
+echo "podwright: no Python 3.8 or newer on $(hostname); tried ${PODWRIGHT_PYTHON:-python3}, python3.13 to python3.8" >&2
+echo "hint: install python3, or name one with \\`python:\\` of the scheduler in the pod file" >&2
+exit 69
+"""
+LIMIT_BYTES = 1 << 30
+IGNORED = (".git", "__pycache__", ".podwrightignore")
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@cache
+def pilot_zip() -> bytes:
+    """The pilot, the same bytes each time: it is compared, hashed and stored by content."""
+    folder = Path(__file__).parent.parent / "pilot"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "__main__.py", PILOT_MAIN.encode())
+        for path in sorted(folder.glob("*.py")):
+            _add(archive, f"pilot/{path.name}", path.read_bytes())
+    return buffer.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, data)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A code folder as it was: its tar, its digest, how many files."""
+
+    tar: bytes
+    sha256: str
+    files: int
+
+
+def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
+    """What git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
+    root = folder.resolve()
+    names = dict.fromkeys(sorted([*_code_files(root), *_data_files(root, also)]))
+    size = sum((root / name).lstat().st_size for name in names)
+    if size > LIMIT_BYTES:
+        raise refuse(
+            f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
+            field="code",
+            hint="list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path",
+        )
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in names:
+            _pack(archive, root, name)
+    data = buffer.getvalue()
+    return Snapshot(data, hashlib.sha256(data).hexdigest(), len(names))
+
+
+def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
+    """Times and owners are left out: equal content must give an equal digest."""
+    path = root / name
+    info = tarfile.TarInfo(name)
+    if path.is_symlink():
+        target = path.readlink()
+        if not path.resolve().is_relative_to(root):
+            raise refuse(f"the link {path} leaves the code folder", field="code", hint="put it in .podwrightignore")
+        info.type, info.linkname = tarfile.SYMTYPE, str(target)
+        archive.addfile(info)
+        return
+    data = path.read_bytes()
+    info.size = len(data)
+    info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+    archive.addfile(info, io.BytesIO(data))
+
+
+def _code_files(root: Path) -> Iterator[str]:
+    listed = _git_files(root)
+    patterns = _ignore_patterns(root)
+    names = listed if listed is not None else _walk(root)
+    for name in names:
+        path = root / name
+        if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
+            yield name
+
+
+def _git_files(root: Path) -> list[str] | None:
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1] if done.returncode == 0 else None
+
+
+def _ignore_patterns(root: Path) -> list[str]:
+    try:
+        lines = (root / ".podwrightignore").read_text().splitlines()
+    except OSError:
+        return []
+    return [line.strip().rstrip("/") for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _is_ignored(name: str, patterns: list[str]) -> bool:
+    """A pattern fits the whole path, or any one part of it, as in .gitignore."""
+    parts = name.split("/")
+    if any(part in IGNORED for part in parts):
+        return True
+    starts = ["/".join(parts[: i + 1]) for i in range(len(parts))]
+    return any(fnmatch(text, pattern.lstrip("/")) for pattern in patterns for text in (*starts, *parts))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    for path in root.rglob("*"):
+        if path.is_symlink() or path.is_file():
+            yield path.relative_to(root).as_posix()
+
+
+def _data_files(root: Path, folders: Iterable[Path]) -> Iterator[str]:
+    for folder in folders:
+        if folder.is_file():
+            yield folder.relative_to(root).as_posix()
+        for path in folder.rglob("*"):
+            if path.is_symlink() or path.is_file():
+                yield path.relative_to(root).as_posix()

@@ -1,0 +1,24 @@
+"""What clients did and saw: appended to the run's client.jsonl, one write a line, by any number of clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from podwright.runs import RunFolder
+from podwright.runs.store import home_refusal
+
+
+def note(folder: RunFolder, kind: str, **fields: Any) -> None:
+    line = json.dumps({"t": round(time.time(), 3), "k": kind, "pid": os.getpid(), **fields}).encode() + b"\n"
+    path = folder.path / "client.jsonl"
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise home_refusal(folder.path, error) from None

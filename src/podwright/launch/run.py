@@ -1,0 +1,175 @@
+"""A run in hand: what the command line and Python programs hold on to. Both use the same code."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podwright.engines import ENGINES
+from podwright.launch.follow import reconcile
+from podwright.launch.journal import note
+from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
+from podwright.spec.problems import refuse
+
+POLL_S = (0.05, 0.5)
+"""A short run is noticed at once, a long one is asked about twice a second."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What came since the last look."""
+
+    record: Record
+    events: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Run:
+    """One run, or the parent of several points. Every answer is read from the run's folder anew."""
+
+    def __init__(self, home: Home, run_id: str) -> None:
+        self._home = home
+        self.id = run_id
+        self.folder: RunFolder = home.folder(run_id)
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r})"
+
+    @property
+    def parent(self) -> str | None:
+        return self.folder.asked.parent
+
+    def points(self) -> list[Run]:
+        ids = [f"{self.id}-{i + 1}" for i in range(self.folder.asked.points)]
+        return [Run(self._home, one) for one in ids if self._home.has(one)]
+
+    def _parts(self) -> list[Run]:
+        return self.points() or [self]
+
+    def record(self) -> Record:
+        """The truth now: the engine is asked, what ended is settled."""
+        return reconcile(self._home, [self.id])[0]
+
+    def wait(self, timeout_s: float | None = None) -> Record:
+        """Until the run is over, or the time is; the record says which."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pause_s = POLL_S[0]
+        while True:
+            record = self.record()
+            if record.is_final or (deadline is not None and time.monotonic() >= deadline):
+                return record
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, POLL_S[1])
+
+    def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
+        """What happens, as it happens; the last change is the final one."""
+        events = Tail(self.folder, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl"))
+        samples = Tail(self.folder, ("metrics.jsonl",), ())
+        while True:
+            fresh = samples.read()  # before the record: sealing moves the samples elsewhere
+            record = self.record()
+            yield Change(record, events.read(), fresh)
+            if record.is_final:
+                return
+            time.sleep(poll_s)
+
+    def logs(self, rank: int | None = None, follow: bool = False) -> Iterator[LogLine]:
+        """Lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""
+        if not follow:
+            self.record()
+            lines: Iterator[LogLine] = self.folder.log_lines()
+        else:
+            lines = self._follow_logs()
+        return (line for line in lines if rank is None or line.rank == rank)
+
+    def _follow_logs(self) -> Iterator[LogLine]:
+        tail = LogTail(self.folder)
+        while True:
+            record = self.record()
+            yield from tail.read()
+            if record.is_final:
+                return
+            time.sleep(0.2)
+
+    def metrics(self) -> Iterator[dict[str, Any]]:
+        """Samples as `{"t", "n", "e", "v": {name: value}}`, node by node."""
+        return self.folder.samples()
+
+    def result(self) -> dict[str, float]:
+        """What the program told last, by name; waits for the end."""
+        return self.wait().results
+
+    def cancel(self) -> None:
+        live = [part for part in self._parts() if not part.record().is_final]
+        for part in live:
+            note(part.folder, "cancel")
+        if live:
+            ENGINES[self.folder.asked.target]().cancel([part.folder for part in live])
+
+    def remove(self) -> None:
+        """The folder goes, with its checkpoints; a run that is not over is refused."""
+        state = self.record().state
+        if state not in ("succeeded", "failed", "cancelled", "lost"):
+            raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
+        for part in self.points():
+            self._home.remove(part.id)
+        self._home.remove(self.id)
+
+    def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
+        """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
+        wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
+        copied = []
+        for name in wanted:
+            source = (self.folder.path / name).resolve()
+            if not source.is_relative_to(self.folder.path.resolve()) or not source.exists():
+                raise refuse(f"{self.id} has no {name}", hint=f"it has {', '.join(self._has()) or 'nothing yet'}")
+            target = to / self.id / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            else:
+                shutil.copy2(source, target)
+            copied.append(target)
+        return copied
+
+    def _has(self) -> list[str]:
+        inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}
+        return sorted(path.name for path in self.folder.path.iterdir() if path.name not in inner)
+
+    def explain(self) -> list[str]:
+        """Why a run failed, in words: which rank, its last lines, and what the sensors saw."""
+        return explain(self.record(), self.folder.events())
+
+
+def explain(record: Record, events: Sequence[dict[str, Any]]) -> list[str]:
+    lines = [record.reason] if record.reason else []
+    failed = next((event for event in reversed(events) if event["k"] == "failed"), None)
+    if failed:
+        if failed["rank"] is not None:
+            lines = [_who(failed)]
+        lines += [line for line in failed["tail"] if line.strip()][-5:]
+    for event in events:
+        if event["k"] == "seen":
+            lines.append(f"seen {event.get('device', '')}: {event.get('text') or event.get('what')}")
+    return lines
+
+
+def _who(failed: dict[str, Any]) -> str:
+    stopped = _ranges(failed["stopped"])
+    others = f"; ranks {stopped} were stopped" if stopped else ""
+    return f"rank {failed['rank']} on {failed['host']} {failed['why']} after {failed['after_s']:.0f} s{others}"
+
+
+def _ranges(ranks: Sequence[int]) -> str:
+    """`0-2, 4-15`"""
+    spans: list[list[int]] = []
+    for rank in ranks:
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)

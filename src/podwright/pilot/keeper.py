@@ -1,0 +1,278 @@
+"""The keep role: on one machine it is what slurmd or a kubelet is on a cluster.
+
+It starts the pilots of all nodes, starts a lost one anew with a greater restart count, leaves no orphan, and writes
+what it did. It is detached from the client that started it and holds a lock as long as it lives: that is how anyone
+can tell whether a local run still has somebody who cares for it. A file `cancelled` in the run's folder stops it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Optional
+
+from .journal import Clock, Lines
+from .loop import Loop
+from .processes import adopt_orphans, exit_facts, kill_tree, send
+from .protocol import EXIT_GIVEN_BACK, Order, read_lines, read_order, record_name
+
+REPLACEMENTS = 10
+"""Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
+LEAVE_S = 5.0
+STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": 143}
+
+
+class Kept:
+    """One run: its order, its folder and the lock that says it is cared for."""
+
+    def __init__(self, order_file: str) -> None:
+        self.order_file = os.path.abspath(order_file)
+        self.job = os.path.dirname(self.order_file)
+        self.order: Order = read_order(self.order_file)
+        self.folder = os.path.normpath(os.path.join(self.job, self.order.folder))
+        self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self) -> bool:
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        os.ftruncate(self.lock, 0)
+        os.pwrite(self.lock, f"{os.getpid()}\n".encode(), 0)
+        return True
+
+    @property
+    def is_cancelled(self) -> bool:
+        return os.path.exists(os.path.join(self.folder, "cancelled"))
+
+    def end(self, now: float, verdict: Dict[str, Any]) -> None:
+        """For a run that never started."""
+        Lines(os.path.join(self.folder, "engine.jsonl")).write({"t": round(now, 3), "k": "end", **verdict})
+
+    def is_over(self) -> bool:
+        rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
+        return any(row.get("k") == "end" for row in rows)
+
+
+class Pilot:
+    """The process that now stands for one node."""
+
+    def __init__(self, node: int) -> None:
+        self.node = node
+        self.restart = -1
+        self.pid: Optional[int] = None
+        self.shipper: Optional[int] = None
+        self.code: Optional[int] = None
+        self.start_at = 0.0
+
+
+class Keeper:
+    def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
+        self._kept, self._order, self._loop = kept, kept.order, loop
+        self._lines = Lines(os.path.join(kept.folder, "engine.jsonl"))
+        self._now = clock.now
+        self._pilots = [Pilot(node) for node in range(self._order.nodes)]
+        self._given_back = 0
+        self._leave_by: Optional[float] = None
+        self._verdict: Optional[Dict[str, Any]] = None
+        self._job = f"{socket.gethostname()}.{os.getpid()}.{time.time_ns()}"
+
+    def say(self, kind: str, **fields: Any) -> None:
+        self._lines.write({"t": round(self._now(), 3), "k": kind, **fields})
+
+    def run(self) -> bool:
+        """Keep the run to its end; gives back whether it was stopped from outside."""
+        self.say("kept", pid=os.getpid(), job=self._job)
+        stopped = False
+        while not self._is_over():
+            self._start_due()
+            for number in self._loop.turn(self._patience()) & STOPPING:
+                stopped = True
+                self._stop(number)
+            if self._verdict is None and self._kept.is_cancelled:
+                self._stop(signal.SIGTERM)
+            self._look()
+        kill_tree(os.getpid())
+        self.say("end", **(self._verdict or {}))
+        self._lines.close()
+        return stopped
+
+    def _patience(self) -> float:
+        waits = [p.start_at - time.monotonic() for p in self._pilots if p.pid is None and p.code is None]
+        return max(0.01, min([0.5, *waits]))
+
+    def _start_due(self) -> None:
+        for pilot in self._pilots:
+            if pilot.pid is None and pilot.code is None and time.monotonic() >= pilot.start_at:
+                self._start(pilot)
+
+    def _start(self, pilot: Pilot) -> None:
+        pilot.restart += 1
+        order, hosts = self._order, self._order.nodes > 1
+        environ = {
+            **os.environ,
+            "PODWRIGHT_RUN": order.run,
+            "PODWRIGHT_NODE": str(pilot.node),
+            "PODWRIGHT_RESTART": str(pilot.restart),
+            "PODWRIGHT_JOB": self._job,
+            "PODWRIGHT_HOST": f"node{pilot.node + 1}" if hosts else socket.gethostname(),
+            "PODWRIGHT_LEADER": order.bind,
+            "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
+        }
+        pilot.pid = self._spawn(["/bin/sh", os.path.join(self._kept.job, "node.sh")], environ, "pilot.log")
+        if not order.shared:
+            ship = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "ship", self._kept.order_file]
+            os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
+            pilot.shipper = self._spawn(ship, environ, f"frames/{record_name(pilot.node, pilot.restart)}.log")
+        self.say("node", node=pilot.node, restart=pilot.restart, pid=pilot.pid)
+
+    def _spawn(self, argv: List[str], environ: Dict[str, str], log: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        file = os.open(os.path.join(self._kept.folder, log), flags, 0o600)
+        errors = subprocess.STDOUT if log == "pilot.log" else subprocess.DEVNULL
+        child = subprocess.Popen(
+            argv, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=errors, start_new_session=True
+        )
+        os.close(file)
+        child.returncode = 0  # reaped by the loop, never by subprocess
+        return child.pid
+
+    def _look(self) -> None:
+        for pilot in self._pilots:
+            if pilot.pid is not None and pilot.pid in self._loop.ended:
+                self._ended(pilot, self._loop.ended.pop(pilot.pid))
+        leader = self._pilots[0]
+        if leader.code is not None and self._leave_by is None:
+            self._leave_by = time.monotonic() + LEAVE_S
+        if self._leave_by is not None and time.monotonic() > self._leave_by:
+            for pilot in self._pilots[1:]:
+                if pilot.pid is not None:
+                    send(pilot.pid, signal.SIGKILL)
+
+    def _ended(self, pilot: Pilot, status: int) -> None:
+        code, name = exit_facts(status)
+        pid, pilot.pid = pilot.pid, None
+        self.say("node_end", node=pilot.node, restart=pilot.restart, code=code, signal=name)
+        closed = self._is_closed(pilot)
+        self._end_shipper(pilot, closed)
+        others = {p.pid for p in self._pilots if p.pid} | {p.shipper for p in self._pilots if p.shipper}
+        kill_tree(os.getpid(), spare=others)
+        if self._leave_by is not None or self._verdict is not None:
+            pilot.code = code
+        elif closed and code == EXIT_GIVEN_BACK:
+            self._give_back(pilot)
+        elif closed:
+            pilot.code = code
+        else:
+            self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
+
+    def _is_closed(self, pilot: Pilot) -> bool:
+        """A pilot that ended by its own will says so; any other end is a lost node."""
+        return os.path.exists(os.path.join(self._record(pilot), "closed"))
+
+    def _record(self, pilot: Pilot) -> str:
+        base = self._kept.folder
+        if not self._order.shared:
+            base = os.path.join(os.path.normpath(os.path.join(self._kept.job, self._order.scratch)), f"n{pilot.node}")
+        return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
+
+    def _last_words(self, pilot: Pilot) -> str:
+        rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
+        return next((str(row["why"]) for row in reversed(rows) if row.get("k") == "given_back"), "")
+
+    def _end_shipper(self, pilot: Pilot, closed: bool) -> None:
+        """It ends by itself once all is sent; a dead pilot's shipper is told to send the rest now."""
+        if pilot.shipper is None:
+            return
+        if not closed:
+            send(pilot.shipper, signal.SIGTERM)
+        deadline = time.monotonic() + LEAVE_S
+        while pilot.shipper not in self._loop.ended and time.monotonic() < deadline:
+            self._loop.turn(0.1)
+        self._loop.ended.pop(pilot.shipper, None)
+        pilot.shipper = None
+
+    def _replace(self, pilot: Pilot, why: str) -> None:
+        if pilot.restart >= REPLACEMENTS:
+            self._give_up(f"the pilot of node {pilot.node} ended {pilot.restart + 1} times: {why}; see pilot.log")
+            pilot.code = 1
+            return
+        pilot.start_at = time.monotonic() + min(0.05 * 2**pilot.restart, 5.0)
+
+    def _give_back(self, pilot: Pilot) -> None:
+        """Not all nodes were there in time: all start again after a jittered wait, as often as there are retries."""
+        if pilot.node == 0:
+            self._given_back += 1
+        if self._given_back > self._order.retries:
+            self._give_up(self._last_words(pilot) or "the nodes did not join each other in time")
+            pilot.code = EXIT_GIVEN_BACK
+        else:
+            pilot.start_at = time.monotonic() + random.uniform(0.2, 1.0) * 2 ** min(self._given_back, 5)
+
+    def _give_up(self, reason: str) -> None:
+        self._verdict = {"state": "failed", "reason": reason, "code": None}
+        self._leave_by = time.monotonic() + LEAVE_S
+        for pilot in self._pilots:
+            if pilot.pid is not None:
+                send(pilot.pid, signal.SIGTERM)
+            elif pilot.code is None:
+                pilot.code = 1
+
+    def _stop(self, number: int) -> None:
+        self._verdict = STOPPED
+        for pilot in self._pilots:
+            if pilot.pid is not None:
+                send(pilot.pid, number)
+            elif pilot.code is None:
+                pilot.code = 143
+
+    def _is_over(self) -> bool:
+        over = all(p.pid is None and p.code is not None for p in self._pilots)
+        if over and self._verdict is None:
+            code = self._pilots[0].code
+            self._verdict = {"state": "ended", "reason": "", "code": code}
+        return over
+
+
+def main(argv: List[str]) -> int:
+    after = argv[1] if argv[0] == "--after" else None
+    kept = [Kept(path) for path in (argv[2:] if after else argv)]
+    kept = [one for one in kept if one.take() and not one.is_over()]
+    loop, clock = Loop(), Clock()
+    loop.catch_signals()
+    adopt_orphans()
+    print("kept", flush=True)  # the client that started us waits for this line and no longer
+    _detach_output()
+    verdict = wait_for(after, kept, loop) if after and kept else None
+    for one in kept:
+        if verdict is None and not one.is_cancelled:
+            verdict = STOPPED if Keeper(one, loop, clock).run() else None
+        else:
+            one.end(clock.now(), verdict or STOPPED)
+    return 0
+
+
+def wait_for(folder: str, waiting: List[Kept], loop: Loop) -> Optional[Dict[str, Any]]:
+    """Wait until the run in `folder` is over; None when it succeeded, else what becomes of the runs after it."""
+    while True:
+        rows, _ = read_lines(os.path.join(folder, "engine.jsonl"))
+        ends = [row for row in rows if row.get("k") == "end"]
+        if ends:
+            name = os.path.basename(folder)
+            failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
+            return None if ends[-1].get("code") == 0 else failed
+        if loop.turn(0.5) & STOPPING or all(one.is_cancelled for one in waiting):
+            return STOPPED
+
+
+def _detach_output() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)

@@ -1,0 +1,89 @@
+"""Fencing: on a shared folder only the holder of the newest epoch may run ranks.
+
+An epoch is claimed by creating its file exclusively, which file systems (NFS included) do for one caller only. That
+ends split brain after a cut network, and a second submission of the same run finds the first one's claim.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from .protocol import Epoch, parse_line
+
+STALE_S = 60.0
+"""A holder touches its file every beat; one this old is taken for dead by a second submission."""
+
+
+class Claim(NamedTuple):
+    epoch: Epoch
+    job: str
+    facts: Dict[str, Any]
+    age_s: float
+
+
+class Leases:
+    """The claims of one run, newest last. Without a shared folder (`folder` None) every claim is granted."""
+
+    def __init__(self, folder: Optional[str], job: str) -> None:
+        self._folder = folder
+        self._job = job
+
+    def claim(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
+        """Take `epoch`; False when another job has it or a newer one."""
+        if self._folder is None:
+            return True
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        newest = self.newest()
+        if newest and newest.epoch >= epoch:
+            return False
+        try:
+            file = os.open(self._path(epoch), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return False
+        with os.fdopen(file, "wb") as out:
+            out.write(json.dumps({"job": self._job, "facts": facts}).encode() + b"\n")
+        return True
+
+    def renew(self, epoch: Epoch) -> None:
+        if self._folder is not None:
+            try:
+                os.utime(self._path(epoch))
+            except OSError:  # a cut or full file system is judged by its readers, not here
+                pass
+
+    def newest(self) -> Optional[Claim]:
+        epochs = self._epochs()
+        return self._read(epochs[-1]) if epochs else None
+
+    def newer_than(self, epoch: Epoch) -> Optional[Claim]:
+        """A claim of another job that fences `epoch`."""
+        newest = self.newest()
+        return newest if newest and newest.epoch > epoch and newest.job != self._job else None
+
+    def rival(self) -> Optional[Claim]:
+        """A living holder that is not this job: the mark of a run that was submitted twice."""
+        newest = self.newest()
+        return newest if newest and newest.job != self._job and newest.age_s < STALE_S else None
+
+    def _epochs(self) -> List[Epoch]:
+        try:
+            names = os.listdir(self._folder) if self._folder else []
+        except OSError:
+            return []
+        parts = [name.split(".") for name in names]
+        return sorted((int(p[0]), int(p[1])) for p in parts if len(p) == 2 and p[0].isdigit() and p[1].isdigit())
+
+    def _read(self, epoch: Epoch) -> Optional[Claim]:
+        try:
+            with open(self._path(epoch), "rb") as file:
+                row = parse_line(file.read()) or {}
+                age_s = time.time() - os.fstat(file.fileno()).st_mtime
+        except OSError:
+            return None
+        return Claim(epoch, str(row.get("job", "")), row.get("facts") or {}, age_s)
+
+    def _path(self, epoch: Epoch) -> str:
+        return os.path.join(str(self._folder), f"{epoch[0]:06d}.{epoch[1]:06d}")

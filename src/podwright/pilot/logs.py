@@ -1,0 +1,116 @@
+"""Log per rank, bounded, and one merged stream per node."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Callable, Deque, Dict, List, Sequence
+
+TAIL_LINES = 30
+LINE_BYTES = 64 * 1024
+"""A longer line is cut here, so that a rank that never ends a line cannot fill the pilot's memory."""
+
+
+class BoundedFile:
+    """A file that keeps the newest bytes: at half its bound it becomes `.1`, replacing the `.1` before it."""
+
+    def __init__(self, path: str, limit_bytes: int) -> None:
+        self._path = path
+        self._half = max(limit_bytes // 2, 1)
+        self._file = self._open()
+        self._size = os.fstat(self._file).st_size
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def write(self, data: bytes) -> None:
+        """A full disk loses log lines, never the run."""
+        try:
+            if self._size + len(data) > self._half and self._size:
+                self._turn()
+            self._size += os.write(self._file, data)
+        except OSError:
+            pass
+
+    def _turn(self) -> None:
+        os.close(self._file)
+        os.replace(self._path, self._path + ".1")
+        self._file, self._size = self._open(), 0
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class Masker:
+    """Replaces the values of secrets, so that a program that prints its environment does not put them on disk."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._values = [value.encode() for value in sorted(secrets, key=len, reverse=True) if len(value) >= 4]
+
+    def __call__(self, data: bytes) -> bytes:
+        for value in self._values:
+            if value in data:
+                data = data.replace(value, b"***")
+        return data
+
+
+class RankLog:
+    """What one rank prints: its own file, the node's merged stream, and the last lines in memory."""
+
+    def __init__(self, name: str, own: BoundedFile, node: NodeLog) -> None:
+        self.name = name
+        self._own = own
+        self._node = node
+        self._rest: Dict[str, bytes] = {"o": b"", "e": b""}
+        self.tail: Deque[bytes] = deque(maxlen=TAIL_LINES)
+
+    def feed(self, stream: str, data: bytes) -> List[bytes]:
+        """Whole lines are kept as they come; gives them back so that results can be read from them."""
+        data = self._rest[stream] + data
+        whole = data.rfind(b"\n") + 1
+        if not whole and len(data) > LINE_BYTES:
+            whole = len(data)
+        self._rest[stream] = data[whole:]
+        return self._keep(stream, data[:whole]) if whole else []
+
+    def end(self) -> List[bytes]:
+        lines: List[bytes] = []
+        for stream, rest in self._rest.items():
+            if rest:
+                lines += self._keep(stream, rest + b"\n")
+        self._rest = {"o": b"", "e": b""}
+        return lines
+
+    def _keep(self, stream: str, data: bytes) -> List[bytes]:
+        data = self._node.mask(data)
+        self._own.write(data)
+        lines = data.splitlines()
+        self._node.merge(self.name, stream, lines)
+        self.tail.extend(lines)
+        return lines
+
+    def close(self) -> None:
+        self._own.close()
+
+
+class NodeLog:
+    """The merged stream of a node and the logs of its ranks; lives as long as the pilot, over all attempts."""
+
+    def __init__(self, folder: str, limit_bytes: int, mask: Masker, now: Callable[[], float]) -> None:
+        self._folder = folder
+        self._limit = limit_bytes
+        self._merged = BoundedFile(os.path.join(folder, "merged.log"), limit_bytes)
+        self._now = now
+        self.mask = mask
+
+    def rank(self, name: str) -> RankLog:
+        """`name` is the rank's number, or `-` for the launcher's own words."""
+        file = "launcher.log" if name == "-" else f"rank{name}.log"
+        return RankLog(name, BoundedFile(os.path.join(self._folder, file), self._limit), self)
+
+    def merge(self, name: str, stream: str, lines: Sequence[bytes]) -> None:
+        head = f"{self._now():.3f} {name} {stream} ".encode()
+        self._merged.write(b"".join(head + line + b"\n" for line in lines))
+
+    def close(self) -> None:
+        self._merged.close()

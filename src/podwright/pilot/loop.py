@@ -1,0 +1,80 @@
+"""One thread that waits for sockets, pipes, signals, ended children and timers."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Set
+
+from .processes import reap
+
+WATCHED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Loop:
+    """Callbacks never nest: each runs to its end before the next is looked at."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._timers: Dict[str, List[Any]] = {}
+        self._signals: Set[int] = set()
+        self._soon: Deque[Callable[[], Any]] = deque()
+        self._wake = -1
+        self.ended: Dict[int, int] = {}
+        """Wait status of children that ended; whoever waits for one takes it out."""
+
+    def catch_signals(self) -> None:
+        """Signals are noted by the handler and dealt with in the loop; the pipe only wakes it."""
+        read, write = os.pipe()
+        for end in (read, write):
+            os.set_blocking(end, False)
+        self._wake = write
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in WATCHED:
+            signal.signal(number, lambda number, _: self._signals.add(number))
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.watch(read, lambda: os.read(read, 4096))
+
+    def watch(self, source: Any, callback: Callable[[], Any]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, callback)
+
+    def forget(self, source: Any) -> None:
+        try:
+            self._selector.unregister(source)
+        except (KeyError, ValueError):
+            pass
+
+    def call_soon(self, callback: Callable[[], Any]) -> None:
+        """From any thread: run `callback` in the loop's."""
+        self._soon.append(callback)
+        try:
+            os.write(self._wake, b"\0")
+        except OSError:  # the pipe is full: the loop is awake anyway
+            pass
+
+    def every(self, name: str, period_s: float, callback: Callable[[], Any]) -> None:
+        """Call again and again from one period on; the same name replaces the timer."""
+        self._timers[name] = [time.monotonic() + period_s, period_s, callback]
+
+    def stop(self, name: str) -> None:
+        self._timers.pop(name, None)
+
+    def turn(self, limit_s: float) -> Set[int]:
+        """Wait for what comes next, at most `limit_s`; gives back the signals that arrived."""
+        wait_s = min([limit_s] + [row[0] - time.monotonic() for row in self._timers.values()])
+        for key, _ in self._selector.select(max(wait_s, 0.0)):
+            key.data()
+        while self._soon:
+            self._soon.popleft()()
+        for pid, status in reap():
+            self.ended[pid] = status
+        now = time.monotonic()
+        for name, row in list(self._timers.items()):
+            if row[0] <= now and self._timers.get(name) is row:
+                row[0] = now + row[1]
+                row[2]()
+        signals, self._signals = self._signals, set()
+        return signals

@@ -1,0 +1,70 @@
+"""`python3 pilot.pyz ROLE ...`: each role imports only what it needs, since a zip is compiled anew at every start."""
+
+from __future__ import annotations
+
+import sys
+from typing import Callable, Dict, List
+
+from . import __version__
+
+USAGE = """\
+The pilot of Podwright: runs beside the workload on every node of a run.
+
+  pilot.pyz node ORDER                          the pilot of one node
+  pilot.pyz keep [--after RUN_FOLDER] ORDER...  all nodes of a run on this machine; several orders one after the other
+  pilot.pyz rank -- COMMAND                     one rank, started by a launcher
+  pilot.pyz ship ORDER                          send this node's record to standard output as frames
+  pilot.pyz sample [--seconds N] [--out FILE]   show what the sensors read here
+  pilot.pyz --version
+"""
+
+
+def _node(argv: List[str]) -> int:
+    from .node import main as run
+
+    return run(argv[0])
+
+
+def _keep(argv: List[str]) -> int:
+    from .keeper import main as run
+
+    return run(argv)
+
+
+def _rank(argv: List[str]) -> int:
+    from .shim import main as run
+
+    return run(argv[1:])
+
+
+def _ship(argv: List[str]) -> int:
+    from .ship import main as run
+
+    return run(argv[0])
+
+
+def _sample(argv: List[str]) -> int:
+    from .sensors import main as run
+
+    return run(argv)
+
+
+ROLES: Dict[str, Callable[[List[str]], int]] = {
+    "node": _node,
+    "keep": _keep,
+    "rank": _rank,
+    "ship": _ship,
+    "sample": _sample,
+}
+LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "ship": 1}
+
+
+def main(argv: List[str]) -> int:
+    if argv[:1] == ["--version"]:
+        print("podwright pilot " + __version__)
+        return 0
+    role = ROLES.get(argv[0]) if argv else None
+    if role is None or len(argv) - 1 < LEAST_ARGUMENTS.get(argv[0], 0):
+        print(USAGE, end="", file=sys.stdout if argv[:1] in ([], ["--help"], ["-h"]) else sys.stderr)
+        return 0 if argv[:1] in ([], ["--help"], ["-h"]) else 64
+    return role(argv[1:])

@@ -1,0 +1,318 @@
+"""The node role: one process per node of a run, from joining the others to the last event."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from dataclasses import replace
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import __version__, sensors, topology
+from .journal import Clock, Journal, Lines
+from .leader import EXITS
+from .lease import Leases
+from .logs import Masker, NodeLog
+from .loop import Loop
+from .place import Place, find_place
+from .processes import adopt_orphans, signal_name
+from .protocol import EXIT_BAD_ORDER, EXIT_FENCED, Epoch, Order, read_order, record_name
+from .ranks import Failure, Go, Rank, Ranks
+from .roles import Role, role_of
+from .setup import SetupFailed, rank_environment, run_setup, unpack
+
+TURN_S, BUSY_TURN_S = 0.5, 0.2
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Paths:
+    """Where things are on this node, from the order's relative paths."""
+
+    def __init__(self, order: Order, order_file: str, place: Place) -> None:
+        here = os.path.dirname(os.path.abspath(order_file))
+        self.job = here
+        self.folder = os.path.normpath(os.path.join(here, order.folder))
+        self.scratch = os.path.join(os.path.normpath(os.path.join(here, order.scratch)), f"n{place.node}")
+        base = self.folder if order.shared else self.scratch
+        self.record = os.path.join(base, "record", record_name(place.node, place.restart))
+        self.lease = os.path.join(self.folder, "lease") if order.shared else None
+        self.checkpoint = os.path.normpath(os.path.join(base, order.checkpoint))
+        self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}") if order.code else self.scratch
+
+    def make(self) -> None:
+        for path in (self.record, self.scratch, self.checkpoint):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+def fill_checkpoint(order: Order, path: str) -> Order:
+    """The one placeholder that only the node can fill: where its checkpoint folder is."""
+    command = [word.replace("{checkpoint}", path) for word in order.command]
+    env = {name: text.replace("{checkpoint}", path) for name, text in order.env.items()}
+    return replace(order, command=command, env=env)
+
+
+class Node:
+    def __init__(self, order: Order, order_file: str, place: Place, token: bytes) -> None:
+        self.paths = Paths(order, order_file, place)
+        self.order, self.place, self.token = fill_checkpoint(order, self.paths.checkpoint), place, token
+        self.loop = Loop()
+        self.instance = uuid.uuid4().hex
+        self.exit_code: Optional[int] = None
+        self.epoch: Optional[Epoch] = None
+        self._counters: Dict[str, Any] = {}
+        self._stop_at: Optional[float] = None
+        self._stopping = False
+        self._broken: Optional[Failure] = None
+        self._environ: Dict[str, str] = {}
+        self._cpu: Dict[int, Tuple[float, float]] = {}
+        self._told: Dict[str, Any] = {}
+        self.signalled: Optional[str] = None
+        self._ready_sent = 0
+
+    # the life of a node
+
+    def run(self) -> int:
+        self.paths.make()
+        clock = Clock()
+        self.journal = Journal(os.path.join(self.paths.record, "events.jsonl"), self.place.node, clock)
+        self.say = self.journal.say
+        self.journal.epoch = (self.place.restart, 0)
+        secrets = [os.environ[name] for name in self.order.secrets if name in os.environ]
+        self.log = NodeLog(self.paths.record, self.order.log_bytes, Masker(secrets), clock.now)
+        self.loop.catch_signals()
+        adopt_orphans()
+        self._start_sampling(clock)
+        self.ranks = Ranks(self.order, self.place.node, self.loop, self.log, self.say)
+        self.ranks.on_change, self.ranks.on_result = self._on_change, self._on_result
+        self.ranks.on_rank = self.sampler.watch_rank
+        self._prepare()
+        self.ranks.listen()
+        self.leases = Leases(self.paths.lease, self.place.job)
+        role = role_of(self)
+        self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
+        try:
+            while self.exit_code is None:
+                self._turn(role)
+        finally:
+            self._close(role)
+        return self.exit_code
+
+    def _turn(self, role: Role) -> None:
+        for number in self.loop.turn(TURN_S if self.ranks.running and not self._stopping else BUSY_TURN_S):
+            self._on_signal(number, role)
+        self.ranks.check()
+        self._finish_stop(role)
+        role.tick()
+
+    def _close(self, role: Role) -> None:
+        self.ranks.kill()
+        self.ranks.finish()
+        role.close()
+        self._sampling.set()
+        self._sampling_thread.join(timeout=2.0)
+        self.log.close()
+        with open(os.path.join(self.paths.record, "closed"), "w") as file:
+            file.write(f"{self.exit_code}\n")
+
+    def _start_sampling(self, clock: Clock) -> None:
+        """Sensors have their own thread: a driver that hangs must not hold the ranks or the heartbeat up."""
+        self.sampler = sensors.Sampler(self.say, self.order.sample_s)
+        self._sampling = threading.Event()
+        self.sampler.open()
+        metrics = Lines(os.path.join(self.paths.record, "metrics.jsonl"))
+        facts = self.sampler.describe()
+        facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
+        self._gpus = facts.get("gpus") or []
+        self.say(
+            "pilot", host=self.place.host, pid=os.getpid(), restart=self.place.restart, version=__version__, **facts
+        )
+        if self.order.rdma:
+            self.say("rdma", **topology.rdma_report())
+
+        def write(values: Dict[str, float]) -> None:
+            if values:
+                row = {"t": round(clock.now(), 3), "n": self.place.node, "e": list(self.journal.epoch), "v": values}
+                metrics.write(row)
+
+        def sample() -> None:
+            due = time.monotonic()
+            while not self._sampling.wait(max(due - time.monotonic(), 0.0)):
+                write(self.sampler.sample(time.monotonic()))
+                due = max(due + self.order.sample_s, time.monotonic())
+            write(self.sampler.final())
+            self.sampler.close()
+            metrics.close()
+
+        self._sampling_thread = threading.Thread(target=sample, daemon=True)
+        self._sampling_thread.start()
+
+    def _prepare(self) -> None:
+        """Stage code and environment before joining, so that the others wait for a node that is ready to go."""
+        began = time.monotonic()
+        paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
+        try:
+            if self.order.code:
+                tar = os.path.join(self.paths.job, self.order.code["file"])
+                size = unpack(tar, self.order.code["sha256"], self.paths.code)
+                self.say("staged", what="code", bytes=size, took_s=round(time.monotonic() - began, 3))
+            environ = rank_environment(self.order, os.environ, paths)
+            self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
+        except (SetupFailed, OSError) as error:
+            tail = error.tail if isinstance(error, SetupFailed) else []
+            self._broken = Failure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
+        try:
+            self.ranks.places = self._places()
+        except Exception as error:  # binding is a gain, never a condition
+            self.say("sensor", name="binding", error=str(error))
+
+    def _places(self) -> List[Dict[str, Any]]:
+        facts = topology.merged(topology.discover(gpus=self._gpus), self.order.hardware)
+        indexes = [gpu["index"] for gpu in self._gpus]
+        places = topology.binding(facts, indexes, self.order.ranks_per_node, os.sched_getaffinity(0))
+        return [{**place._asdict(), "env": topology.nic_env(place, self.order.rdma)} for place in places]
+
+    def _interrupted(self) -> bool:
+        for number in self.loop.turn(0.0):
+            self.signalled = signal_name(number) if number in STOPPING else self.signalled
+        return self.signalled is not None
+
+    # what the leader tells
+
+    def facts(self) -> Dict[str, Any]:
+        """What a node says of itself when it joins; the counters let a new leader go on where the old one was."""
+        own = {"node": self.place.node, "host": self.place.host, "restart": self.place.restart}
+        state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
+        return {**own, **state, "epoch": self.epoch, **self._counters}
+
+    def take(self, message: Dict[str, Any]) -> None:
+        handler = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}.get(str(message.get("k")))
+        if handler:
+            handler(message)
+
+    def _on_go(self, message: Dict[str, Any]) -> None:
+        self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
+        self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
+        self._told, self._stopping, self._ready_sent = {}, False, 0
+        if self._broken is not None:
+            self._report_failure(self._broken)
+            return
+        go = Go(message["attempt"], message["master_addr"], message["master_port"], message["sockets"])
+        launch = self.order.launcher != "mpi" or self.place.node == 0
+        self.ranks.start(go, self._environ, self.paths.code, launch)
+
+    def _on_stop(self, message: Dict[str, Any]) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self._stop_at = time.monotonic() + float(message["grace_s"])
+            self.ranks.signal(signal.SIGTERM)
+
+    def _finish_stop(self, role: Role) -> None:
+        """After the grace period, or as soon as the ranks are gone, whatever is left of the tree is killed."""
+        if not self._stopping:
+            return
+        assert self._stop_at is not None
+        if self.ranks.idle or time.monotonic() >= self._stop_at:
+            self.end_ranks()
+            role.tell({"k": "stopped"})
+
+    def end_ranks(self) -> None:
+        self._stopping = False
+        self.ranks.kill()
+        self.loop.turn(0.0)
+        self.ranks.finish()
+        self.sampler.forget_ranks()
+
+    def _on_end(self, message: Dict[str, Any]) -> None:
+        self.exit_code = EXITS.get(str(message.get("state")), 1)
+
+    # what the ranks tell
+
+    def _on_change(self) -> None:
+        self._told["changed"] = True
+
+    def _on_result(self, rank: int, values: Dict[str, Any]) -> None:
+        self.say("result", rank=rank, values=values)
+        goal = self.order.goal
+        if goal and goal["metric"] in values:
+            self._told["value"] = values[goal["metric"]]
+
+    def report_ranks(self, role: Role) -> None:
+        """Tell the leader what changed since the last turn; once each."""
+        if "value" in self._told:
+            role.tell({"k": "value", "value": self._told.pop("value")})
+        if not self._told.pop("changed", False) or not self.ranks.running:
+            return
+        if self.ranks.reported > self._ready_sent:
+            self._ready_sent = self.ranks.reported
+            role.tell({"k": "ready", "ranks": self._ready_sent})
+        if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
+            self._report_failure(self.ranks.failure)
+        if self.ranks.done and not self._stopping:
+            self.end_ranks()
+            role.tell({"k": "done"})
+        elif self._told.get("failed"):
+            role.tell({"k": "failed", **self._told["failed"]})
+            self._told["failed"] = {}
+
+    def _report_failure(self, failure: Failure) -> None:
+        self._told["failed"] = failure._asdict()
+        self._told["changed"] = True
+
+    # signals and time
+
+    def _on_signal(self, number: int, role: Role) -> None:
+        self.say("signal", name=signal_name(number))
+        if number in STOPPING:
+            self.signalled = signal_name(number)
+        else:
+            self.ranks.signal(number)
+
+    def _beat(self, role: Role) -> None:
+        role.beat()
+        newer = self.leases.newer_than(self.epoch) if self.epoch else None
+        if newer:
+            self.say("fenced", by=list(newer.epoch), job=newer.job)
+            self.end_ranks()
+            self.exit_code = EXIT_FENCED
+
+    def pulse(self) -> Dict[str, Any]:
+        """The heartbeat's facts; per-rank ones only where a hang is looked for."""
+        now = time.monotonic()
+        if not self.ranks.running or self.order.hang_after_s is None:
+            return {"k": "beat", "silent_s": 0.0}
+        rows = {str(number): self._vital(rank, now) for number, rank in self.ranks.ranks.items() if rank.code is None}
+        return {"k": "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
+
+    def _vital(self, rank: Rank, now: float) -> List[Any]:
+        cpu_s, state = _process(rank.child) if rank.child else (0.0, "?")
+        then, before = self._cpu.get(rank.number, (now - 1.0, cpu_s))
+        self._cpu[rank.number] = (now, cpu_s)
+        share = max(cpu_s - before, 0.0) / max(now - then, 0.001)
+        return [round(now - rank.heard, 2), round(share, 3), state, rank.step]
+
+
+def _process(pid: int) -> Tuple[float, str]:
+    """(CPU seconds, state letter) of one process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0].decode()
+    except (OSError, IndexError, ValueError):
+        return 0.0, "?"
+
+
+def main(order_file: str) -> int:
+    """Exit codes: 0 succeeded, 1 failed, 64 no valid order, 75 given back, 76 fenced, 143 stopped."""
+    try:
+        order = read_order(order_file)
+        with open(
+            os.environ.get("PODWRIGHT_TOKEN_FILE") or os.path.join(os.path.dirname(order_file), "..", "token"), "rb"
+        ) as file:
+            token = file.read().strip()
+    except (OSError, ValueError, TypeError) as error:
+        print(f"podwright: {error}", file=sys.stderr)
+        return EXIT_BAD_ORDER
+    return Node(order, order_file, find_place(os.environ, None), token).run()

@@ -1,0 +1,112 @@
+"""Process trees: who belongs to a rank, and how all of it is ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from typing import Dict, List, Optional, Set, Tuple
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def _prctl(option: int, value: int) -> bool:
+    try:
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when the parent dies, even by kill -9; gone at once if it is dead already."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def adopt_orphans() -> bool:
+    """Grandchildren whose parent died become ours, so that no double fork escapes a tree's end."""
+    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _parents() -> Dict[int, Tuple[int, str]]:
+    """pid -> (parent, state) of every process there is."""
+    found: Dict[int, Tuple[int, str]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+                found[int(name)] = (int(fields[1]), fields[0].decode())
+            except (OSError, IndexError, ValueError):
+                continue
+    return found
+
+
+def descendants(root: int) -> Set[int]:
+    """All living processes beneath `root`, zombies left out."""
+    parents = _parents()
+    children: Dict[int, List[int]] = {}
+    for pid, (parent, _) in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: Set[int] = set()
+    queue = [root]
+    while queue:
+        for child in children.get(queue.pop(), []):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+    return {pid for pid in found if parents[pid][1] != "Z"}
+
+
+def kill_tree(root: int, spare: Optional[Set[int]] = None, patience_s: float = 5.0) -> Set[int]:
+    """SIGKILL everything beneath `root`, again until nothing is left; gives back what would not die.
+
+    `spare` names processes that stay, with all that is beneath them.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        left = descendants(root)
+        for pid in spare or ():
+            left -= descendants(pid) | {pid}
+        if not left or time.monotonic() > deadline:
+            return left
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def reap() -> List[Tuple[int, int]]:
+    """(pid, wait status) of every child that has ended, adopted ones too."""
+    ended: List[Tuple[int, int]] = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended.append((pid, status))
+
+
+def exit_facts(status: int) -> Tuple[int, Optional[str]]:
+    """(exit code as a shell says it, signal name) of a wait status."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return 128 + number, signal_name(number)
+    return os.WEXITSTATUS(status), None
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

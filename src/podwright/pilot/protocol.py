@@ -1,0 +1,228 @@
+"""What the pilot and the rest of Podwright agree on: the order, events, result lines, join messages and frames.
+
+Everything here is pure or reads a file it is given; clients import it too, so it must stay as small as the pilot.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+VERSION = 1
+"""Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
+
+Epoch = Tuple[int, int]
+"""(engine restart, local retry). Compared as a tuple: a later attempt is always greater."""
+
+EXIT_GIVEN_BACK = 75
+EXIT_FENCED = 76
+EXIT_BAD_ORDER = 64
+
+SEPARATOR = "\x1e"
+FRAME_LIMIT_BYTES = 8 * 1024 - 1
+PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
+
+    It holds no secret: those are named here and come through the environment; the join token has its own file.
+    """
+
+    run: str
+    engine: str
+    nodes: int
+    ranks_per_node: int
+    launcher: str
+    command: List[str]
+    folder: str
+    scratch: str
+    shared: bool
+    bind: str
+    checkpoint: str
+    setup: List[str] = field(default_factory=list)
+    env: Dict[str, str] = field(default_factory=dict)
+    secrets: List[str] = field(default_factory=list)
+    gpus: int = 0
+    rdma: bool = False
+    retries: int = 0
+    grace_s: float = 30.0
+    time_limit_s: Optional[float] = None
+    hang_after_s: Optional[float] = None
+    join_timeout_s: float = 600.0
+    goal: Optional[Dict[str, Any]] = None
+    code: Optional[Dict[str, str]] = None
+    hardware: Optional[Dict[str, Any]] = None
+    sample_s: float = 1.0
+    beat_s: float = 2.0
+    silence_s: float = 30.0
+    log_bytes: int = 64 * 1024 * 1024
+    frames_bytes: int = 8 * 1024 * 1024
+    version: int = VERSION
+
+    @property
+    def world_size(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+    def text(self) -> str:
+        return json.dumps(asdict(self), indent=2, sort_keys=True) + "\n"
+
+
+def read_order(path: str) -> Order:
+    """Raises ValueError in words when the file is no order of this version."""
+    with open(path, encoding="utf-8") as file:
+        row = json.load(file)
+    if not isinstance(row, dict) or row.get("version") != VERSION:
+        raise ValueError(f"{path} is no order of version {VERSION}")
+    unknown = set(row) - {f.name for f in fields(Order)}
+    if unknown:
+        raise ValueError(f"{path} has fields this pilot does not know: {', '.join(sorted(unknown))}")
+    return Order(**row)
+
+
+def join_ports(run: str) -> List[int]:
+    """The ports the leader of a run may listen on, in the order in which they are tried.
+
+    They depend on the run alone: a member must find the leader that replaced a lost one without being told.
+    """
+    digest = hashlib.sha256(run.encode()).digest()
+    return [PORT_FIRST + int.from_bytes(digest[2 * i : 2 * i + 2], "big") % PORT_SPAN for i in range(PORT_TRIES)]
+
+
+def mac(key: bytes, *parts: object) -> str:
+    """An HMAC over parts that cannot be shifted into each other."""
+    return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
+
+
+def same_mac(a: str, b: str) -> bool:
+    return hmac.compare_digest(a.encode(), b.encode())
+
+
+def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
+    """One JSON object of a record file, or None for a torn or foreign line."""
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_lines(path: str, offset: int = 0) -> Tuple[List[Dict[str, Any]], int]:
+    """The whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits for it."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return [], offset
+    whole = data.rfind(b"\n") + 1
+    rows = (parse_line(line) for line in data[:whole].splitlines())
+    return [row for row in rows if row is not None], offset + whole
+
+
+MLLOG = b":::MLLOG "
+OWN = b'{"podwright"'
+
+
+def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
+    """The numbers a program tells by a line on stdout, as `{name: value}`; None for any other line.
+
+    MLLOG lines become `{key: value}` with `mllog` naming the event, so that run_start and run_stop keep their meaning.
+    """
+    start = line.find(MLLOG)
+    if start >= 0:
+        return _mllog(line[start + len(MLLOG) :])
+    start = line.find(OWN)
+    if start < 0:
+        return None
+    row = parse_line(line[start:].strip())
+    values = row.get("podwright") if row else None
+    if not isinstance(values, dict):
+        return None
+    return {str(k): v for k, v in values.items() if _is_number(v)} or None
+
+
+def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
+    row = parse_line(raw.strip())
+    if not row or not isinstance(row.get("key"), str):
+        return None
+    values: Dict[str, Any] = {"mllog": row["key"]}
+    if _is_number(row.get("value")):
+        values[row["key"]] = row["value"]
+    if _is_number(row.get("time_ms")):
+        values["time_ms"] = row["time_ms"]
+    return values
+
+
+def _is_number(value: object) -> bool:
+    """JSON knows NaN and infinity in Python only; they would not survive a reader in another language."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return value == value and value not in (float("inf"), float("-inf"))
+
+
+class Frame(NamedTuple):
+    """A piece of a record file on its way through a container's stdout."""
+
+    node: int
+    epoch: Epoch
+    seq: int
+    file: str
+    offset: int
+    data: bytes
+
+
+def encode_frame(frame: Frame) -> Optional[str]:
+    """One line of stdout, or None when the piece is too large and must be halved."""
+    head = json.dumps({"f": frame.file, "o": frame.offset}).encode()
+    payload = base64.b64encode(zlib.compress(head + b"\n" + frame.data, 6)).decode()
+    crc = zlib.crc32(payload.encode())
+    line = f"{SEPARATOR}pw1 {frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq} {crc:08x} {payload}"
+    return line if len(line) <= FRAME_LIMIT_BYTES else None
+
+
+def decode_frame(line: str) -> Optional[Frame]:
+    """The frame in a line of a container's log; None for the ranks' own chatter and for a damaged frame."""
+    start = line.find(SEPARATOR + "pw1 ")
+    if start < 0:
+        return None
+    try:
+        _, node, epoch, seq, crc, payload = line[start:].split()
+        if zlib.crc32(payload.encode()) != int(crc, 16):
+            return None
+        head, data = zlib.decompress(base64.b64decode(payload)).split(b"\n", 1)
+        names = json.loads(head)
+        restart, retry = epoch.split(".")
+        return Frame(int(node), (int(restart), int(retry)), int(seq), str(names["f"]), int(names["o"]), data)
+    except (ValueError, KeyError, zlib.error):
+        return None
+
+
+def record_name(node: int, restart: int) -> str:
+    """The folder one pilot process writes to: never shared, so no two writers meet."""
+    return f"n{node}.r{restart}"
+
+
+def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
+    node, dot, restart = name.partition(".r")
+    if not (dot and node[:1] == "n" and node[1:].isdigit() and restart.isdigit()):
+        return None
+    return int(node[1:]), int(restart)
+
+
+def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:
+    """(node, restart, path) of every pilot that wrote into `record`, in that order."""
+    try:
+        names = os.listdir(record)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    places = ((parse_record_name(name), name) for name in names)
+    for place, name in sorted((place, name) for place, name in places if place):
+        yield place[0], place[1], os.path.join(record, name)

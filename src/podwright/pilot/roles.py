@@ -1,0 +1,214 @@
+"""How a node stands to the others: node 0 leads, any other follows. Both are told by the node and tell the leader."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Dict, Optional, Union
+
+from . import links
+from .leader import Leader
+from .loop import Loop
+from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK
+
+if TYPE_CHECKING:
+    from .node import Node
+
+RECONNECT_S = 0.2
+
+
+class OwnLink:
+    """The leader's line to its own node: the same messages, without a socket."""
+
+    alive = True
+
+    def __init__(self, loop: Loop, take: Any) -> None:
+        self._loop, self._take = loop, take
+
+    def send(self, message: Dict[str, Any]) -> None:
+        self._loop.call_soon(lambda: self._take(message))
+
+    def close(self) -> None:
+        pass
+
+
+class Leading:
+    """Node 0: its own ranks, and the leader of all."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._signal_told = False
+        order, place = node.order, node.place
+        self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
+        self.leader.watch_checkpoint(node.paths.checkpoint)
+        self._links: Dict[int, links.Link] = {}
+        self._socket = links.listen(order.bind, order.run) if order.nodes > 1 else None
+        if self._socket is not None:
+            node.loop.watch(self._socket, self._accept)
+        self.leader.join(node.facts(), OwnLink(node.loop, node.take))
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        try:
+            sock, _ = self._socket.accept()
+        except OSError:
+            return
+        threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
+
+    def _greet(self, sock: Any) -> None:
+        """In a thread of its own: a stranger that connects and says nothing must not stop the heartbeat."""
+        try:
+            link, facts = links.accept(sock, self._node.token, self._node.instance)
+        except (links.Broken, OSError, ValueError):
+            sock.close()
+            return
+        self._node.loop.call_soon(lambda: self._enter(link, facts))
+
+    def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
+        refused = self.leader.join(facts, link)
+        if refused:
+            link.send({"k": "refused", "why": refused})
+            link.close()
+            return
+        number = int(facts["node"])
+        self._node.loop.watch(link.sock, lambda: self._hear(number, link))
+
+    def _hear(self, number: int, link: links.Link) -> None:
+        for message in link.receive():
+            if self.leader.members[number].link is link:
+                self.leader.hear(number, message)
+        if not link.alive:
+            self._node.loop.forget(link.sock)
+            link.sock.close()
+
+    def tell(self, message: Dict[str, Any]) -> None:
+        self.leader.hear(0, message)
+
+    def tick(self) -> None:
+        node = self._node
+        node.report_ranks(self)
+        if node.signalled and not self._signal_told:
+            self._signal_told = True
+            self.leader.terminate(f"stopped by {node.signalled}")
+        self.leader.members[0].heard = time.monotonic()
+        self.leader.tick()
+        if self.leader.exit_code is not None:
+            node.exit_code = self.leader.exit_code
+
+    def beat(self) -> None:
+        self.tell(self._node.pulse())
+        self.leader.beat()
+
+    def close(self) -> None:
+        for member in self.leader.members.values():
+            member.link.close()
+        if self._socket is not None:
+            self._socket.close()
+
+
+class Following:
+    """Any other node: keeps a link to the leader, whichever process that is now."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._link: Optional[links.Link] = None
+        self._leader = ""
+        self._heard = self._alone_since = time.monotonic()
+        self._trying = False
+        self._tries = 0
+        self._signal_told = False
+        self._connect()
+
+    def _connect(self) -> None:
+        self._trying = True
+        facts, self._tries = self._node.facts(), self._tries + 1
+        threading.Thread(target=self._try, args=(facts, self._tries - 1), daemon=True).start()
+
+    def _try(self, facts: Dict[str, Any], index: int) -> None:
+        """In a thread: a cut network makes each try wait, and the ranks must be heard meanwhile."""
+        node = self._node
+        try:
+            link, instance = links.connect(node.place.leader, node.order.run, node.token, facts, index)
+        except (links.Broken, OSError, ValueError):
+            time.sleep(RECONNECT_S / 4 if index < 40 else RECONNECT_S * 2)
+            node.loop.call_soon(self._missed)
+            return
+        node.loop.call_soon(lambda: self._linked(link, instance))
+
+    def _missed(self) -> None:
+        self._trying = False
+
+    def _linked(self, link: links.Link, instance: str) -> None:
+        """Ranks that belong to a leader that is gone have no attempt any more."""
+        self._trying = False
+        if self._leader and instance != self._leader and self._node.ranks.running:
+            self._node.end_ranks()
+            link.send({"k": "stopped"})
+        self._link, self._leader, self._heard = link, instance, time.monotonic()
+        self._node.loop.watch(link.sock, self._hear)
+
+    def _hear(self) -> None:
+        assert self._link is not None
+        for message in self._link.receive():
+            self._heard = time.monotonic()
+            if message.get("k") == "refused":
+                self._refused(str(message.get("why")))
+            else:
+                self._node.take(message)
+        if not self._link.alive:
+            self._drop()
+
+    def _refused(self, why: str) -> None:
+        self._node.say("fenced", by=None, job=why)
+        self._node.end_ranks()
+        self._node.exit_code = EXIT_FENCED
+
+    def _drop(self) -> None:
+        if self._link is not None:
+            self._node.loop.forget(self._link.sock)
+            self._link.close()
+        self._link, self._alone_since = None, time.monotonic()
+
+    def tell(self, message: Dict[str, Any]) -> None:
+        if self._link is not None:
+            self._link.send(message)
+
+    def tick(self) -> None:
+        node, now = self._node, time.monotonic()
+        if self._link is not None:
+            node.report_ranks(self)
+        if self._link is not None and now - self._heard > node.order.silence_s:
+            self._drop()
+            self._alone_since = self._heard
+        if self._link is None and not self._trying:
+            self._connect()
+        if self._link is None:
+            self._be_alone(now)
+        elif node.signalled and not self._signal_told:
+            self._signal_told = True
+            self.tell({"k": "signal", "name": node.signalled})
+
+    def _be_alone(self, now: float) -> None:
+        node, alone_s = self._node, now - self._alone_since
+        if node.ranks.running and alone_s > node.order.silence_s:
+            node.end_ranks()
+        if node.signalled:
+            node.end_ranks()
+            node.exit_code = 143
+        elif alone_s > node.order.join_timeout_s:
+            node.say("given_back", why=f"no leader at {node.place.leader} for {node.order.join_timeout_s:g} s")
+            node.end_ranks()
+            node.exit_code = EXIT_GIVEN_BACK
+
+    def beat(self) -> None:
+        self.tell(self._node.pulse())
+
+    def close(self) -> None:
+        self._drop()
+
+
+Role = Union[Leading, Following]
+
+
+def role_of(node: Node) -> Role:
+    return Leading(node) if node.place.node == 0 else Following(node)

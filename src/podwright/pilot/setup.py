@@ -1,0 +1,108 @@
+"""Before the ranks: the code snapshot is unpacked, the user's setup lines run, the environment is made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from typing import Callable, Dict, List, Mapping
+
+from .processes import kill_tree
+from .protocol import Order
+
+INTERNAL = ("PODWRIGHT_TOKEN_FILE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB", "PODWRIGHT_LEADER", "PODWRIGHT_PYTHON")
+
+
+class SetupFailed(Exception):
+    """In words, with the last lines of what was printed."""
+
+    def __init__(self, why: str, tail: List[str]) -> None:
+        super().__init__(why)
+        self.tail = tail
+
+
+def unpack(tar: str, sha256: str, folder: str) -> int:
+    """The snapshot into `folder`, once; gives the bytes read. A half unpacked one is never seen under that name."""
+    digest = hashlib.sha256()
+    with open(tar, "rb") as file:
+        for piece in iter(lambda: file.read(1 << 20), b""):
+            digest.update(piece)
+        size = file.tell()
+    if digest.hexdigest() != sha256:
+        raise SetupFailed(f"{tar} is damaged: its digest is not the one in the order", [])
+    if not os.path.isdir(folder):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        part = tempfile.mkdtemp(prefix=".code-", dir=os.path.dirname(folder))
+        with tarfile.open(tar) as archive:
+            _extract(archive, part)
+        try:
+            os.rename(part, folder)
+        except OSError:  # another copy of this node was faster
+            shutil.rmtree(part, ignore_errors=True)
+    return size
+
+
+def _extract(archive: tarfile.TarFile, folder: str) -> None:
+    """The digest was checked, but a member that would leave the folder is refused all the same."""
+    root = os.path.realpath(folder)
+    for member in archive.getmembers():
+        target = os.path.realpath(os.path.join(root, member.name))
+        if target != root and not target.startswith(root + os.sep):
+            raise SetupFailed(f"{member.name} would be unpacked outside the code folder", [])
+        if not (member.isfile() or member.isdir() or member.issym()):
+            raise SetupFailed(f"{member.name} is neither file, folder nor link", [])
+    if hasattr(tarfile, "fully_trusted_filter"):
+        archive.extractall(root, filter="tar")
+    else:
+        archive.extractall(root)
+
+
+def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, str]) -> Dict[str, str]:
+    """What every rank of the node sees, before its own rank variables."""
+    environ = {name: value for name, value in base.items() if name not in INTERNAL}
+    environ.update(order.env)
+    environ.update(
+        PODWRIGHT_RUN=order.run,
+        PODWRIGHT_FOLDER=paths["folder"],
+        PODWRIGHT_SHARED="1" if order.shared else "0",
+        PODWRIGHT_SCRATCH=paths["scratch"],
+        PODWRIGHT_CHECKPOINT=paths["checkpoint"],
+        PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
+        WORLD_SIZE=str(order.world_size),
+        LOCAL_WORLD_SIZE=str(order.ranks_per_node),
+    )
+    return environ
+
+
+def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Callable[[], bool]) -> Dict[str, str]:
+    """The environment after the user's own shell lines: the one place where a shell is used."""
+    if not lines:
+        return environ
+    shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+    with tempfile.TemporaryFile() as dump, tempfile.TemporaryFile() as talk:
+        script = "set -e\n" + "\n".join(lines) + f"\nenv -0 >&{dump.fileno()}\n"
+        child = subprocess.Popen(
+            [shell, "-c", script],
+            env=environ,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=talk,
+            stderr=subprocess.STDOUT,
+            pass_fds=[dump.fileno()],
+        )
+        while child.poll() is None and not stopped():
+            time.sleep(0.05)
+        if child.poll() is None:
+            kill_tree(os.getpid())
+            raise SetupFailed("setup was stopped", [])
+        if child.returncode != 0:
+            talk.seek(0)
+            tail = talk.read().decode("utf-8", "replace").splitlines()[-30:]
+            raise SetupFailed(f"setup exited with {child.returncode}", tail)
+        dump.seek(0)
+        pairs = (item.partition(b"=") for item in dump.read().split(b"\0") if b"=" in item)
+        return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}

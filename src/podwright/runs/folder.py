@@ -1,0 +1,154 @@
+"""A run's folder: where its files are, and how they are read while they grow."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from podwright.pilot.protocol import read_lines, record_folders
+from podwright.runs.record import Asked
+from podwright.spec.problems import refuse
+
+
+@dataclass(frozen=True)
+class LogLine:
+    t: float
+    node: int
+    rank: int | None
+    """None for the launcher's own words."""
+    stream: str
+    text: str
+
+
+class RunFolder:
+    """Reads only; the pilots and `launch` write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def asked(self) -> Asked:
+        try:
+            return Asked(**json.loads((self.path / "run.json").read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            words = f"{self.path / 'run.json'} cannot be read: {error}"
+            raise refuse(words, hint="`podwright rebuild` leaves it out") from None
+
+    @property
+    def record_path(self) -> Path:
+        return self.path / "record"
+
+    @property
+    def is_sealed(self) -> bool:
+        return (self.path / "record.json").exists()
+
+    def client_events(self) -> list[dict[str, Any]]:
+        return read_lines(str(self.path / "client.jsonl"))[0]
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything anybody wrote, pilots first."""
+        return Tail(self, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl")).read()
+
+    def samples(self) -> Iterator[dict[str, Any]]:
+        """Metrics as the pilots wrote them, node by node; from the Parquet file once the run is sealed."""
+        sealed = self.path / "metrics.parquet"
+        if sealed.exists():
+            from podwright.runs.seal import read_metrics
+
+            yield from read_metrics(sealed)
+            return
+        yield from Tail(self, ("metrics.jsonl",), ()).read()
+
+    def log_files(self) -> list[tuple[int, Path]]:
+        """(node, merged log) in the order of writing; an older half comes before the newer."""
+        found = []
+        for node, _, path in record_folders(str(self.record_path)):
+            for name in ("merged.log.1", "merged.log"):
+                if Path(path, name).exists():
+                    found.append((node, Path(path, name)))
+        return found
+
+    def log_lines(self) -> Iterator[LogLine]:
+        """All nodes' lines in order of time."""
+        streams = (self._lines_of(node, path) for node, path in self.log_files())
+        return heapq.merge(*streams, key=lambda line: line.t)
+
+    def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
+        with path.open("rb") as file:
+            for raw in file:
+                line = parse_log_line(node, raw)
+                if line:
+                    yield line
+
+
+def parse_log_line(node: int, raw: bytes) -> LogLine | None:
+    parts = raw.decode("utf-8", "replace").rstrip("\n").split(" ", 3)
+    if len(parts) < 4:
+        return None
+    try:
+        return LogLine(float(parts[0]), node, int(parts[1]) if parts[1] != "-" else None, parts[2], parts[3])
+    except ValueError:
+        return None
+
+
+class Tail:
+    """Reads what has come since the last reading, from files that may not be there yet."""
+
+    def __init__(self, folder: RunFolder, of_nodes: tuple[str, ...], of_run: tuple[str, ...]) -> None:
+        self._folder, self._of_nodes, self._of_run = folder, of_nodes, of_run
+        self._offsets: dict[str, int] = {}
+
+    def read(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for path in self._paths():
+            fresh, self._offsets[path] = read_lines(path, self._offsets.get(path, 0))
+            rows += fresh
+        return rows
+
+    def _paths(self) -> Iterator[str]:
+        for _, _, path in record_folders(str(self._folder.record_path)):
+            for name in self._of_nodes:
+                yield f"{path}/{name}"
+        for name in self._of_run:
+            yield str(self._folder.path / name)
+
+
+class LogTail:
+    """Follows the merged logs of all nodes; lines come in order of time within one reading."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._seen: dict[tuple[int, int], int] = {}
+
+    def read(self) -> list[LogLine]:
+        lines: list[LogLine] = []
+        for node, path in self._folder.log_files():
+            lines += self._fresh(node, path)
+        return sorted(lines, key=lambda line: line.t)
+
+    def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
+        """A file is known by its inode: when the log is turned over, the name goes to a new one."""
+        try:
+            with path.open("rb") as file:
+                stat = os.fstat(file.fileno())
+                key = (stat.st_dev, stat.st_ino)
+                file.seek(self._seen.get(key, 0))
+                data = file.read()
+        except OSError:
+            return
+        whole = data.rfind(b"\n") + 1
+        self._seen[key] = self._seen.get(key, 0) + whole
+        for raw in data[:whole].splitlines():
+            line = parse_log_line(node, raw)
+            if line:
+                yield line

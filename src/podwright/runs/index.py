@@ -1,0 +1,150 @@
+"""The SQLite index: a cache of the run folders, so that `ps` is as fast with ten thousand runs as with ten."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, parent TEXT, created_at REAL NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_time ON runs (created_at);
+CREATE INDEX IF NOT EXISTS by_parent ON runs (parent);
+CREATE INDEX IF NOT EXISTS open_runs ON runs (state) WHERE state NOT IN ('succeeded', 'failed', 'cancelled');
+CREATE TABLE IF NOT EXISTS seen (one INTEGER PRIMARY KEY CHECK (one = 1), runs_ns INTEGER);
+PRAGMA user_version = 1;
+"""
+NETWORK_FILE_SYSTEMS = frozenset(
+    ["nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "fuse.sshfs", "9p"]
+)
+
+
+def index_path(home: Path) -> Path:
+    """On local disk when home is on a network file system, where SQLite's locks and WAL cannot be trusted."""
+    if file_system_of(home) not in NETWORK_FILE_SYSTEMS:
+        return home / "index.db"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podwright"
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return cache / f"index-{sha256(str(home).encode()).hexdigest()[:12]}.db"
+
+
+def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
+    best, kind = "", ""
+    try:
+        lines = Path(mounts).read_text().splitlines()
+    except OSError:
+        return ""
+    target = str(path.resolve())
+    for line in lines:
+        _, point, name, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, name
+    return kind
+
+
+class Index:
+    """Every method is one transaction. A broken file is thrown away: it can be made anew from the folders."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._link: sqlite3.Connection | None = None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._link is None:
+            try:
+                self._link = self._connect(str(self._path))
+            except sqlite3.DatabaseError as error:
+                if "readonly" in str(error) or "unable to open" in str(error):
+                    self._link = self._connect(":memory:")  # a home that cannot be written is still read
+                elif "locked" in str(error):
+                    raise
+                else:
+                    self.forget()
+                    self._link = self._connect(str(self._path))
+        return self._link
+
+    def _connect(self, path: str) -> sqlite3.Connection:
+        link = sqlite3.connect(path, timeout=30.0, isolation_level=None)
+        try:
+            if link.execute("PRAGMA user_version").fetchone()[0] != 1:
+                link.execute("PRAGMA journal_mode = WAL")
+                link.executescript(SCHEMA)
+            link.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.Error:
+            link.close()
+            raise
+        return link
+
+    def forget(self) -> None:
+        """Throw the file away."""
+        self.close()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def put(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Records in their JSON form plus `created_s`."""
+        values = [(r["id"], r["parent"], r["created_s"], r["state"], json.dumps(r)) for r in rows]
+        if not values:
+            return
+        link = self._open()
+        try:
+            with closing(link.cursor()) as cursor:
+                cursor.execute("BEGIN IMMEDIATE")
+                cursor.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", values)
+                cursor.execute("COMMIT")
+        except sqlite3.OperationalError:
+            if link.in_transaction:
+                link.execute("ROLLBACK")
+
+    def drop(self, ids: Iterable[str]) -> None:
+        self._open().executemany("DELETE FROM runs WHERE id = ?", [(one,) for one in ids])
+
+    def ids(self) -> set[str]:
+        return {row[0] for row in self._open().execute("SELECT id FROM runs")}
+
+    def starting_with(self, text: str) -> list[str]:
+        rows = self._open().execute(
+            "SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 20", (text, text + "\U0010ffff")
+        )
+        return [row[0] for row in rows]
+
+    def latest(self, limit: int | None) -> list[dict[str, Any]]:
+        """The newest runs that are no point of another, oldest first."""
+        query = "SELECT record FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
+        rows = self._open().execute(query, (-1 if limit is None else limit,)).fetchall()
+        return [json.loads(row[0]) for row in reversed(rows)]
+
+    def open_ids(self, now: float) -> list[str]:
+        """Runs that may still change, points apart; a lost one may turn up again for a week."""
+        query = (
+            "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND parent IS NULL"
+            " AND (state != 'lost' OR created_at > ?) ORDER BY created_at"
+        )
+        return [row[0] for row in self._open().execute(query, (now - 7 * 86400.0,))]
+
+    def last_id(self) -> str | None:
+        query = "SELECT id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT 1"
+        row = self._open().execute(query).fetchone()
+        return row[0] if row else None
+
+    def seen_ns(self) -> int | None:
+        row = self._open().execute("SELECT runs_ns FROM seen").fetchone()
+        return row[0] if row else None
+
+    def see(self, runs_ns: int) -> None:
+        with suppress(sqlite3.OperationalError):  # read-only: the folders are looked at again next time
+            self._open().execute("INSERT OR REPLACE INTO seen VALUES (1, ?)", (runs_ns,))

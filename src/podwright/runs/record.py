@@ -1,0 +1,245 @@
+"""The record of a run: what was asked, and what its events make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from podwright.runs.states import BY_END, BY_EVENT, FINAL, move, summary
+
+Event = Mapping[str, Any]
+NOT_RESULTS = frozenset({"mllog", "time_ms"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """run.json: written once, before anything starts."""
+
+    id: str
+    name: str
+    target: str
+    engine: str
+    created_at: float
+    nodes: int
+    ranks_per_node: int
+    workload: dict[str, Any]
+    code: dict[str, Any] | None = None
+    parent: str | None = None
+    matrix: dict[str, Any] | None = None
+    index: int | None = None
+    points: int = 0
+    after: str | None = None
+    command_line: list[str] = field(default_factory=list)
+    version: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as programs and people see it. Times are Unix seconds here and ISO 8601 in JSON."""
+
+    id: str
+    name: str
+    target: str
+    state: str
+    folder: str
+    nodes: int
+    world_size: int
+    created_at: float
+    parent: str | None = None
+    matrix: dict[str, Any] | None = None
+    reason: str = ""
+    exit_code: int | None = None
+    attempts: int = 0
+    hosts: tuple[str, ...] = ()
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration_s: float | None = None
+    time_to_train_s: float | None = None
+    results: dict[str, float] = field(default_factory=dict)
+    cost: dict[str, Any] | None = None
+    goal: dict[str, Any] | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+    def as_json(self) -> dict[str, Any]:
+        row = asdict(self)
+        row["hosts"] = list(self.hosts)
+        for name in ("created_at", "started_at", "ended_at"):
+            row[name] = iso(row[name])
+        return row
+
+
+def from_json(row: Mapping[str, Any]) -> Record:
+    """The record that `as_json` wrote."""
+    names = {one.name for one in fields(Record)}
+    values = {name: value for name, value in row.items() if name in names}
+    values["hosts"] = tuple(row["hosts"])
+    for name in ("created_at", "started_at", "ended_at"):
+        values[name] = datetime.fromisoformat(row[name]).timestamp() if row[name] else None
+    return Record(**values)
+
+
+def iso(unix_s: float | None) -> str | None:
+    if unix_s is None:
+        return None
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Fold:
+    """Takes events in the order they are read and gives the record they add up to.
+
+    An event of an older epoch than the newest GO tells history only: a late copy of an old attempt must not change the
+    state, the results or the end.
+    """
+
+    def __init__(self, asked: Asked, folder: str) -> None:
+        self._asked, self._folder = asked, folder
+        self._state = "pending"
+        self._epoch: tuple[int, int] = (-1, 0)
+        self._goes: set[tuple[int, int]] = set()
+        self._hosts: tuple[str, ...] = ()
+        self._started: float | None = None
+        self._end: Event | None = None
+        self._engine_end: Event | None = None
+        self._lost: Event | None = None
+        self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
+        self._train_began: float | None = None
+        self._goal_at: float | None = None
+        self._cancelled = False
+        self._why = ""
+        self._last = asked.created_at
+
+    def take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            kind = event.get("k")
+            handler = getattr(self, f"_take_{kind}", None)
+            if handler:
+                handler(event)
+            if "n" in event and "e" in event:
+                self._last = max(self._last, float(event["t"]))
+                if kind in BY_EVENT and _epoch(event) >= self._epoch:
+                    self._state = move(self._state, BY_EVENT[str(kind)])
+
+    def _take_go(self, event: Event) -> None:
+        epoch = _epoch(event)
+        self._goes.add(epoch)
+        self._started = min(self._started or event["t"], event["t"])
+        if epoch >= self._epoch:
+            self._epoch, self._hosts, self._end = epoch, tuple(event["hosts"]), None
+            self._state = "pending"  # each GO begins its attempt anew
+
+    def _take_end(self, event: Event) -> None:
+        if "n" not in event:
+            self._engine_end = event
+        elif _epoch(event) >= self._epoch:
+            self._end = event
+
+    def _take_retry(self, event: Event) -> None:
+        self._why = str(event.get("why", ""))
+
+    def _take_given_back(self, event: Event) -> None:
+        self._why = str(event.get("why", ""))
+
+    def _take_result(self, event: Event) -> None:
+        epoch, rank, values = _epoch(event), int(event["rank"]), event["values"]
+        if values.get("mllog") == "run_start" and self._train_began is None:
+            self._train_began = event["t"]
+        for name, value in values.items():
+            known = self._results.get(name)
+            if name not in NOT_RESULTS and (known is None or (epoch, -rank) >= (known[0], -known[1])):
+                self._results[name] = (epoch, rank, value)
+
+    def _take_goal(self, event: Event) -> None:
+        self._goal_at = self._goal_at or event["t"]
+
+    def _take_cancel(self, event: Event) -> None:
+        self._cancelled = True
+
+    def _take_lost(self, event: Event) -> None:
+        self._lost = event
+
+    def record(self, now: float) -> Record:
+        asked = self._asked
+        state, reason, code, ended = self._outcome()
+        duration_s = (ended or now) - self._started if self._started else None
+        return Record(
+            id=asked.id,
+            name=asked.name,
+            target=asked.target,
+            state=state,
+            folder=self._folder,
+            nodes=asked.nodes,
+            world_size=asked.nodes * asked.ranks_per_node,
+            created_at=asked.created_at,
+            parent=asked.parent,
+            matrix=asked.matrix,
+            reason=reason,
+            exit_code=code,
+            attempts=len(self._goes),
+            hosts=self._hosts,
+            started_at=self._started,
+            ended_at=ended,
+            duration_s=None if duration_s is None else round(max(duration_s, 0.0), 3),
+            time_to_train_s=self._time_to_train(),
+            results={name: value for name, (_, _, value) in sorted(self._results.items())},
+            goal=asked.workload.get("goal"),
+        )
+
+    def _outcome(self) -> tuple[str, str, int | None, float | None]:
+        """(state, reason, exit code, ended at); the pilots' own end counts most, then the engine's, then a loss."""
+        if self._end is not None:
+            state = BY_END[str(self._end["state"])]
+            return state, str(self._end["reason"]), self._end["exit_code"], float(self._end["t"])
+        if self._engine_end is not None:
+            state = BY_END.get(str(self._engine_end["state"]), "failed")
+            if self._cancelled:
+                state = "cancelled"
+            return state, str(self._engine_end["reason"]), self._engine_end["code"], float(self._engine_end["t"])
+        if self._lost is not None and self._lost["t"] >= self._last:  # else it turned up again
+            return "lost", str(self._lost["why"]), None, max(self._last, self._asked.created_at)
+        reason = self._why if self._state == "pending" else ""
+        return self._state, reason, None, None
+
+    def _time_to_train(self) -> float | None:
+        began = self._train_began or self._started
+        if self._goal_at is None or began is None:
+            return None
+        return round(max(self._goal_at - began, 0.0), 3)
+
+
+def _epoch(event: Event) -> tuple[int, int]:
+    return int(event["e"][0]), int(event["e"][1])
+
+
+def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
+    """The record of a parent: what its points add up to."""
+    state = summary([point.state for point in points])
+    over = state in FINAL
+    started = min((point.started_at for point in points if point.started_at), default=None)
+    ended = max((point.ended_at for point in points if point.ended_at), default=None) if over else None
+    counts = {state: sum(point.state == state for point in points) for state in dict.fromkeys(p.state for p in points)}
+    return Record(
+        id=asked.id,
+        name=asked.name,
+        target=asked.target,
+        state=state,
+        folder=folder,
+        nodes=asked.nodes,
+        world_size=asked.nodes * asked.ranks_per_node,
+        created_at=asked.created_at,
+        reason=", ".join(f"{count} {state}" for state, count in counts.items()),
+        exit_code=next((point.exit_code for point in points if point.exit_code), 0 if state == "succeeded" else None),
+        attempts=sum(point.attempts for point in points),
+        hosts=tuple(dict.fromkeys(host for point in points for host in point.hosts)),
+        started_at=started,
+        ended_at=ended,
+        duration_s=round(ended - started, 3) if ended and started else None,
+        goal=asked.workload.get("goal"),
+    )

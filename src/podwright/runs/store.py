@@ -1,0 +1,204 @@
+"""PODWRIGHT_HOME: where all state is, and the only code that makes or removes run folders."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from podwright.runs.folder import RunFolder
+from podwright.runs.index import Index, index_path
+from podwright.runs.record import Asked, Fold, Record, sum_up
+from podwright.runs.seal import write_whole
+from podwright.spec.problems import Refusal, refuse
+
+LAYOUT = 1
+LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
+"""No two that look alike: ids are read aloud and typed."""
+
+
+def default_home() -> Path:
+    given = os.environ.get("PODWRIGHT_HOME")
+    if given:
+        return Path(given).expanduser().absolute()
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "podwright"
+
+
+class Home:
+    """Constructing it touches nothing; `open` makes the folder, or says why it cannot."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs = path / "runs"
+        self.code = path / "code"
+        self._index: Index | None = None
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Home:
+        home = cls(Path(path).absolute() if path else default_home())
+        home._prepare()
+        return home
+
+    def _prepare(self) -> None:
+        version = self.path / "version"
+        try:
+            text = version.read_text()
+        except FileNotFoundError:
+            self._make(version)
+            return
+        except OSError as error:
+            raise home_refusal(self.path, error) from None
+        if not text.strip().isdigit():
+            raise refuse(f"{version} is damaged: it should hold a number", hint=f"write {LAYOUT} into it")
+        if int(text) > LAYOUT:
+            raise refuse(
+                f"{self.path} was written by a newer Podwright (layout {text.strip()}, this one knows {LAYOUT})",
+                hint="update Podwright, or set PODWRIGHT_HOME to another folder",
+            )
+
+    def _make(self, version: Path) -> None:
+        try:
+            for path in (self.path, self.runs, self.code):
+                path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(version, f"{LAYOUT}\n".encode())
+        except OSError as error:
+            raise home_refusal(self.path, error) from None
+
+    @property
+    def index(self) -> Index:
+        if self._index is None:
+            self._index = Index(index_path(self.path))
+        return self._index
+
+    def folder(self, run_id: str) -> RunFolder:
+        return RunFolder(self.runs / run_id)
+
+    def new_id(self, name: str) -> str:
+        """A name nobody has; taking it is the rename in `create`, which only one client can win."""
+        while True:
+            candidate = f"{name}-{''.join(secrets.choice(LETTERS) for _ in range(4))}"
+            if not (self.runs / candidate).exists():
+                return candidate
+
+    def create(self, asked: Asked, files: Mapping[str, bytes], links: Mapping[str, Path]) -> RunFolder:
+        """The whole folder appears at once: a client killed here leaves a run or nothing."""
+        part = self.runs / f".{asked.id}.{os.getpid()}.part"
+        try:
+            part.mkdir(mode=0o700)
+            for name, data in files.items():
+                target = part / name
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                target.write_bytes(data)
+                target.chmod(0o700 if name.endswith(".sh") else 0o600)
+            for name, source in links.items():
+                (part / name).hardlink_to(source)
+            write_whole(part / "run.json", json.dumps(asked.as_json(), indent=2).encode() + b"\n")
+            part.rename(self.runs / asked.id)
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise home_refusal(self.path, error) from None
+        return self.folder(asked.id)
+
+    def store_code(self, sha256: str, tar: bytes) -> Path:
+        path = self.code / f"{sha256}.tar"
+        try:
+            if not path.exists():
+                write_whole(path, tar)
+        except OSError as error:
+            raise home_refusal(self.path, error) from None
+        return path
+
+    def remove(self, run_id: str) -> None:
+        """Out of sight at once, then deleted; code that no run holds any more goes with it."""
+        folder = self.runs / run_id
+        gone = self.runs / f".{run_id}.{os.getpid()}.gone"
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+        self.index.drop([run_id])
+        for path in self.code.glob("*.tar"):
+            if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
+                path.unlink(missing_ok=True)
+
+    def read(self, run_id: str) -> Record:
+        """The record as the folder has it now."""
+        folder = self.folder(run_id)
+        asked = folder.asked
+        if asked.points:
+            points = [self.read(f"{run_id}-{i + 1}") for i in range(asked.points) if self.has(f"{run_id}-{i + 1}")]
+            return sum_up(asked, str(folder.path), points)
+        fold = Fold(asked, str(folder.path))
+        fold.take(folder.events())
+        return fold.record(time.time())
+
+    def has(self, run_id: str) -> bool:
+        return (self.runs / run_id / "run.json").exists()
+
+    def all_ids(self) -> Iterator[str]:
+        with os.scandir(self.runs) as entries:
+            for entry in entries:
+                if not entry.name.startswith("."):
+                    yield entry.name
+
+    def sync(self) -> None:
+        """Take up runs that others made or removed; costs one stat when there are none."""
+        runs_ns = self.runs.stat().st_mtime_ns
+        if self.index.seen_ns() == runs_ns:
+            return
+        there, known = set(self.all_ids()), self.index.ids()
+        self.index.drop(known - there)
+        self.index.put(self._rows(there - known))
+        if time.time_ns() - runs_ns > 2_000_000_000:  # a folder made within the clock's grain must not be overlooked
+            self.index.see(runs_ns)
+
+    def _rows(self, ids: set[str]) -> Iterator[dict[str, Any]]:
+        for run_id in ids:
+            try:
+                yield row_of(self.read(run_id))
+            except Refusal:
+                continue
+
+    def rebuild(self) -> int:
+        self.index.forget()
+        self.sync()
+        return len(self.index.ids())
+
+    def resolve(self, ref: str) -> str:
+        """The id a user means: whole, an unambiguous start, or `last`."""
+        if ref and "/" not in ref and not ref.startswith(".") and self.has(ref):
+            return ref
+        self.sync()
+        if ref == "last":
+            last = self.index.last_id()
+            if last is None:
+                raise refuse("there is no run yet", hint="start one with `podwright run WORKLOAD`")
+            return last
+        found = self.index.starting_with(ref) if ref else []
+        tops = [one for one in found if not any(one.startswith(other + "-") for other in found if other != one)]
+        if len(tops) == 1:
+            return tops[0]
+        if not found:
+            raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
+        raise refuse(f"{ref!r} may be any of {', '.join(tops[:6])}", hint="give more of the id")
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    return {**record.as_json(), "created_s": record.created_at}
+
+
+def home_refusal(path: Path, error: OSError) -> Refusal:
+    """What is wrong with the folder that holds all state, in words."""
+    hints = {
+        errno.ENOSPC: "free some space, or set PODWRIGHT_HOME to a folder on another disk",
+        errno.EDQUOT: "free some of your quota, or set PODWRIGHT_HOME to a folder elsewhere",
+        errno.EROFS: "set PODWRIGHT_HOME to a folder that can be written",
+        errno.EACCES: "set PODWRIGHT_HOME to a folder of your own",
+        errno.EPERM: "set PODWRIGHT_HOME to a folder of your own",
+    }
+    hint = hints.get(error.errno or 0, "set PODWRIGHT_HOME to another folder")
+    return refuse(f"{path} cannot be written: {(error.strerror or str(error)).lower()}", hint=hint)
