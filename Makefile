@@ -44,8 +44,8 @@ bench: setup ## measure, as ratios within one run; figures go to benchmarks/resu
 	$(BIN)/python benchmarks/overhead.py
 
 docs: setup ## make the reference pages and docs/site
-	$(BIN)/python scripts/make_reference.py
-	$(BIN)/python scripts/make_site.py
+	$(BIN)/python -m scripts.make_reference
+	$(BIN)/python -m scripts.make_site
 
 lock: setup ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra bench --extra dev pyproject.toml -o requirements/lock.txt

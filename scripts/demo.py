@@ -30,7 +30,7 @@ def environment() -> dict[str, str]:
 
 def make_data() -> None:
     """Draws the scenes; a set that is there already is kept."""
-    command = [BIN / "python", "programs/segmentation/scenes.py", FRAMES, "--frames", "480", "--scenes", "4"]
+    command = [str(BIN / "python"), "programs/segmentation/scenes.py", str(FRAMES), "--frames", "480", "--scenes", "4"]
     done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
@@ -40,7 +40,7 @@ def make_data() -> None:
 def main() -> int:
     """Runs the demonstration and gives the run's own exit code."""
     make_data()
-    command = [BIN / "podwright", "run", WORKLOAD, "--on", "local"]
+    command = [str(BIN / "podwright"), "run", WORKLOAD, "--on", "local"]
     code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     if code == 0:
         print(f"{'try':<9} {NEXT.lstrip()}", flush=True)

@@ -17,6 +17,7 @@ from typing import Any
 from podwright import spec
 from podwright.cli.commands import COMMANDS
 from podwright.cli.main import main as podwright
+from scripts.make_site import slug
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- made by scripts/make_reference.py: mend the code, then `make docs` -->\n\n"
@@ -50,40 +51,68 @@ TYPES = {
 }
 
 
-def takes(node: Node, definitions: dict[str, Node]) -> str:
-    """Says in words what a field takes; a field that takes an object names the section that lists its fields."""
+def sections(schema: Node) -> dict[str, str]:
+    """Names each object within a file by the dotted field that holds it, as YAML has it, outermost first."""
+    definitions: dict[str, Node] = schema.get("$defs", {})
+    found: dict[str, str] = {}
+    waiting = [("", schema)]
+    while waiting:
+        path, node = waiting.pop(0)
+        for field, value in node.get("properties", {}).items():
+            inner = f"{path}.{field}".lstrip(".")
+            names = list(dict.fromkeys(name for name in references(value) if definitions[name].get("properties")))
+            for name in names:
+                if name not in found:
+                    found[name] = inner if len(names) == 1 else f"{inner}: {_kind(name, definitions)}"
+                    waiting.append((inner, definitions[name]))
+    return found
+
+
+def _kind(name: str, definitions: dict[str, Node]) -> str:
+    """Tells objects that one field may hold apart: by their `kind` where they have one."""
+    kind = definitions[name]["properties"].get("kind", {})
+    return str(kind.get("const", name))
+
+
+def takes(node: Node, definitions: dict[str, Node], titles: dict[str, str]) -> str:
+    """Says in words what a field takes; a field that takes an object points at the section that lists its fields."""
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
-        target = definitions[name]
-        return f"[{name}](#{name.lower()})" if target.get("properties") else takes(target, definitions)
+        title = titles.get(name)
+        return f"[{title}](#{slug(title)})" if title else takes(definitions[name], definitions, titles)
     if "enum" in node or "const" in node:
         return ", ".join(f"`{value}`" for value in node.get("enum", [node.get("const")]))
     for key in ("anyOf", "oneOf", "allOf"):
         if key in node:
-            options = [takes(option, definitions) for option in node[key] if option.get("type") != "null"]
+            options = [takes(option, definitions, titles) for option in node[key] if option.get("type") != "null"]
             return " or ".join(dict.fromkeys(options))
     if node.get("type") == "array":
-        return f"a list of {takes(node.get('items', {}), definitions)}"
+        return f"a list of {takes(node.get('items', {}), definitions, titles)}"
     if node.get("type") == "object" and isinstance(node.get("additionalProperties"), dict):
-        return f"name: {takes(node['additionalProperties'], definitions)}"
-    return TYPES.get(str(node.get("type")), "anything")
+        return f"name: {takes(node['additionalProperties'], definitions, titles)}"
+    words = TYPES.get(str(node.get("type")), "anything")
+    return f"{words} such as `{node['examples'][0]}`" if node.get("examples") else words
 
 
 def default_of(name: str, node: Node, parent: Node) -> str:
-    """Says what holds when the field is left out."""
+    """Says what holds when the field is left out; an object's defaults stand in its own section."""
     if name in parent.get("required", ()):
         return "required"
     value = node.get("default")
-    if value in (None, "", [], {}):
+    if value in (None, "", []) or isinstance(value, dict):
         return ""
+    if isinstance(value, float) and node.get("type") == "string":
+        return f"`{value:g}s`"  # a time: text in the file, seconds in the model
     return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
-def table(node: Node, definitions: dict[str, Node]) -> str:
+def table(node: Node, definitions: dict[str, Node], titles: dict[str, str]) -> str:
     """Lists an object's fields."""
     rows = ["| field | takes | default | meaning |", "| --- | --- | --- | --- |"]
     for name, field in node.get("properties", {}).items():
-        cells = (f"`{name}`", takes(field, definitions), default_of(name, field, node), field.get("description", ""))
+        kind, default = takes(field, definitions, titles), default_of(name, field, node)
+        meaning = field.get("description") or ("what it is" if "const" in field else "")
+        cells = (f"`{name}`", kind, default, meaning)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 
@@ -93,9 +122,8 @@ def references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if "$ref" in node:
             yield str(node["$ref"]).rpartition("/")[2]
-        for key, value in node.items():
-            if key != "$defs":
-                yield from references(value)
+        for value in node.values():
+            yield from references(value)
     elif isinstance(node, list):
         for value in node:
             yield from references(value)
@@ -105,17 +133,11 @@ def file_page(kind: str) -> str:
     """Gives the reference of one of the two files: its own fields, then those of each object within."""
     schema: Node = spec.schema(kind)
     definitions: dict[str, Node] = schema.get("$defs", {})
-    parts = [NOTE + INTROS[kind], table(schema, definitions)]
-    waiting, done = list(references(schema)), set[str]()
-    while waiting:
-        name = waiting.pop(0)
+    titles = sections(schema)
+    parts = [NOTE + INTROS[kind], table(schema, definitions, titles)]
+    for name, title in titles.items():
         node = definitions[name]
-        if name in done:
-            continue
-        done.add(name)
-        waiting += references(node)
-        if node.get("properties"):
-            parts.append(f"## {name}\n\n{node.get('description', '')}\n\n{table(node, definitions)}")
+        parts.append(f"## {title}\n\n{node.get('description', '')}\n\n{table(node, definitions, titles)}")
     return "\n".join(parts)
 
 
