@@ -1,5 +1,66 @@
-"""Podwright takes a GPU pod from drawing board to trained model."""
+"""Podwright takes a GPU pod from drawing board to trained model.
+
+import podwright
+
+run = podwright.run(podwright.load("examples/segmentation.yaml"))
+print(run.wait().state, run.result()["mean_iou"])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from podwright.pilot import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from podwright.launch import Run
+    from podwright.runs import Record
+    from podwright.spec import Pod, Refusal, Workload
+
+__all__ = ["Pod", "Record", "Refusal", "Run", "Workload", "__version__", "find", "load", "run"]
+
+_HOMES = {
+    "Pod": "podwright.spec",
+    "Record": "podwright.runs",
+    "Refusal": "podwright.spec",
+    "Run": "podwright.launch",
+    "Workload": "podwright.spec",
+}
+
+
+def load(path: str | Path, sets: Iterable[str] = ()) -> Workload:
+    """Read a workload file; `sets` are changes such as `resources.gpus=4`. Raises Refusal with all problems at once."""
+    from podwright.spec import load_workload
+
+    return load_workload(path, sets)
+
+
+def run(workload: Workload | str | Path, on: str = "local", repeat: int = 1, after: Run | str | None = None) -> Run:
+    """Start a workload, or a workload file, on a target; returns once it is submitted. It outlives this program."""
+    from podwright import launch
+    from podwright.runs import Home
+    from podwright.spec import Workload
+
+    loaded = workload if isinstance(workload, Workload) else load(workload)
+    before = after if isinstance(after, str) or after is None else after.id
+    return launch.start(Home.open(), loaded, on=on, repeat=repeat, after=before)
+
+
+def find(ref: str = "last") -> Run:
+    """A run that is there already: its id, an unambiguous start of it, or `last`."""
+    from podwright import launch
+    from podwright.runs import Home
+
+    return launch.find(Home.open(), ref)
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first used: a command that needs no pydantic does not pay for it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'podwright' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

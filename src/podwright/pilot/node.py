@@ -126,9 +126,7 @@ class Node:
         facts = self.sampler.describe()
         facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
         self._gpus = facts.get("gpus") or []
-        self.say(
-            "pilot", host=self.place.host, pid=os.getpid(), restart=self.place.restart, version=__version__, **facts
-        )
+        self.say("pilot", host=self.place.host, pid=os.getpid(), restart=self.place.restart, **facts)
         if self.order.rdma:
             self.say("rdma", **topology.rdma_report())
 
@@ -164,15 +162,10 @@ class Node:
             tail = error.tail if isinstance(error, SetupFailed) else []
             self._broken = Failure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
         try:
-            self.ranks.places = self._places()
+            count, rdma = self.order.ranks_per_node, self.order.rdma
+            self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)
         except Exception as error:  # binding is a gain, never a condition
             self.say("sensor", name="binding", error=str(error))
-
-    def _places(self) -> List[Dict[str, Any]]:
-        facts = topology.merged(topology.discover(gpus=self._gpus), self.order.hardware)
-        indexes = [gpu["index"] for gpu in self._gpus]
-        places = topology.binding(facts, indexes, self.order.ranks_per_node, os.sched_getaffinity(0))
-        return [{**place._asdict(), "env": topology.nic_env(place, self.order.rdma)} for place in places]
 
     def _interrupted(self) -> bool:
         for number in self.loop.turn(0.0):
