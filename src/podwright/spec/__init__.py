@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from podwright.spec.quantity import duration_s, format_duration, format_size, size_bytes
 
 _HOMES = {
-    "_hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel SwitchModel",
+    "_hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
+    " SwitchModel",
     "_library": "library node_model",
     "_load": "KINDS load load_pod load_workload schema",
     "_pod": "Costs KubernetesScheduler NodeGroup Pod SlurmScheduler Storage",

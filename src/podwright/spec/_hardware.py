@@ -59,75 +59,77 @@ _SWITCHES, _NODES, _STORAGE = OrName("switches"), OrName("nodes"), OrName("stora
 class SwitchModel(Strict):
     """A switch."""
 
-    name: Line | None = Field(None, description="its name in the hardware library")
-    title: Text | None = Field(None, description="what people call it")
-    kind: Literal["infiniband", "ethernet"] | None = Field(None, description="infiniband or ethernet")
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
+    kind: Literal["infiniband", "ethernet"] | None = Field(default=None, description="infiniband or ethernet")
     ports: Count = Field(description="ports for nodes and other switches")
-    speed_gbps: Speed | None = Field(None, alias="speed", description="speed of a port")
-    uplink_ports: Whole = Field(0, description="further ports, for other switches only")
-    uplink_speed_gbps: Speed | None = Field(None, alias="uplink_speed", description="speed of an uplink port")
-    rack_units: Count | None = Field(None, description="height")
-    power_w: Power | None = Field(None, alias="power", description="most it draws")
-    source: Text | None = Field(None, description="where these facts come from")
+    speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
+    uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
+    uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
+    rack_units: Count | None = Field(default=None, description="height")
+    power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    source: Text | None = Field(default=None, description="where these facts come from")
 
 
 class StorageModel(Strict):
     """A storage system as its maker sells it: one building block."""
 
-    name: Line | None = Field(None, description="its name in the hardware library")
-    title: Text | None = Field(None, description="what people call it")
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
     kind: StorageKind = Field(description="the file system it serves")
-    capacity_bytes: Size | None = Field(None, alias="capacity", description="usable space of one block")
-    read_bytes_s: Bandwidth | None = Field(None, alias="read", description="read bandwidth of one block")
-    write_bytes_s: Bandwidth | None = Field(None, alias="write", description="write bandwidth of one block")
-    rack_units: Count | None = Field(None, description="height of one block")
-    power_w: Power | None = Field(None, alias="power", description="most one block draws")
-    source: Text | None = Field(None, description="where these facts come from")
+    capacity_bytes: Size | None = Field(default=None, alias="capacity", description="usable space of one block")
+    read_bytes_s: Bandwidth | None = Field(default=None, alias="read", description="read bandwidth of one block")
+    write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
+    rack_units: Count | None = Field(default=None, description="height of one block")
+    power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
+    source: Text | None = Field(default=None, description="where these facts come from")
 
 
 class ComputeFabric(Strict):
     """The network between GPUs."""
 
     switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
-        None, description="a library name, or {ports: 64}"
+        default=None, description="a library name, or {ports: 64}"
     )
     layout: Literal["rail", "classic"] = Field(
         "rail", description="rail: one leaf per NIC and unit; classic: leaves filled in order"
     )
-    rails: Count | None = Field(None, description="planes of the fabric; divides the compute ports of a node")
-    scalable_unit: Count | None = Field(None, description="nodes that are added at once")
-    oversubscription: Ratio = Field(1, description="down-links to up-links of a leaf")
-    taper: Ratio = Field(1, description="down-links to up-links of a spine")
-    pods_planned: Count = Field(1, description="pods that will share the core switches")
-    nodes_planned: Count | None = Field(None, description="size spines and cores for so many nodes")
-    reserved_slots: Whole = Field(0, description="node slots kept free for the fabric manager")
+    rails: Count | None = Field(default=None, description="planes of the fabric; divides the compute ports of a node")
+    scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
+    oversubscription: Ratio = Field(default=1, description="down-links to up-links of a leaf")
+    taper: Ratio = Field(default=1, description="down-links to up-links of a spine")
+    pods_planned: Count = Field(default=1, description="pods that will share the core switches")
+    nodes_planned: Count | None = Field(default=None, description="size spines and cores for so many nodes")
+    reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
 
 
 class StorageFabric(Strict):
     """The network between nodes and storage."""
 
     switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
-        None, description="a library name, or {ports: 64}"
+        default=None, description="a library name, or {ports: 64}"
     )
-    scalable_unit: Count | None = Field(None, description="nodes that are added at once")
-    node_ports: Count | None = Field(None, description="storage ports of a node")
-    ports_per_unit: Count | None = Field(None, description="ports of the storage system for each unit")
+    scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
+    node_ports: Count | None = Field(default=None, description="storage ports of a node")
+    ports_per_unit: Count | None = Field(default=None, description="ports of the storage system for each unit")
 
 
 class ManagementFabric(Strict):
     """The network for set-up, logins and baseboard controllers."""
 
     switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
-        None, description="a library name, or {ports: 48}"
+        default=None, description="a library name, or {ports: 48}"
     )
 
 
 class Fabrics(Strict):
     """The networks of a pod; what is left out comes from the node model's library entry."""
 
-    compute: ComputeFabric | None = Field(None, description="between GPUs")
-    storage: StorageFabric | None = Field(None, description="between nodes and storage")
-    management: ManagementFabric | None = Field(None, description="for set-up, logins and baseboard controllers")
+    compute: ComputeFabric | None = Field(default=None, description="between GPUs")
+    storage: StorageFabric | None = Field(default=None, description="between nodes and storage")
+    management: ManagementFabric | None = Field(
+        default=None, description="for set-up, logins and baseboard controllers"
+    )
 
 
 class Gpus(Strict):
@@ -135,18 +137,18 @@ class Gpus(Strict):
 
     model: Line = Field(description="such as A100-SXM4-40GB")
     count: Count = Field(description="how many")
-    memory_bytes: Size | None = Field(None, alias="memory", description="memory of one")
-    numa: tuple[Whole, ...] = Field((), description="the NUMA node of each, in the order of their numbers")
+    memory_bytes: Size | None = Field(default=None, alias="memory", description="memory of one")
+    numa: tuple[Whole, ...] = Field(default=(), description="the NUMA node of each, in the order of their numbers")
 
 
 class Nic(Strict):
     """A port to a network."""
 
-    name: Line = Field(description="the device as the system names it, such as mlx5_0")
+    name: Line | None = Field(default=None, description="the device as the system names it, such as mlx5_0")
     kind: Literal["compute", "storage", "management"] = Field(description="the fabric it belongs to")
     speed_gbps: Speed = Field(alias="speed", description="such as 200Gb/s")
-    numa: Whole | None = Field(None, description="the NUMA node it belongs to")
-    gpus: tuple[Whole, ...] = Field((), description="the GPUs that are nearest to it")
+    numa: Whole | None = Field(default=None, description="the NUMA node it belongs to")
+    gpus: tuple[Whole, ...] = Field(default=(), description="the GPUs that are nearest to it")
 
 
 class NumaNode(Strict):
@@ -159,20 +161,20 @@ class NumaNode(Strict):
 class NodeModel(Strict):
     """A server."""
 
-    name: Line | None = Field(None, description="its name in the hardware library")
-    title: Text | None = Field(None, description="what people call it")
-    gpus: Gpus | None = Field(None, description="its GPUs")
-    nics: tuple[Nic, ...] = Field((), description="its ports")
-    cpu: Line | None = Field(None, description="its processor")
-    sockets: Count | None = Field(None, description="processors")
-    cores: Count | None = Field(None, description="cores of all processors")
-    threads: Count | None = Field(None, description="logical CPUs of all processors")
-    numa: tuple[NumaNode, ...] = Field((), description="its NUMA nodes")
-    memory_bytes: Size | None = Field(None, alias="memory", description="main memory")
-    power_w: Power | None = Field(None, alias="power", description="most it draws")
-    rack_units: Count | None = Field(None, description="height")
-    fabrics: Fabrics = Field(Fabrics(), description="what its maker's reference design uses")
-    source: Text | None = Field(None, description="where these facts come from")
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
+    gpus: Gpus | None = Field(default=None, description="its GPUs")
+    nics: tuple[Nic, ...] = Field(default=(), description="its ports")
+    cpu: Line | None = Field(default=None, description="its processor")
+    sockets: Count | None = Field(default=None, description="processors")
+    cores: Count | None = Field(default=None, description="cores of all processors")
+    threads: Count | None = Field(default=None, description="logical CPUs of all processors")
+    numa: tuple[NumaNode, ...] = Field(default=(), description="its NUMA nodes")
+    memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
+    power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    rack_units: Count | None = Field(default=None, description="height")
+    fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
+    source: Text | None = Field(default=None, description="where these facts come from")
 
     def hardware(self) -> dict[str, Any]:
         """Gives what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
@@ -181,6 +183,8 @@ class NodeModel(Strict):
             "numa": [{"node": one.node, "cores": one.cores} for one in self.numa],
             "gpus": [{"index": index, "numa": numa} for index, numa in enumerate(numas)],
             "nics": [
-                {"name": one.name, "kind": one.kind, "numa": one.numa, "gpus": list(one.gpus)} for one in self.nics
+                {"name": one.name, "kind": one.kind, "numa": one.numa, "gpus": list(one.gpus)}
+                for one in self.nics
+                if one.name is not None
             ],
         }

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from podwright.spec._check import checked
-from podwright.spec._hardware import NodeModel, StorageModel, Strict, SwitchModel
+from podwright.spec._hardware import NodeModel, StorageModel, SwitchModel
 from podwright.spec._source import decode, read_source
+from podwright.spec._types import Strict
 from podwright.spec._words import one_of
 from podwright.spec._yaml import parse
 from podwright.spec.problems import refuse, short

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ..
     tree = mapping(document)
     apply_sets(document, sets)
     _take_as_written(document)
-    folder = Path(os.path.abspath(path)).parent
+    folder = path.absolute().parent
     before = [*no_gaps(tree, _PATCH), *_octal_in_patch(document)]
     checks = (*_workload_checks.CHECKS, lambda values: _workload_checks.on_disk(values, folder))
     workload = checked(Workload, document, checks, before)
@@ -69,7 +68,7 @@ def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ..
 
 def _pod(document: Document, path: Path, source: bytes) -> Pod:
     pod = checked(Pod, document, _pod_checks.CHECKS, no_gaps(mapping(document), ("nothing",)))
-    pod._path, pod._source = Path(os.path.abspath(path)), source
+    pod._path, pod._source = path.absolute(), source
     return pod
 
 
@@ -90,12 +89,15 @@ def _take_as_written(document: Document) -> None:
         parent: Any = document.value
         for part in path[:-1]:
             parent = parent[part]
-        value = parent[path[-1]]
-        is_word = path[0] != "matrix" or place.text.lower() not in ("true", "false")
-        if isinstance(value, bool) and is_word:
+        if _is_meant_as_text(parent[path[-1]], place.text, path[0] == "matrix"):
             parent[path[-1]] = place.text
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and path[0] != "matrix":
-            parent[path[-1]] = place.text
+
+
+def _is_meant_as_text(value: Any, text: str, in_matrix: bool) -> bool:
+    """In a matrix numbers and true and false keep their kind, which the record of a run shows."""
+    if isinstance(value, bool):
+        return not in_matrix or text.lower() not in ("true", "false")
+    return isinstance(value, (int, float)) and not in_matrix
 
 
 def _octal_in_patch(document: Document) -> list[Finding]:

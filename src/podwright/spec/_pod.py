@@ -47,7 +47,7 @@ class NodeGroup(Strict):
     model: Annotated[NodeModel, _NODES, BeforeValidator(_NODES.resolve)] = Field(
         description="a name from the hardware library, or written out"
     )
-    roles: tuple[Role, ...] = Field(("compute",), description="compute, management, login, storage")
+    roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
 
 
 class Storage(Strict):
@@ -56,31 +56,31 @@ class Storage(Strict):
     name: Name = Field(description="its name in this pod")
     kind: StorageKind = Field(description="the file system it serves")
     model: Annotated[StorageModel, _STORAGE, BeforeValidator(_STORAGE.resolve)] | None = Field(
-        None, description="a name from the hardware library"
+        default=None, description="a name from the hardware library"
     )
-    capacity_bytes: Size | None = Field(None, alias="capacity", description="usable space")
+    capacity_bytes: Size | None = Field(default=None, alias="capacity", description="usable space")
     bandwidth_bytes_s: Bandwidth | None = Field(
-        None, alias="bandwidth", description="read bandwidth of the whole system"
+        default=None, alias="bandwidth", description="read bandwidth of the whole system"
     )
-    mount: Line | None = Field(None, description="where nodes see it")
-    server: Line | None = Field(None, description="the server or cluster to mount from")
-    csi: Line | None = Field(None, description="the CSI driver that serves it to Kubernetes")
-    storage_class: Line | None = Field(None, description="the Kubernetes storage class")
+    mount: Line | None = Field(default=None, description="where nodes see it")
+    server: Line | None = Field(default=None, description="the server or cluster to mount from")
+    csi: Line | None = Field(default=None, description="the CSI driver that serves it to Kubernetes")
+    storage_class: Line | None = Field(default=None, description="the Kubernetes storage class")
 
 
 class SlurmScheduler(Strict):
     """Slurm on some hosts of the pod."""
 
     kind: Literal["slurm"]
-    name: Name = Field("slurm", description="its name in targets")
-    hosts: Hosts | None = Field(None, description="the hosts it has; left out: all compute hosts")
-    login: Line | None = Field(None, description="the host to reach it through; left out: this machine")
+    name: Name = Field(default="slurm", description="its name in targets")
+    hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
+    login: Line | None = Field(default=None, description="the host to reach it through; left out: this machine")
     folder: Line | None = Field(
-        None, description="where runs live, on a file system that login and compute hosts share"
+        default=None, description="where runs live, on a file system that login and compute hosts share"
     )
-    python: Line | None = Field(None, description="the Python for the pilot")
+    python: Line | None = Field(default=None, description="the Python for the pilot")
     container: Literal["pyxis", "apptainer", "podman", "oci"] | None = Field(
-        None, description="how containers are started"
+        default=None, description="how containers are started"
     )
 
 
@@ -88,26 +88,30 @@ class KubernetesScheduler(Strict):
     """Kubernetes on some hosts of the pod."""
 
     kind: Literal["kubernetes"]
-    name: Name = Field("kubernetes", description="its name in targets")
-    hosts: Hosts | None = Field(None, description="the hosts it has; left out: all compute hosts")
-    dialect: Literal["kubernetes", "openshift"] = Field("kubernetes", description="kubernetes or openshift")
-    context: Line | None = Field(None, description="the kubeconfig context; left out: the current one")
-    namespace: Line | None = Field(None, description="where runs go unless the workload says otherwise")
-    image: Image | None = Field(None, description="the image of workloads that name none")
-    claim: Line | None = Field(None, description="the volume claim that holds records and checkpoints")
+    name: Name = Field(default="kubernetes", description="its name in targets")
+    hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
+    dialect: Literal["kubernetes", "openshift"] = Field(default="kubernetes", description="kubernetes or openshift")
+    context: Line | None = Field(default=None, description="the kubeconfig context; left out: the current one")
+    namespace: Line | None = Field(default=None, description="where runs go unless the workload says otherwise")
+    image: Image | None = Field(default=None, description="the image of workloads that name none")
+    claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")
 
 
 class Costs(Strict):
     """What things cost here."""
 
-    currency: Line = Field("EUR", description="such as EUR")
-    node_price: Price | None = Field(None, description="of one node")
-    power_price_kwh: Price | None = Field(None, description="of one kilowatt hour")
-    gpu_hour_price: Price | None = Field(None, description="of one GPU hour, when the pod is rented")
-    staff_price_year: Price | None = Field(None, description="of the people who run the pod")
-    years: Annotated[Number, Field(gt=0)] | None = Field(None, description="over which the price of a node is spread")
-    pue: Ratio | None = Field(None, description="power of the whole building to that of the machines")
-    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(None, description="share of hours that are used")
+    currency: Line = Field(default="EUR", description="such as EUR")
+    node_price: Price | None = Field(default=None, description="of one node")
+    power_price_kwh: Price | None = Field(default=None, description="of one kilowatt hour")
+    gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
+    staff_price_year: Price | None = Field(default=None, description="of the people who run the pod")
+    years: Annotated[Number, Field(gt=0)] | None = Field(
+        default=None, description="over which the price of a node is spread"
+    )
+    pue: Ratio | None = Field(default=None, description="power of the whole building to that of the machines")
+    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None, description="share of hours that are used"
+    )
 
 
 Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]
@@ -118,15 +122,15 @@ class Pod(Strict):
 
     name: Name = Field(description="lower-case letters, digits and dashes")
     nodes: tuple[NodeGroup, ...] = Field(description="groups of hosts that are alike")
-    fabrics: Fabrics = Field(Fabrics(), description="compute, storage and management networks")
-    storage: tuple[Storage, ...] = Field((), description="storage systems")
-    schedulers: tuple[Scheduler, ...] = Field((), description="Slurm, Kubernetes, or both on different hosts")
+    fabrics: Fabrics = Field(default=Fabrics(), description="compute, storage and management networks")
+    storage: tuple[Storage, ...] = Field(default=(), description="storage systems")
+    schedulers: tuple[Scheduler, ...] = Field(default=(), description="Slurm, Kubernetes, or both on different hosts")
     services: tuple[Service, ...] = Field(
         (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
     )
-    costs: Costs = Field(Costs(), description="what things cost")
-    title: Text | None = Field(None, description="a line about the pod")
-    racks: Count | None = Field(None, description="racks there are")
+    costs: Costs = Field(default=Costs(), description="what things cost")
+    title: Text | None = Field(default=None, description="a line about the pod")
+    racks: Count | None = Field(default=None, description="racks there are")
 
     _path: Path = PrivateAttr(default=Path("pod.yaml"))
     _source: bytes = PrivateAttr(default=b"")

@@ -9,6 +9,9 @@ from podwright.spec._words import Finding, near
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.problems import Refusal, short
 
+# Looking for a close match among all hosts of a large pod would take seconds.
+MOST_COMPARED = 1000
+
 Tree = dict[str, Any]
 Found = Iterator[Finding]
 
@@ -28,16 +31,16 @@ def nodes(tree: Tree) -> Found:
 def schedulers(tree: Tree) -> Found:
     """A scheduler has hosts of the pod, and none of another scheduler's."""
     pod = [host for _, group in _entries(tree, "nodes") for host in _hosts(group)]
-    entries, taken = _entries(tree, "schedulers"), set[str]()
+    entries, taken, known = _entries(tree, "schedulers"), set[str](), set(pod)
     for index, entry in entries:
         path = ("schedulers", index, "hosts")
         mine = _hosts(entry)
-        strange = [host for host in mine if host not in set(pod)]
+        strange = [host for host in mine if host not in known]
         both = [host for host in mine if host in taken]
         if "hosts" not in entry and len(entries) > 1:
             yield Finding(path, "is missing", "with several schedulers each one says which hosts it has")
         if strange and pod:
-            close = near(strange[0], pod)
+            close = near(strange[0], pod[:MOST_COMPARED])
             hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
             yield Finding(path, f"{_list(strange)} not in the pod", hint)
         if both:

@@ -11,6 +11,7 @@ _COLON = "a value that has `: ` in it must be in quotes; a field below must be i
 _BRACKETS = "close every `[` and `{`; a value that starts with one must be in quotes"
 _INDENT = "fields of one level begin in the same column"
 _QUOTE = "close the quote on the line where it begins"
+_TABS = "indent with spaces; YAML does not take tabs"
 _FIRST = 'a value that starts with "{found}" must be in quotes'
 
 # What the parser says -> what is wrong, how to mend it, and whether the place is where the thing began.
@@ -57,8 +58,7 @@ def _tabs(lines: list[str], at: int, file: str) -> list[Problem]:
     ]
     if not any(number == at + 1 for number, _ in found):
         return []
-    hint = "indent with spaces; YAML does not take tabs"
-    return [Problem(file, number, column, "", "a tab in the indentation", hint) for number, column in found[:20]]
+    return [Problem(file, number, column, "", "a tab in the indentation", _TABS) for number, column in found[:20]]
 
 
 def _problem(error: Any, mark: Any, lines: list[str], file: str) -> Problem:
@@ -68,6 +68,8 @@ def _problem(error: Any, mark: Any, lines: list[str], file: str) -> Problem:
     found = line[mark.column : mark.column + 1]
     if "did not find expected key" in said and line[: mark.column].strip():
         return Problem(file, mark.line + 1, mark.column + 1, "", "text after the end of a value", _BRACKETS)
+    if found == "\t":
+        return Problem(file, mark.line + 1, mark.column + 1, "", "a tab where none may stand", _TABS)
     for sign, message, hint, at_begin in _WORDS:
         if sign in said:
             place = begun if at_begin else mark

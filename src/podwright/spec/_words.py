@@ -81,7 +81,7 @@ def problems(found: Iterable[Finding], document: Document) -> list[Problem]:
 def near(word: str, allowed: Iterable[str]) -> str | None:
     """Gives the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
-    close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
+    close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
     return lowered[close[0]] if close else None
 
 
@@ -193,9 +193,10 @@ def _list(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
     return Finding(path, "must be a list", "write it as `[a, b]`, or as lines that start with `- `")
 
 
-def _too_little(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
-    limit = error["ctx"].get("ge", error["ctx"].get("gt"))
-    return Finding(path, f"must be {limit:g} or more")
+def _out_of_bounds(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
+    bounds = {"ge": "{:g} or more", "gt": "more than {:g}", "le": "{:g} or less"}
+    words = [text.format(error["ctx"][name]) for name, text in bounds.items() if name in error["ctx"]]
+    return Finding(path, f"must be {words[0]}")
 
 
 def _other(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
@@ -216,5 +217,5 @@ _WORDS: dict[str, Callable[[Any, Path, bool, _Context], Finding]] = {
     "union_tag_not_found": _no_kind,
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _mapping),
     **dict.fromkeys(("list_type", "tuple_type"), _list),
-    **dict.fromkeys(("greater_than_equal", "greater_than"), _too_little),
+    **dict.fromkeys(("greater_than_equal", "greater_than", "less_than_equal"), _out_of_bounds),
 }

@@ -25,7 +25,6 @@ from podwright.spec._types import (
     Size,
     Span,
     Strict,
-    Text,
     Whole,
 )
 from podwright.spec.placeholders import Scalar
@@ -37,35 +36,39 @@ Runtime = Literal["bare", "container"]
 class Resources(Strict):
     """What one node of a run gets."""
 
-    gpus: Whole = Field(0, description="GPUs per node; with `mig`, the number of slices")
-    cpus: Count | None = Field(None, description="CPU cores per node; left out: what the target gives")
+    gpus: Whole = Field(default=0, description="GPUs per node; with `mig`, the number of slices")
+    cpus: Count | None = Field(default=None, description="CPU cores per node; left out: what the target gives")
     memory_bytes: Size | None = Field(
-        None, alias="memory", description="memory per node; left out: what the target gives"
+        default=None, alias="memory", description="memory per node; left out: what the target gives"
     )
     shm_bytes: Size | None = Field(
-        None, alias="shm", description="shared memory per node, for data loaders in containers"
+        default=None, alias="shm", description="shared memory per node, for data loaders in containers"
     )
-    rdma: Flag = Field(False, description="the ranks talk over InfiniBand or RoCE")
-    mig: Line | None = Field(None, description="the profile of a GPU slice, such as 1g.10gb, instead of whole GPUs")
+    rdma: Flag = Field(default=False, description="the ranks talk over InfiniBand or RoCE")
+    mig: Line | None = Field(
+        default=None, description="the profile of a GPU slice, such as 1g.10gb, instead of whole GPUs"
+    )
 
 
 class Build(Strict):
     """How to make the image, when there is none yet."""
 
     base: Image = Field(description="the image to start from")
-    apt: tuple[Line, ...] = Field((), description="Debian packages to add")
-    pip: tuple[Line, ...] = Field((), description="Python packages to add")
-    files: dict[Line, Line] = Field({}, description="files to add: path beside this file -> absolute path in the image")
-    user: Line | None = Field(None, description="the user that the image runs as")
-    sshd: Flag = Field(False, description="add an SSH server, which MPI on Kubernetes needs")
+    apt: tuple[Line, ...] = Field(default=(), description="Debian packages to add")
+    pip: tuple[Line, ...] = Field(default=(), description="Python packages to add")
+    files: dict[Line, Line] = Field(
+        default={}, description="files to add: path beside this file -> absolute path in the image"
+    )
+    user: Line | None = Field(default=None, description="the user that the image runs as")
+    sshd: Flag = Field(default=False, description="add an SSH server, which MPI on Kubernetes needs")
 
 
 class Goal(Strict):
     """The quality that ends the clock of time to train."""
 
     metric: Line = Field(description="the name under which the program tells the value")
-    at_least: Number | None = Field(None, description="reached when the value is this or more")
-    at_most: Number | None = Field(None, description="reached when the value is this or less")
+    at_least: Number | None = Field(default=None, description="reached when the value is this or more")
+    at_most: Number | None = Field(default=None, description="reached when the value is this or less")
 
     def reached_by(self, value: float) -> bool:
         """Says whether this value reaches the goal."""
@@ -75,24 +78,24 @@ class Goal(Strict):
 class SlurmOptions(Strict):
     """What Slurm alone needs."""
 
-    partition: Line | None = Field(None, description="the partition to run in")
-    account: Line | None = Field(None, description="the account to charge")
-    qos: Line | None = Field(None, description="the quality of service")
-    reservation: Line | None = Field(None, description="the reservation to use")
+    partition: Line | None = Field(default=None, description="the partition to run in")
+    account: Line | None = Field(default=None, description="the account to charge")
+    qos: Line | None = Field(default=None, description="the quality of service")
+    reservation: Line | None = Field(default=None, description="the reservation to use")
     time_s: Duration | None = Field(
-        None, alias="time", description="the length of one slice; a longer run goes on in the next"
+        default=None, alias="time", description="the length of one slice; a longer run goes on in the next"
     )
-    exclusive: Flag = Field(False, description="share the nodes with nobody")
-    options: tuple[Line, ...] = Field((), description="further #SBATCH options, taken verbatim")
+    exclusive: Flag = Field(default=False, description="share the nodes with nobody")
+    options: tuple[Line, ...] = Field(default=(), description="further #SBATCH options, taken verbatim")
 
 
 class KubernetesOptions(Strict):
     """What Kubernetes alone needs."""
 
-    namespace: Line | None = Field(None, description="the namespace to run in")
-    queue: Line | None = Field(None, description="the Kueue queue")
-    priority: Line | None = Field(None, description="the name of a priority class")
-    patch: dict[str, Any] = Field({}, description="merged into the Kubernetes pod template")
+    namespace: Line | None = Field(default=None, description="the namespace to run in")
+    queue: Line | None = Field(default=None, description="the Kueue queue")
+    priority: Line | None = Field(default=None, description="the name of a priority class")
+    patch: dict[str, Any] = Field(default={}, description="merged into the Kubernetes pod template")
 
 
 class Workload(Strict):
@@ -102,38 +105,48 @@ class Workload(Strict):
     argv: Argv = Field(
         alias="command", description="what each rank runs: split like a shell would, or a list taken as it is"
     )
-    code: Line | None = Field(None, description="the folder that travels with the run; ranks start in it")
-    setup: Lines = Field((), description="shell lines before the ranks, such as `module load` or an activate")
-    nodes: Count = Field(1, description="how many nodes")
+    code: Line | None = Field(default=None, description="the folder that travels with the run; ranks start in it")
+    setup: Lines = Field(default=(), description="shell lines before the ranks, such as `module load` or an activate")
+    nodes: Count = Field(default=1, description="how many nodes")
     ranks_per_node_given: Count | None = Field(
-        None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"
+        default=None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"
     )
-    launcher: Launcher = Field("ranks", description="what starts the ranks: torchrun, mpi, or plain processes (ranks)")
-    image: Image | None = Field(None, description="the container image")
-    build: Build | None = Field(None, description="how to make the image, instead of naming one")
+    launcher: Launcher = Field(
+        default="ranks", description="what starts the ranks: torchrun, mpi, or plain processes (ranks)"
+    )
+    image: Image | None = Field(default=None, description="the container image")
+    build: Build | None = Field(default=None, description="how to make the image, instead of naming one")
     runtime_given: Runtime | None = Field(
-        None, alias="runtime", description="bare or container; left out: container when there is an image or build"
+        default=None,
+        alias="runtime",
+        description="bare or container; left out: container when there is an image or build",
     )
-    resources: Resources = Field(Resources(), description="what each node gets")
-    data: dict[FieldName, Line] = Field({}, description="data in, by name: a path, data://..., or a selection")
-    env: dict[EnvName, AsWritten] = Field({}, description="environment of the ranks")
+    resources: Resources = Field(default=Resources(), description="what each node gets")
+    data: dict[FieldName, Line] = Field(default={}, description="data in, by name: a path, data://..., or a selection")
+    env: dict[EnvName, AsWritten] = Field(default={}, description="environment of the ranks")
     secrets: tuple[EnvName, ...] = Field(
         (), description="environment variables taken from the user's own, by name, and never written down"
     )
     checkpoint: Line = Field(
         "checkpoints", description="the folder for checkpoints; relative: inside the run's own folder"
     )
-    retries: Whole = Field(0, description="how often ranks that fail or hang start again from the checkpoint")
-    grace_s: Span = Field(30.0, alias="grace", description="time between the request to stop and the kill")
-    time_limit_s: Duration | None = Field(None, alias="time_limit", description="of the whole run, all attempts")
-    hang_after_s: Duration | None = Field(
-        None, alias="hang_after", description="no output and no progress for so long ends the attempt"
+    retries: Whole = Field(default=0, description="how often ranks that fail or hang start again from the checkpoint")
+    grace_s: Span = Field(default=30.0, alias="grace", description="time between the request to stop and the kill")
+    time_limit_s: Duration | None = Field(
+        default=None, alias="time_limit", description="of the whole run, all attempts"
     )
-    join_timeout_s: Duration = Field(600.0, alias="join_timeout", description="how long nodes wait for each other")
-    goal: Goal | None = Field(None, description="the quality that ends the clock of time to train")
-    matrix: dict[FieldName, tuple[Point, ...]] = Field({}, description="one run for each combination of these values")
-    slurm: SlurmOptions = Field(SlurmOptions(), description="what Slurm alone needs")
-    kubernetes: KubernetesOptions = Field(KubernetesOptions(), description="what Kubernetes alone needs")
+    hang_after_s: Duration | None = Field(
+        default=None, alias="hang_after", description="no output and no progress for so long ends the attempt"
+    )
+    join_timeout_s: Duration = Field(
+        default=600.0, alias="join_timeout", description="how long nodes wait for each other"
+    )
+    goal: Goal | None = Field(default=None, description="the quality that ends the clock of time to train")
+    matrix: dict[FieldName, tuple[Point, ...]] = Field(
+        default={}, description="one run for each combination of these values"
+    )
+    slurm: SlurmOptions = Field(default=SlurmOptions(), description="what Slurm alone needs")
+    kubernetes: KubernetesOptions = Field(default=KubernetesOptions(), description="what Kubernetes alone needs")
 
     _path: Path = PrivateAttr(default=Path("workload.yaml"))
     _source: bytes = PrivateAttr(default=b"")
@@ -177,6 +190,6 @@ def points(workload: Workload) -> list[dict[str, Scalar]]:
 
 
 def workload_json(workload: Workload) -> dict[str, Any]:
-    """Gives the resolved workload as JSON values under the names of the file; loading it again gives the same."""
+    """Gives the resolved workload as JSON under the names of the file; `Workload.model_validate` takes it back."""
     values = workload.model_dump(mode="json", by_alias=True)
     return {**values, "ranks_per_node": workload.ranks_per_node, "runtime": workload.runtime}

@@ -25,6 +25,8 @@ CONTRACT = (
     "MASTER_PORT",
 )
 
+_RELATIVE = "paths are relative to this file's folder"
+
 Tree = dict[str, Any]
 Found = Iterator[Finding]
 
@@ -66,11 +68,11 @@ def placeholders(tree: Tree) -> Found:
 
 def environment(tree: Tree) -> Found:
     """Variables that we set ourselves are not the user's to set, and a secret is named once."""
-    env, secrets = _mapping(tree, "env"), tree.get("secrets")
+    env, secrets = _mapping(tree, "env"), _list(tree, "secrets")
     for name in env:
         if _reserved(name):
             yield Finding(("env", name), "is set by Podwright", "take it out; ranks see it anyway", on_key=True)
-    for index, name in enumerate(secrets if isinstance(secrets, list) else ()):
+    for index, name in enumerate(secrets):
         path = ("secrets", index)
         if isinstance(name, str) and _reserved(name):
             yield Finding(path, f'"{name}" is set by Podwright', "take it out; ranks see it anyway")
@@ -96,14 +98,13 @@ def matrix(tree: Tree) -> Found:
         for index, value in enumerate(values):
             if any(value == other and type(value) is type(other) for other in values[:index]):
                 yield Finding(("matrix", name, index), f"{short(str(value))} is there twice", "name each value once")
-    if math.prod(len(values) for values in axes.values()) > MOST_POINTS:
+    if math.prod(len(values) or 1 for values in axes.values()) > MOST_POINTS:
         yield Finding(("matrix",), f"has more than {MOST_POINTS:,} combinations", "split it into several workloads")
 
 
 def slurm_options(tree: Tree) -> Found:
     """A verbatim option is one, and not a comment or a command."""
-    options = _mapping(tree, "slurm").get("options")
-    for index, option in enumerate(options if isinstance(options, list) else ()):
+    for index, option in enumerate(_list(_mapping(tree, "slurm"), "options")):
         if isinstance(option, str) and option.strip() and not option.startswith("-"):
             yield Finding(("slurm", "options", index), "is not an option", "write it like `--constraint=a100`")
 
@@ -124,22 +125,18 @@ CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm
 def on_disk(tree: Tree, folder: Path) -> Found:
     """What the file names beside itself is there; looks at the disk."""
     code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
-    if _usable(code) and not (folder / code).is_dir():
+    if isinstance(code, str) and _usable(code) and not (folder / code).is_dir():
         what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
-        yield Finding(("code",), what, f"paths are relative to {folder}")
+        yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
         if _usable(value) and "://" not in value and not value.startswith("/") and not (folder / value).exists():
-            yield Finding(("data", name), *_no_data(value, folder))
+            message = "there is no such path" if "/" in value else f'"{short(value)}" is neither a path nor a selection'
+            yield Finding(("data", name), message, _RELATIVE)
     for source in files:
-        if _usable(source) and not source.startswith("/") and not (folder / source).exists():
+        inside = not source.startswith("/") and not _escapes(source)
+        if inside and _usable(source) and not (folder / source).exists():
             path = ("build", "files", source)
-            yield Finding(path, "there is no such file", f"paths are relative to {folder}", on_key=True)
-
-
-def _no_data(value: str, folder: Path) -> tuple[str, str]:
-    if "/" in value:
-        return "there is no such path", f"paths are relative to {folder}"
-    return f'"{short(value)}" is neither a path nor a selection', f"paths are relative to {folder}"
+            yield Finding(path, "there is no such file", _RELATIVE, on_key=True)
 
 
 def _usable(value: Any) -> bool:
@@ -152,11 +149,16 @@ def _mapping(tree: Tree, name: str) -> Tree:
     return value if isinstance(value, dict) else {}
 
 
+def _list(tree: Tree, name: str) -> list[Any]:
+    value = tree.get(name)
+    return value if isinstance(value, list) else []
+
+
 def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:
     command = tree.get("command")
     if isinstance(command, str):
         yield ("command",), command
-    for index, item in enumerate(command if isinstance(command, list) else ()):
+    for index, item in enumerate(_list(tree, "command")):
         if isinstance(item, str):
             yield ("command", index), item
     for name, value in _mapping(tree, "env").items():

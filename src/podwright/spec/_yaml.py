@@ -25,7 +25,7 @@ MOST_VALUES = 50_000
 MOST_PROBLEMS = 50
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER = Resolver()
+_RESOLVER: Any = Resolver()
 _NOT_USED = "is not used in these files"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _TRUE = frozenset(("yes", "true", "on"))
@@ -113,6 +113,7 @@ class _Builder:
         self._stack: list[_Frame] = []
         self._count = 0
         self._documents = 0
+        self._said: set[str] = set()
 
     def take(self, event: Any) -> None:
         """Takes the next event of the stream."""
@@ -195,17 +196,15 @@ class _Builder:
         self.document.places[path] = place
 
     def _refuse_extras(self, path: Path | None, event: Any) -> None:
-        name = field_name(path or ())
-        if isinstance(event, yaml.AliasEvent):
-            self._say(event, f"an alias (`*{short(event.anchor)}`) {_NOT_USED}", "write the value out", name)
-        elif event.anchor is not None:
-            self._say(event, f"an anchor (`&{short(event.anchor)}`) {_NOT_USED}", "write the value out", name)
-        elif event.tag is not None:
-            self._say(event, f"a tag (`{short(event.tag)}`) {_NOT_USED}", "take it out", name)
-        else:
+        what, hint = _extra(event)
+        if not what:
             return
         if path is not None:
             self.document.broken.add(path)
+        # An alias is often used many times; naming it once is enough.
+        if what not in self._said or not isinstance(event, yaml.AliasEvent):
+            self._say(event, f"{what} {_NOT_USED}", hint, field_name(path or ()))
+        self._said.add(what)
 
     def _say(self, event: Any, message: str, hint: str, name: str = "") -> None:
         mark = event.start_mark
@@ -215,6 +214,17 @@ class _Builder:
     def _fail(self, event: Any, message: str, hint: str) -> None:
         self._say(event, message, hint)
         raise Refusal(self.document.problems)
+
+
+def _extra(event: Any) -> tuple[str, str]:
+    """Names what a value carries beside itself, and how to do without."""
+    if isinstance(event, yaml.AliasEvent):
+        return f"an alias (`*{short(event.anchor or '')}`)", "write the value out"
+    if event.anchor is not None:
+        return f"an anchor (`&{short(event.anchor)}`)", "write the value out"
+    if event.tag is not None:
+        return f"a tag (`{short(event.tag.replace('tag:yaml.org,2002:', '!!'))}`)", "take it out"
+    return "", ""
 
 
 def trap_hint(text: str) -> str | None:

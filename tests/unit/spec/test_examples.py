@@ -1,0 +1,35 @@
+"""Every example is a file that loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podwright import spec
+
+FOLDER = Path(__file__).parents[3] / "examples"
+FILES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.y*ml"))
+
+
+def lay_out(name: str, folder: Path) -> Path:
+    """Copies an example, with empty folders for the data that is made only when the example is run."""
+    path = folder / "examples" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes((FOLDER / name).read_bytes())
+    values: dict[str, Any] = yaml.safe_load(path.read_bytes())
+    for value in values.get("data", {}).values():
+        if "://" not in value:
+            (path.parent / value).mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_there_are_examples() -> None:
+    assert FILES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_example_loads(name: str, tmp_path: Path) -> None:
+    assert spec.load(lay_out(name, tmp_path)).name
