@@ -12,10 +12,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from podwright.engines.payload import pilot_zip
+
 ROOT = Path(__file__).resolve().parent.parent
 MAX_FILE_BYTES = 1_000_000
 MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 60
+MAX_PILOT_BYTES = 150_000
 
 # Written in two halves, so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")) + r")\b")
@@ -95,6 +98,13 @@ def check_asserts(path: PurePosixPath, text: str) -> Iterator[Problem]:
                 yield node.lineno, f"{node.name} asserts nothing"
 
 
+def check_pilot_size() -> Iterator[str]:
+    """Weighs the pilot's zip, which travels to every node of every run."""
+    size = len(pilot_zip())
+    if size > MAX_PILOT_BYTES:
+        yield f"src/podwright/pilot: its zip has {size} bytes, at most {MAX_PILOT_BYTES}"
+
+
 def tracked_files() -> list[PurePosixPath]:
     """Lists what git tracks or would add, less what was deleted and not committed yet."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
@@ -122,6 +132,7 @@ def check_file(path: PurePosixPath) -> Iterator[str]:
 def main() -> int:
     """Prints every problem and gives 1 when there is one."""
     problems = [problem for path in tracked_files() for problem in check_file(path)]
+    problems += check_pilot_size()
     for problem in problems:
         print(problem)
     print(f"tree: {len(problems)} problems" if problems else "tree: in order")
