@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -27,6 +28,7 @@ def follow(run: Run) -> dict[str, Any]:
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
     points = run.points()
+    threading.Thread(target=_warm_up).start()
     try:
         with view_for_terminal() as view:
             if points:
@@ -39,6 +41,17 @@ def follow(run: Run) -> dict[str, Any]:
         say_left([run.id])
         raise
     return document
+
+
+def _warm_up() -> None:
+    """Imports what sealing and the report will need while the run is at work, and not after it.
+
+    The thread is no daemon: one that is cut off in the middle of an import may crash the interpreter's end.
+    """
+    with contextlib.suppress(Exception):
+        import pyarrow.parquet  # noqa: F401
+
+        import podwright.report  # noqa: F401
 
 
 def run_document(run: Run) -> dict[str, Any]:
@@ -87,6 +100,7 @@ def _follow_points(parent: Run, points: list[Run], view: View) -> None:
     """Follows the points of a matrix or a repeat: a line for each that ends, and a count of all."""
     ended: set[str] = set()
     while len(ended) < len(points):
+        began = time.monotonic()
         records = [point.record().as_json() for point in points]
         for record in records:
             if record["state"] in verdict.FINAL and record["id"] not in ended:
@@ -94,7 +108,8 @@ def _follow_points(parent: Run, points: list[Run], view: View) -> None:
                 view.say(*_point_line(record))
         if len(ended) < len(points):
             view.show(partial(points_picture, parent.record().state, records), _counts(records))
-            time.sleep(POINTS_EVERY_S)
+            # Asking about many points takes time; most of it shall be left to them.
+            time.sleep(max(POINTS_EVERY_S, 4 * (time.monotonic() - began)))
 
 
 def _point_line(record: dict[str, Any]) -> tuple[str, str]:

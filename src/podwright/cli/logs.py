@@ -11,6 +11,7 @@ import typer
 from podwright.cli.options import AsJson, RunRef
 
 if TYPE_CHECKING:
+    from podwright.launch import Run
     from podwright.runs import LogLine
 
 
@@ -27,6 +28,7 @@ def logs_command(
     from podwright.runs import Home
 
     found = launch.find(Home.open(), run)
+    _refuse_unknown(found, rank, node)
     lines = matching(found.logs(rank=rank, follow=follow), node, grep)
     if as_json:
         return _print_json(lines)
@@ -38,6 +40,18 @@ def logs_command(
         if follow:
             sys.stdout.flush()
     return None
+
+
+def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
+    """Refuses what would silently print nothing: a rank or node there is not, or a parent, which has no ranks."""
+    from podwright.spec.problems import refuse
+
+    if points := run.points():
+        raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
+    record = run.record()
+    for name, given, count in (("--rank", rank, record.world_size), ("--node", node, record.nodes)):
+        if given is not None and not 0 <= given < count:
+            raise refuse(f"{run.id} has no {given}", f"it has 0 to {count - 1}", field=name)
 
 
 def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> Iterator[LogLine]:

@@ -62,7 +62,9 @@ def _nodes(record: dict[str, Any]) -> str:
     hosts = list(dict.fromkeys(record.get("hosts") or ()))
     world = f", world size {record['world_size']}" if record.get("world_size") else ""
     where = f": {fold_hosts(hosts)}" if hosts else ""
-    attempts = f", {record['attempts']} attempts" if (record.get("attempts") or 0) > 1 else ""
+    attempts = (
+        f", {record['attempts']} attempts" if (record.get("attempts") or 0) > 1 and not record.get("points") else ""
+    )
     return f"{record['nodes']}{world}{attempts}{where}"
 
 

@@ -33,6 +33,8 @@ def sentence(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> tuple
     state = str(record["state"])
     took = figures.duration(record.get("duration_s"))
     attempts = record.get("attempts") or 1
+    if points := record.get("points"):
+        return state, f"{len(points)} points in {took}" if state == "succeeded" else str(record.get("reason"))
     if state == "succeeded":
         return state, _reached(record, goal) + took + _train_time(record) + _attempts(attempts)
     if state == "cancelled":
