@@ -62,7 +62,9 @@ def run_document(run: Run) -> dict[str, Any]:
 
 
 def codes_of(document: dict[str, Any], unfinished: int = 0) -> list[int]:
-    """Gives the exit codes of a run, or of all points of a parent."""
+    """Gives the exit codes of a run, or of all points of a parent; 3 for one whose target could not be asked."""
+    if "errors" in document:
+        return [verdict.UNREACHABLE]
     states = [point["state"] for point in document.get("points", ())] or [document["state"]]
     return [verdict.exit_code([state]) if state in verdict.FINAL else unfinished for state in states]
 

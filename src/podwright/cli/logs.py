@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright.cli.follow import say_left
 from podwright.cli.options import AsJson, RunRef
 
 if TYPE_CHECKING:
@@ -30,16 +30,18 @@ def logs_command(
     found = launch.find(Home.open(), run)
     _refuse_unknown(found, rank, node)
     lines = matching(found.logs(rank=rank, follow=follow), node, grep)
-    if as_json:
-        return _print_json(lines)
-    several = rank is None and found.record().world_size > 1
-    width = len(str(found.record().world_size - 1))
+    try:
+        _print_json(lines) if as_json else _print(lines, found.record().world_size if rank is None else 1, follow)
+    except KeyboardInterrupt:
+        say_left([found.id])
+        raise
+
+
+def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:
+    width = len(str(ranks - 1))
     for line in lines:
-        prefix = f"[{'-' if line.rank is None else line.rank:>{width}}] " if several else ""
-        sys.stdout.write(f"{prefix}{line.text}\n")
-        if follow:
-            sys.stdout.flush()
-    return None
+        prefix = f"[{'-' if line.rank is None else line.rank:>{width}}] " if ranks > 1 else ""
+        print(f"{prefix}{line.text}", flush=at_once)
 
 
 def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:

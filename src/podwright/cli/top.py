@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from podwright.runs import Home
 
 REFRESH_EVERY_S = 2.0
-# More than the readings of a minute from a node with sixteen GPUs, the slowest of which come every 30 seconds.
-TAIL_BYTES = 256 * 1024
+# The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
+TAIL_BYTES = 96 * 1024
 _HEAD = ("run", "node", "cpu", "mem", "gpus", "gpu", "gpu mem", "power")
 
 
@@ -56,11 +56,9 @@ def last_samples(record_path: Path) -> list[dict[str, Any]]:
     """Gives what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
     from podwright.pilot.protocol import parse_line, record_folders
 
-    rows = []
-    for _, _, folder in record_folders(str(record_path)):
-        lines = _end_of(Path(folder) / "metrics.jsonl").splitlines()
-        rows += [row for row in map(parse_line, lines) if row and "n" in row]
-    return rows
+    newest = {node: Path(folder) for node, _, folder in record_folders(str(record_path))}
+    lines = (line for folder in newest.values() for line in _end_of(folder / "metrics.jsonl").splitlines())
+    return [row for row in map(parse_line, lines) if row and "n" in row]
 
 
 def _end_of(path: Path) -> bytes:
@@ -115,11 +113,20 @@ def _document(progress: Progress) -> dict[str, Any]:
 def _watch(home: Home) -> None:
     from rich.console import Console
     from rich.live import Live
+    from rich.text import Text
 
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            lines = listing(active(home), console.width)[: console.height - 2]
+            lines = _fitting(listing(active(home), console.width), console.height - 2)
             clock = time.strftime("%H:%M:%S")
-            live.update("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines]), refresh=True)
+            live.update(Text("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines])), refresh=True)
             time.sleep(REFRESH_EVERY_S)
+
+
+def _fitting(lines: list[str], height: int) -> list[str]:
+    """Cuts the table to the screen and says how much is below."""
+    if len(lines) <= height:
+        return lines
+    shown = max(1, height - 1)
+    return [*lines[:shown], f"... {len(lines) - shown} more; `podwright top --once` prints all"]

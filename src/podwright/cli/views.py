@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,9 @@ _STYLES = {
     "lost": "red",
     "cancelled": "yellow",
 }
+
+
+_ASCII = str.maketrans("━╌▁▂▃▄▅▆▇█", "=-_.,:;+*#")
 
 
 class View(Protocol):
@@ -82,6 +86,8 @@ class LiveView:
         from rich.console import Console
         from rich.live import Live
 
+        # A killed command must not leave the cursor hidden.
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
         console = Console(stderr=True, highlight=False, soft_wrap=False)
         self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._live.start()
@@ -106,18 +112,21 @@ class LiveView:
         self._next = now + REDRAW_EVERY_S
         if lines != self._drawn:
             self._drawn = lines
-            self._live.update(styled(lines), refresh=True)
+            self._live.update(styled(lines, self._live.console.encoding), refresh=True)
 
 
-def styled(lines: Sequence[Line]) -> Any:
-    """Gives the lines as one rich text; a line is never wrapped, since that would break the columns."""
+def styled(lines: Sequence[Line], encoding: str = "utf-8") -> Any:
+    """Gives the lines as one rich text; a line is never wrapped, since that would break the columns.
+
+    A terminal that knows no bars and blocks gets the nearest ASCII.
+    """
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow="crop")
     for number, line in enumerate(lines):
         text.append("\n" if number else "")
         for piece, role in line:
-            text.append(piece, style=_STYLES.get(role, ""))
+            text.append(piece if "utf" in encoding else piece.translate(_ASCII), style=_STYLES.get(role, ""))
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,8 +54,17 @@ def _seconds(text: str) -> float:
 
 def _wait(run: Run, end: float | None) -> dict[str, Any]:
     """Waits for one run. Its result is said at once, so that of many runs the first ones are not held back."""
-    run.wait(timeout_s=None if end is None else max(0.0, end - time.monotonic()))
-    document = run_document(run)
+    from podwright.spec.problems import Refusal
+
+    try:
+        run.wait(timeout_s=None if end is None else max(0.0, end - time.monotonic()))
+        document = run_document(run)
+    except Refusal as refusal:
+        if refusal.exit_code != verdict.UNREACHABLE:
+            raise
+        # The other runs may be elsewhere and are still waited for.
+        print(refusal, file=sys.stderr, flush=True)
+        return {"id": run.id, "state": None, **refusal.as_json()}
     if document["state"] in verdict.FINAL:
         word, text = verdict.sentence(document, run.record().goal)
         talk.say(word, f"{run.id} {text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from podwright.cli import follow, views
+from podwright.cli.main import main
 from podwright.cli.progress import Progress
 from podwright.runs.record import Asked, Record
+from podwright.spec.problems import refuse
 
 CASES = Path(__file__).parents[2] / "cases" / "cli" / "follow"
 GOAL = {"metric": "mean_iou", "at_least": 0.65, "at_most": None}
@@ -121,6 +124,32 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
     assert [point["id"] for point in document["points"]] == ["sweep-0", "sweep-1", "sweep-2"]
     assert follow.codes_of(document) == [0, 1, 0]
     golden(CASES / "points.txt", capsys.readouterr().err)
+
+
+def test_an_unreachable_target_does_not_hold_the_other_runs_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Unreachable(Scripted):
+        def wait(self, timeout_s: float | None = None) -> Record:
+            raise refuse("cannot be reached", field="adas", exit_code=3)
+
+    class Ended(Scripted):
+        def wait(self, timeout_s: float | None = None) -> Record:
+            return self.record()
+
+    runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]
+    monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setattr("podwright.launch.find_all", lambda home, refs: runs)
+    assert main(["wait", "a-1", "b-2", "--json"]) == 3
+    captured = capsys.readouterr()
+    assert captured.err == "adas: cannot be reached\nfailed    b-2 rank 0 exited with 1\n"
+    assert [document["state"] for document in json.loads(captured.out)] == [None, "failed"]
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    lines = [[("━━╌", "bar"), (" ▁█", "cpu")]]
+    assert views.styled(lines, "iso8859-1").plain == "==- _#"
+    assert views.styled(lines, "utf-8").plain == "━━╌ ▁█"
 
 
 def test_codes_of_a_run_that_has_not_ended() -> None:
