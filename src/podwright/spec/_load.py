@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podwright.spec import _pod_checks, _workload_checks
+from podwright.spec import _workload_checks
 from podwright.spec._check import checked, mapping, no_gaps
-from podwright.spec._pod import Pod
 from podwright.spec._sets import apply_sets
 from podwright.spec._source import decode, read_source
 from podwright.spec._words import Finding, one_of
@@ -16,7 +15,10 @@ from podwright.spec._workload import Workload
 from podwright.spec._yaml import Document, parse, trap_hint
 from podwright.spec.problems import refuse, short
 
-KINDS: dict[str, type[Workload] | type[Pod]] = {"pod": Pod, "workload": Workload}
+if TYPE_CHECKING:
+    from podwright.spec._pod import Pod
+
+KINDS = ("pod", "workload")
 
 _PATCH = ("kubernetes", "patch")
 
@@ -46,7 +48,7 @@ def schema(kind: str) -> dict[str, Any]:
     """Gives the JSON schema of `workload` or `pod`, from which editors complete."""
     if kind not in KINDS:
         raise refuse(f'"{short(kind)}" is not a kind of file', hint=one_of(kind, "kind", KINDS))
-    made = KINDS[kind].model_json_schema(by_alias=True)
+    made = _model(kind).model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
@@ -66,7 +68,17 @@ def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ..
     return workload
 
 
+def _model(kind: str) -> type[Workload] | type[Pod]:
+    # Building the models takes longer than reading a file, and a run needs no pod's.
+    from podwright.spec._pod import Pod
+
+    return Workload if kind == "workload" else Pod
+
+
 def _pod(document: Document, path: Path, source: bytes) -> Pod:
+    from podwright.spec import _pod_checks
+    from podwright.spec._pod import Pod
+
     pod = checked(Pod, document, _pod_checks.CHECKS, no_gaps(mapping(document), ("nothing",)))
     pod._path, pod._source = path.absolute(), source
     return pod
@@ -76,7 +88,7 @@ def _is_workload(tree: dict[str, Any]) -> bool:
     """Decides by `command`; a workload that lost it is known by its other fields."""
     if "command" in tree:
         return True
-    names = {kind: {field.alias or name for name, field in model.model_fields.items()} for kind, model in KINDS.items()}
+    names = {kind: {field.alias or name for name, field in _model(kind).model_fields.items()} for kind in KINDS}
     only_workload = set(tree) & (names["workload"] - names["pod"])
     return len(only_workload) > len(set(tree) & (names["pod"] - names["workload"]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from podwright.spec._yaml import Document, Place, parse
+from podwright.spec._yaml import DEEPEST, Document, Place, parse
 from podwright.spec.problems import Problem, Refusal, short
 
 SOURCE = "--set"
@@ -19,7 +19,7 @@ def apply_sets(document: Document, sets: Iterable[str]) -> None:
     for setting in sets:
         name, equals, text = setting.partition("=")
         parts = tuple(name.strip().split("."))
-        if not equals or not all(parts):
+        if not equals or not all(parts) or len(parts) > DEEPEST:
             _say(document, "", f'"{short(setting)}" is not a setting', _HINT)
             continue
         try:

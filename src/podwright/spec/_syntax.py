@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from podwright.spec.problems import Problem
+from podwright.spec.problems import Problem, short
 
 _COLON = "a value that has `: ` in it must be in quotes; a field below must be indented under a `name:` line"
 _BRACKETS = "close every `[` and `{`; a value that starts with one must be in quotes"
@@ -65,10 +65,10 @@ def _problem(error: Any, mark: Any, lines: list[str], file: str) -> Problem:
     said = f"{getattr(error, 'context', None) or ''} {getattr(error, 'problem', None) or ''}"
     begun = getattr(error, "context_mark", None) or mark
     line = lines[mark.line] if mark.line < len(lines) else ""
-    found = line[mark.column : mark.column + 1]
+    found = short(line[mark.column : mark.column + 1])
     if "did not find expected key" in said and line[: mark.column].strip():
         return Problem(file, mark.line + 1, mark.column + 1, "", "text after the end of a value", _BRACKETS)
-    if found == "\t":
+    if found == "\\t":
         return Problem(file, mark.line + 1, mark.column + 1, "", "a tab where none may stand", _TABS)
     for sign, message, hint, at_begin in _WORDS:
         if sign in said:

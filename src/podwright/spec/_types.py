@@ -30,7 +30,9 @@ MOST_COUNTED = 1_000_000
 class Strict(BaseModel):
     """What all models of the two files share: nothing unknown is taken, nothing changes afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, protected_namespaces=(), allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False, defer_build=True
+    )
 
 
 def wrong(message: str, hint: str | None = None) -> PydanticCustomError:

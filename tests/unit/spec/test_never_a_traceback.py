@@ -165,7 +165,7 @@ def test_random_bytes(folder: Path, content: bytes) -> None:
     check(folder, content)
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=200)
 @given(st.lists(st.text(alphabet="abcdenorsu.=[]{},:*&!' 01", max_size=30), max_size=4))
 def test_random_settings(folder: Path, sets: list[str]) -> None:
     path = folder / "good.yaml"
