@@ -231,7 +231,7 @@ Hosts = Annotated[
 Name = Annotated[
     Text,
     _pattern(
-        r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
+        r"[a-z][a-z0-9-]{0,39}",
         '"{}" is not a name',
         "a name is lower-case letters, digits and dashes, starts with a letter, and has at most 40 of them",
     ),
