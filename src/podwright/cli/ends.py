@@ -38,10 +38,16 @@ def explain(error: Exception, args: list[str]) -> int:
     if wants_json(args):
         import json
 
-        print(json.dumps(refusal.as_json(), indent=2))
+        print(json.dumps(refusal.as_json(), indent=2), flush=True)
     else:
-        print(refusal, file=sys.stderr)
+        print(refusal, file=sys.stderr, flush=True)
     return refusal.exit_code
+
+
+def code_of(error: Exception, args: list[str]) -> int:
+    """Gives the exit code alone, for when nobody reads the words."""
+    refusal = as_refusal(error, args)
+    return FAULT if refusal is None else refusal.exit_code
 
 
 def wants_json(args: list[str]) -> bool:
@@ -59,7 +65,7 @@ def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
         return _misused(error, f"podwright {args[0]}" if args[0] in COMMANDS else "podwright")
     if isinstance(error, OSError) and error.errno in _MENDABLE:
         message, hint = _MENDABLE[error.errno]
-        return refuse(message, hint, file=str(error.filename or "PODWRIGHT_HOME"))
+        return refuse(message, hint, file=str(error.filename or ""))
     return None
 
 

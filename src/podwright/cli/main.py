@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import sys
 
-FAULT = 70
 INTERRUPTED = 130
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command line and returns its exit code; no exception and no traceback leaves it."""
     args = list(sys.argv[1:] if argv is None else argv)
-    _never_fail_to_encode()
+    _make_streams_safe()
     try:
         return _answer(args)
     except KeyboardInterrupt:
@@ -25,9 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
-        from podwright.cli import ends
-
-        return ends.explain(error, args)
+        return _explained(error, args)
 
 
 def _answer(args: list[str]) -> int:
@@ -51,8 +48,20 @@ def _answer(args: list[str]) -> int:
     return run_app(args)
 
 
-def _never_fail_to_encode() -> None:
-    """Lets a terminal that cannot show a character show its number instead of ending the command."""
+def _explained(error: Exception, args: list[str]) -> int:
+    from podwright.cli import ends
+
+    try:
+        return ends.explain(error, args)
+    except BrokenPipeError:
+        return _reader_has_gone() or ends.code_of(error, args)
+
+
+def _make_streams_safe() -> None:
+    """Opens nothing where a stream was closed by the caller, and shows a character a terminal lacks by its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - pathlib is slow to import; held to the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -61,7 +70,12 @@ def _never_fail_to_encode() -> None:
 def _reader_has_gone() -> int:
     """Ends quietly when whoever read our output (`| head`) has had enough.
 
-    stdout is pointed at nothing, since Python flushes it once more on its way out and would complain.
+    Both streams are pointed at nothing, since Python flushes them once more on its way out and would complain.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nothing, stream.fileno())
     return 0

@@ -21,11 +21,6 @@ def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Lin
     return [_progress_line(progress, elapsed_s, width), *rows]
 
 
-def text_of(line: Line) -> str:
-    """Gives a line without its roles."""
-    return "".join(text for text, _ in line).rstrip()
-
-
 def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Line:
     state = str(progress.record.get("state", ""))
     word = f"{state:<{WORD_WIDTH}}"

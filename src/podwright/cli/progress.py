@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,17 +141,6 @@ def goal_text(goal: Mapping[str, Any]) -> str:
     """Gives `>= 0.65` or `<= 3.2`."""
     least = goal.get("at_least")
     return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
-
-
-def fold_ranks(ranks: Sequence[int]) -> str:
-    """Gives `0-2, 4-15` for a list of ranks."""
-    spans: list[list[int]] = []
-    for rank in sorted(ranks):
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
 
 
 def _go(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:

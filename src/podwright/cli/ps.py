@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from podwright.cli import figures, talk, verdict
+from podwright.cli import figures, talk
 from podwright.cli.options import AsJson
 
 
@@ -57,8 +57,3 @@ def outcome(record: dict[str, Any]) -> str:
     if record["state"] not in ("succeeded", "running") and record.get("reason"):
         return str(record["reason"]).splitlines()[0]
     return figures.results(record.get("results") or {}, limit=3)
-
-
-def is_final(record: dict[str, Any]) -> bool:
-    """Tells whether a run has ended."""
-    return record["state"] in verdict.FINAL

@@ -13,7 +13,7 @@ from podwright.cli import figures, talk
 from podwright.cli.picture import Line
 
 LINE_EVERY_S = 10.0
-REDRAW_EVERY_S = 0.25
+REDRAW_EVERY_S = 0.5
 
 _STYLES = {
     "bar": "cyan",
@@ -75,7 +75,7 @@ class PlainView:
 
 
 class LiveView:
-    """Draws at the foot of the terminal, at most four times a second, and only what differs."""
+    """Draws at the foot of the terminal, at most twice a second, and only what differs."""
 
     def __init__(self) -> None:
         self._live: Any = None

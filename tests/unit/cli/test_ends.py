@@ -141,6 +141,21 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+def test_a_refusal_that_nobody_reads_keeps_its_code() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = "import sys; from podwright.cli.main import main; sys.exit(main(['rn']))"
+    ended = subprocess.run([sys.executable, "-c", code], stderr=writing, check=False)
+    os.close(writing)
+    assert ended.returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str) -> None:
+    code = "import sys; from podwright.cli.main import main; sys.exit(main(['rn']))"
+    assert subprocess.run(["sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, code], check=False).returncode == 2
+
+
 @pytest.mark.parametrize(
     ("args", "text"),
     [

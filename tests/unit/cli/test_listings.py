@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from podwright.cli import follow, ps, show, talk, top
-from podwright.cli.picture import text_of
 from podwright.cli.progress import Progress
 
 CASES = Path(__file__).parents[2] / "cases" / "cli"
@@ -125,4 +124,7 @@ def _busy() -> Progress:
 def test_points_picture_counts_states() -> None:
     states = ["succeeded"] * 3 + ["running", "failed", "pending"]
     (line,) = follow.points_picture("running", [record(state=state) for state in states], 80)
-    assert text_of(line) == "running   " + "━" * 13 + "╌" * 7 + "  1 failed, 1 pending, 1 running, 3 succeeded"
+    assert (
+        "".join(text for text, _ in line)
+        == "running   " + "━" * 13 + "╌" * 7 + "  1 failed, 1 pending, 1 running, 3 succeeded"
+    )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.picture import picture, text_of
-from podwright.cli.progress import Progress, fold_ranks, goal_text
+from podwright.cli.picture import picture
+from podwright.cli.progress import Progress, goal_text
 
 CASES = Path(__file__).parents[2] / "cases" / "cli" / "live"
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
@@ -37,7 +37,7 @@ def result(**values: float) -> dict[str, Any]:
 
 
 def drawn(progress: Progress, width: int = 80) -> str:
-    lines = [text_of(line) for line in picture(progress, 72.4, width)]
+    lines = ["".join(text for text, _ in line).rstrip() for line in picture(progress, 72.4, width)]
     assert [line for line in lines if len(line) > width] == []
     return "\n".join(lines) + "\n"
 
@@ -158,7 +158,3 @@ def test_a_value_that_was_not_read_keeps_its_last_reading() -> None:
 
 def test_goal_text() -> None:
     assert goal_text({"metric": "loss", "at_most": 3.2, "at_least": None}) == "<= 3.2"
-
-
-def test_fold_ranks() -> None:
-    assert fold_ranks([0, 1, 2, 4, 5, 9]) == "0-2, 4-5, 9"
