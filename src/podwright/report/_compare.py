@@ -11,6 +11,8 @@ from podwright.report import _words as words
 from podwright.report._data import ReportData
 from podwright.report._ranks import Story, story_of
 
+_MINUS = "\u2212"
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -70,26 +72,42 @@ def _seconds(story: Story, key: str) -> float | None:
 
 
 def _rows(stories: Sequence[Story]) -> list[Row]:
-    rows = [_row(name, read, show, stories) for name, (read, show) in _FIGURES.items()]
-    told = dict.fromkeys(name for story in stories for name in _results(story))
-    rows += [_row(words.metric_name(name), _result(name), _four, stories) for name in told]
+    rows = [_row(figure, stories) for figure in (*_FIGURES, _cost(stories))]
+    told = dict.fromkeys(name for story in stories for name in _results(story) if name not in curves.NO_CURVE)
+    rows += [_row(Figure(words.metric_name(name), _result(name), _four), stories) for name in told]
     return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
 
 
-def _row(name: str, read: "Read", show: Callable[[float | None], str], stories: Sequence[Story]) -> Row:
-    values = [read(story) for story in stories]
-    return Row(name, tuple(Compared(show(value), _difference(values[0], value) if i else "") for i, value in enumerate(values)))
+def _row(figure: "Figure", stories: Sequence[Story]) -> Row:
+    values = [figure.read(story) for story in stories]
+    first = values[0]
+    cells = [
+        Compared(figure.show(value), _difference(first, value, figure.counted) if i else "")
+        for i, value in enumerate(values)
+    ]
+    return Row(figure.name, tuple(cells))
 
 
 Read = Callable[[Story], float | None]
 
 
-def _difference(first: float | None, value: float | None) -> str:
-    if first is None or value is None:
+@dataclass(frozen=True)
+class Figure:
+    """A line of the table: what it is called, how it is read and shown; what is counted differs by whole numbers."""
+
+    name: str
+    read: Read
+    show: Callable[[float | None], str]
+    counted: bool = False
+
+
+def _difference(first: float | None, value: float | None, counted: bool) -> str:
+    if first is None or value is None or (not first and not counted):
         return ""
     if first == value:
         return "same"
-    return f"{100 * (value - first) / abs(first):+.1f} %" if first else ""
+    text = f"{value - first:+g}" if counted else f"{100 * (value - first) / abs(first):+.1f} %"
+    return text.replace("-", _MINUS)
 
 
 def _field(name: str) -> Read:
@@ -124,14 +142,19 @@ def _four(value: float | None) -> str:
     return words.number(value, 4)
 
 
-_FIGURES: Mapping[str, tuple[Read, Callable[[float | None], str]]] = {
-    "time to train": (_field("time_to_train_s"), words.duration),
-    "duration": (_field("duration_s"), words.duration),
-    "cost": (_amount, words.number),
-    "world size": (_field("world_size"), words.number),
-    "nodes": (_field("nodes"), words.number),
-    "attempts": (_field("attempts"), words.number),
-}
+_FIGURES = (
+    Figure("time to train", _field("time_to_train_s"), words.duration),
+    Figure("duration", _field("duration_s"), words.duration),
+    Figure("world size", _field("world_size"), words.number, counted=True),
+    Figure("nodes", _field("nodes"), words.number, counted=True),
+    Figure("attempts", _field("attempts"), words.number, counted=True),
+)
+
+
+def _cost(stories: Sequence[Story]) -> Figure:
+    costs = [story.data.record.get("cost") for story in stories]
+    currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
+    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
 
 
 def _overlaid(name: str, stories: Sequence[Story]) -> dict[str, Any]:

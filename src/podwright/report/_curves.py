@@ -11,7 +11,7 @@ from podwright.report._ranks import Span
 
 _POINTS = 2_000
 _PROGRESS = frozenset({"step", "steps", "epoch", "epochs"})
-_NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
+NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Curve:
 def goal_of(data: ReportData) -> Goal | None:
     """The goal in what was asked, if there is one."""
     workload = data.asked.get("workload")
-    goal = workload.get("goal") if isinstance(workload, Mapping) else None
+    goal = data.record.get("goal") or (workload.get("goal") if isinstance(workload, Mapping) else None)
     if not isinstance(goal, Mapping) or not isinstance(goal.get("metric"), str):
         return None
     for name, at_least in (("at_least", True), ("at_most", False)):
@@ -89,7 +89,7 @@ def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:
         if _is_number(values.get("step")):
             steps[rank] = float(values["step"])
         for name, value in values.items():
-            if _is_number(value) and name not in _NO_CURVE and not name.startswith("iou."):
+            if _is_number(value) and name not in NO_CURVE and not name.startswith("iou."):
                 point = Point(float(event.get("t") or 0.0), steps.get(rank), float(value))
                 found.setdefault(name, {}).setdefault(rank, []).append(point)
     return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in found.items()}

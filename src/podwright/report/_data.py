@@ -41,11 +41,17 @@ class Example:
 
 @dataclass(frozen=True)
 class LogTail:
-    """The last lines of one rank, each with its stream: `o` or `e`."""
+    """The last lines of one rank, or of the launcher when it is None, each with its stream: `o` or `e`."""
 
-    rank: int
+    rank: int | None
     node: int
     lines: tuple[tuple[str, str], ...]
+    failed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Whose lines they are."""
+        return "launcher" if self.rank is None else f"rank {self.rank}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ class ReportData:
     examples: tuple[Example, ...] = ()
     tails: tuple[LogTail, ...] = ()
     files: tuple[TextFile, ...] = ()
+    workload_in_code: str = ""
     unread: tuple[str, ...] = ()
 
     @property

@@ -1,8 +1,11 @@
 """What the run ran on, and how to run it again. Pure."""
 
+import itertools
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from podwright.report import _words as words
 from podwright.report._data import Event
@@ -38,7 +41,7 @@ def _fact(story: Story, name: str, read: Callable[[Event], str], latest: Mapping
 
 def _who(story: Story, nodes: list[int], all_nodes: int) -> str:
     if len(nodes) == all_nodes:
-        return "" if all_nodes == 1 else f"all {words.count(all_nodes, 'node')}"
+        return ""
     names = [story.name(node) for node in nodes[:_MOST_NAMED]]
     more = len(nodes) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
@@ -82,31 +85,52 @@ class Recipe:
 def recipe(story: Story) -> Recipe:
     """What was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
+    code, argv = asked.get("code"), _texts(asked.get("command_line"))
     workload = asked.get("workload")
-    command = workload.get("command") if isinstance(workload, Mapping) else None
-    shown = " ".join(str(part) for part in command) if isinstance(command, list) else str(command or "")
+    command = _texts(workload.get("command")) if isinstance(workload, Mapping) else []
     facts = [
-        ("Run", str(record.get("id") or asked.get("id") or "")),
-        ("Target", str(record.get("target") or asked.get("target") or "")),
-        ("Command", shown),
-        ("Code", str(asked.get("code") or "")),
+        ("Run", str(record.get("id") or "")),
+        ("Target", str(record.get("target") or "")),
+        ("Command", shlex.join(command)),
+        ("Started by", shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""),
+        ("Code", f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""),
         ("Matrix point", _pairs(record.get("matrix"))),
         ("Podwright", str(asked.get("version") or "")),
         ("Folder", str(record.get("folder") or "")),
     ]
-    return Recipe(tuple(fact for fact in facts if fact[1]), _commands(story))
+    return Recipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
+
+
+def _texts(value: object) -> list[str]:
+    return [str(part) for part in value] if isinstance(value, list) else []
 
 
 def _pairs(value: object) -> str:
     return ", ".join(f"{name} {item}" for name, item in value.items()) if isinstance(value, Mapping) else ""
 
 
-def _commands(story: Story) -> tuple[str, ...]:
-    folder = story.data.record.get("folder")
-    target = story.data.record.get("target") or "local"
+def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:
+    """The code unpacked as it was, then the same workload on it with the same changes."""
+    data = story.data
+    folder, run = str(data.record.get("folder") or ""), str(data.record.get("id") or "run")
     if not folder:
         return ()
-    return (
-        f"mkdir again && tar -xf {folder}/job/code.tar -C again",
-        f"podwright run {folder}/spec/workload.yaml --set code=$PWD/again --on {target}",
-    )
+    target = ["--on", str(data.record.get("target") or "local")]
+    given = shlex.join([*_changes(argv), *target])
+    copy = f"{run}-again"
+    unpack = shlex.join(["mkdir", copy]) + " && " + shlex.join(["tar", "-xf", f"{folder}/job/code.tar", "-C", copy])
+    if data.workload_in_code:
+        return unpack, f"podwright run {shlex.quote(f'{copy}/{data.workload_in_code}')} {given}"
+    workload = shlex.quote(f"{folder}/spec/workload.yaml")
+    if not data.asked.get("code"):
+        return (f"podwright run {workload} {given}",)
+    return unpack, f"podwright run {workload} --set code=$PWD/{shlex.quote(copy)} {given}"
+
+
+def _changes(argv: list[str]) -> list[str]:
+    """The `--set` options of the command that started the run; they are not in the workload's file."""
+    if not argv or Path(argv[0]).name != "podwright":
+        return []
+    pairs = [[option, value] for option, value in itertools.pairwise(argv) if option == "--set"]
+    joined = [[option] for option in argv if option.startswith("--set=")]
+    return [part for pair in (*pairs, *joined) for part in pair]

@@ -6,6 +6,8 @@ A report must come out of any folder, above all of a broken one: what cannot be 
 import base64
 import json
 import math
+import re
+import tarfile
 import time
 from array import array
 from collections import deque
@@ -14,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from podwright.report._data import Confusion, Event, Example, LogTail, ReportData, TextFile, Track
+from podwright.report._tidy import tidy
+from podwright.runs import Fold, RunFolder
+from podwright.spec.problems import Refusal
 
 _TAIL_LINES = 40
 _MOST_TAILS = 16
@@ -23,25 +28,49 @@ _MOST_FILE_CHARS = 200_000
 _SHOWN_FILES = ("spec/workload.yaml", "spec/pod.yaml", "job/order.json")
 
 
-def gather(folder: Path) -> ReportData:
+def gather(folder: Path, now: float | None = None) -> ReportData:
     """Everything the report of the run in this folder shows, as it is now."""
     unread: list[str] = []
-    asked = _json(folder / "run.json", unread)
-    events = tuple(sorted(_events(folder), key=_when))
-    examples = tuple(_examples(folder, unread))
+    run, now = RunFolder(folder), time.time() if now is None else now
+    events = tidy(run.events())
     return ReportData(
-        record=_record(folder, asked, unread),
-        asked=asked,
-        read_at=time.time(),
+        record=_record(run, events, now, unread),
+        asked=_json(folder / "run.json", unread),
+        read_at=now,
         events=events,
-        readings=_readings(folder),
+        readings=_readings(run, unread),
         confusion=_confusion(folder, unread),
         iou=_iou(folder, unread),
-        examples=examples,
-        tails=tuple(_tails(folder, events)),
+        examples=tuple(_examples(folder, unread)),
+        tails=tuple(_tails(run, events)),
         files=tuple(_files(folder)),
+        workload_in_code=_workload_in_code(folder),
         unread=tuple(unread),
     )
+
+
+def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[str]) -> Mapping[str, Any]:
+    """The sealed record, else what the events add up to."""
+    sealed = _json(run.path / "record.json", unread)
+    if sealed:
+        return sealed
+    try:
+        fold = Fold(run.asked, str(run.path))
+        fold.take(events)
+        return fold.record(now).as_json()
+    except (Refusal, KeyError, TypeError, ValueError) as error:
+        unread.append(f"record: {error}")
+        return {"id": run.id, "folder": str(run.path)}
+
+
+def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:
+    found: dict[tuple[int, str], Track] = {}
+    try:
+        for sample in run.samples():
+            _add_sample(found, sample)
+    except (OSError, ValueError) as error:
+        unread.append(f"metrics: {error}")
+    return {key: _in_order(track) for key, track in found.items()}
 
 
 def _json(path: Path, unread: list[str]) -> dict[str, Any]:
@@ -59,51 +88,15 @@ def _json(path: Path, unread: list[str]) -> dict[str, Any]:
     return value
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines; torn lines, which a kill leaves, are passed over."""
-    try:
-        file = path.open("rb")
-    except OSError:
-        return
-    with file:
-        for line in file:
-            try:
-                value = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                yield value
-
-
-def _record(folder: Path, asked: Mapping[str, Any], unread: list[str]) -> dict[str, Any]:
-    found = _json(folder / "record.json", unread)
-    return found or {**asked, "state": "running" if (folder / "record").is_dir() else "pending", "folder": str(folder)}
-
-
-def _events(folder: Path) -> Iterator[Event]:
-    for path in sorted(folder.glob("record/n*.r*/events.jsonl")):
-        yield from (event for event in _lines(path) if isinstance(event.get("t"), int | float))
-
-
-def _when(event: Event) -> tuple[float, int]:
-    return float(event["t"]), int(event.get("q") or 0)
-
-
-def _readings(folder: Path) -> dict[tuple[int, str], Track]:
-    found: dict[tuple[int, str], Track] = {}
-    for path in sorted(folder.glob("record/n*.r*/metrics.jsonl")):
-        for sample in _lines(path):
-            _add_sample(found, sample)
-    return {key: _in_order(track) for key, track in found.items()}
-
-
 def _add_sample(found: dict[tuple[int, str], Track], sample: Mapping[str, Any]) -> None:
     t, node, values = sample.get("t"), sample.get("n"), sample.get("v")
     if not isinstance(t, int | float) or not isinstance(node, int) or not isinstance(values, dict):
         return
     for name, value in values.items():
         if isinstance(value, int | float) and math.isfinite(value):
-            track = found.setdefault((node, name), Track())
+            track = found.get((node, name))
+            if track is None:
+                track = found[node, name] = Track()
             track.t.append(t)
             track.v.append(value)
 
@@ -123,7 +116,7 @@ def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
     try:
         names = tuple(str(name) for name in found["classes"])
         matrix = tuple(tuple(int(cell) for cell in row) for row in found["matrix"])
-        colors = {str(name): str(color) for name, color in dict(found.get("colors") or {}).items()}
+        colors = {str(name): _color(color) for name, color in dict(found.get("colors") or {}).items()}
     except (KeyError, TypeError, ValueError) as error:
         unread.append(f"confusion.json: {error!r}")
         return None
@@ -131,6 +124,13 @@ def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
         unread.append(f"confusion.json: {len(names)} classes do not fit a matrix of {len(matrix)} rows")
         return None
     return Confusion(names, matrix, colors) if names else None
+
+
+def _color(value: object) -> str:
+    """A colour as `#rrggbb`, empty for anything else: it goes into a style, where only a colour may stand."""
+    if isinstance(value, list) and len(value) == 3 and all(isinstance(part, int) and 0 <= part < 256 for part in value):
+        return "#{:02x}{:02x}{:02x}".format(*value)
+    return value if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value) else ""
 
 
 def _iou(folder: Path, unread: list[str]) -> dict[str, float | None]:
@@ -148,13 +148,24 @@ def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
     listed = _listed_examples(folder / "results", unread)
     left = _MOST_PICTURE_BYTES
     for row in listed[:_MOST_EXAMPLES]:
-        pictures = [_picture(folder / "results", row.get(kind)) for kind in ("image", "truth", "prediction")]
-        left -= sum(len(picture) for picture in pictures)
+        pictures = {kind: _picture(folder / "results", row.get(kind)) for kind in ("image", "truth", "prediction")}
+        left -= sum(len(picture) for picture in pictures.values())
         if left < 0:
             unread.append("examples: the other frames are too large for one page; they are in the run's results folder")
             return
-        name = str(row.get("name") or row.get("frame") or row.get("file") or "frame")
-        yield Example(name, *pictures, _number(row.get("mean_iou")), _number(row.get("pixel_accuracy")))
+        yield Example(
+            title=_frame_name(row),
+            image=pictures["image"],
+            truth=pictures["truth"],
+            prediction=pictures["prediction"],
+            mean_iou=_number(row.get("mean_iou")),
+            accuracy=_number(row.get("pixel_accuracy")),
+        )
+
+
+def _frame_name(row: Mapping[str, Any]) -> str:
+    frame = str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
+    return f"{row['scene']}, {frame}" if row.get("scene") else frame
 
 
 def _listed_examples(results: Path, unread: list[str]) -> list[dict[str, Any]]:
@@ -182,29 +193,20 @@ def _picture(results: Path, name: object) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _tails(folder: Path, events: tuple[Event, ...]) -> Iterator[LogTail]:
-    """The last lines of every rank; of many ranks those that failed and the lowest."""
-    kept: dict[int, deque[tuple[str, str]]] = {}
-    nodes: dict[int, int] = {}
-    for path in sorted(folder.glob("record/n*.r*/merged.log")):
-        for rank, stream, text in _log_lines(path):
-            kept.setdefault(rank, deque(maxlen=_TAIL_LINES)).append((stream, text))
-            nodes[rank] = int(path.parent.name[1:].partition(".")[0])
+def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LogTail]:
+    """The last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
+    kept: dict[int | None, deque[tuple[str, str]]] = {}
+    nodes: dict[int | None, int] = {}
+    for line in run.log_lines():
+        kept.setdefault(line.rank, deque(maxlen=_TAIL_LINES)).append((line.stream, line.text))
+        nodes[line.rank] = line.node
     failed = [event.get("rank") for event in events if event.get("k") in ("failed", "hang")]
-    for rank in sorted(sorted(kept, key=lambda r: (r not in failed, r))[:_MOST_TAILS]):
-        yield LogTail(rank, nodes[rank], tuple(kept[rank]))
-
-
-def _log_lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    try:
-        file = path.open("r", encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    with file:
-        for line in file:
-            parts = line.rstrip("\n").split(" ", 3)
-            if len(parts) >= 3 and parts[1].isdigit():
-                yield int(parts[1]), parts[2], parts[3] if len(parts) > 3 else ""
+    ranks = sorted((rank for rank in kept if rank is not None), key=lambda rank: (rank not in failed, rank))
+    shown: list[int | None] = [*sorted(ranks[:_MOST_TAILS])]
+    if None in kept:
+        shown.append(None)
+    for rank in shown:
+        yield LogTail(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
 
 
 def _files(folder: Path) -> Iterator[TextFile]:
@@ -214,3 +216,18 @@ def _files(folder: Path) -> Iterator[TextFile]:
         except OSError:
             continue
         yield TextFile(name, text[:_MOST_FILE_CHARS])
+
+
+def _workload_in_code(folder: Path) -> str:
+    """Where the workload's file lies in the code that travelled, empty when it does not: found by its content."""
+    try:
+        source = (folder / "spec" / "workload.yaml").read_bytes()
+        with tarfile.open(folder / "job" / "code.tar") as code:
+            for member in code:
+                same_size = member.isfile() and member.size == len(source) and member.name.endswith((".yaml", ".yml"))
+                content = code.extractfile(member) if same_size else None
+                if content is not None and content.read() == source:
+                    return member.name
+    except (OSError, tarfile.TarError):
+        return ""
+    return ""

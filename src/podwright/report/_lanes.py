@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podwright.report import _moments as moments
 from podwright.report import _words as words
@@ -13,6 +13,7 @@ from podwright.report._ranks import Attempt, Story
 _RUN_MARKS = ("checkpoint", "goal", "retry")
 _NODE_MARKS = ("failed", "hang", "seen", "signal", "fenced", "given_back")
 _MOST_MARKS = 400
+_CLOSE = 1.0
 
 LEGEND = (
     ("bar", "staging", "staging data"),
@@ -42,11 +43,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment, in per cent of the axis."""
+    """A moment, in per cent of the axis; `nudge` is in pixels, so that marks of one moment stand side by side."""
 
     kind: str
     left: float
     title: str
+    nudge: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The whole drawing: the run's own lane, the nodes shown at once, the quiet ones of a large run, the signs in use."""
+    """The whole drawing: the run's lane, the nodes shown at once, the quiet ones of a large run, the signs in use."""
 
     run: Lane
     nodes: tuple[Lane, ...]
@@ -78,7 +80,8 @@ def lanes_of(story: Story) -> Lanes:
         loud, quiet = [nodes[i] for i in shown], [lane for i, lane in enumerate(nodes) if i not in set(shown)]
     else:
         loud, quiet = nodes, []
-    used = {thing.kind for lane in (run, *nodes) for thing in (*lane.bars, *lane.marks)}
+    lanes = (run, *nodes)
+    used = {bar.kind for lane in lanes for bar in lane.bars} | {mark.kind for lane in lanes for mark in lane.marks}
     legend = tuple(row for row in LEGEND if row[1] in used)
     return Lanes(run, tuple(loud), tuple(quiet), legend, _rows(story))
 
@@ -156,14 +159,25 @@ def _bar(story: Story, kind: str, start: float, end: float, title: str, label: s
 def _marks(story: Story, events: Sequence[Event]) -> tuple[Mark, ...]:
     """The events as marks; of very many only every so-manieth, since they would lie on one another."""
     stride = -(-len(events) // _MOST_MARKS) or 1
-    return tuple(_mark(story, event) for event in events[::stride])
+    return _apart([_mark(story, event) for event in events[::stride]])
+
+
+def _apart(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Marks of one moment side by side; the last, which is the outcome, keeps its place."""
+    placed: list[Mark] = []
+    for mark in reversed(marks):
+        close = bool(placed) and placed[-1].left - mark.left < _CLOSE
+        placed.append(replace(mark, nudge=max(placed[-1].nudge - 13, -39)) if close and len(marks) < 60 else mark)
+    return tuple(reversed(placed))
 
 
 def _mark(story: Story, event: Event) -> Mark:
     told = moments.moment(event, story)
     kind = str(event["k"])
     left = round(100 * story.span.share(float(event.get("t") or 0.0)), 3)
-    return Mark("fenced" if kind == "given_back" else kind, left, f"{told.kind} at {told.at} ({told.clock} UTC): {told.text}")
+    return Mark(
+        "fenced" if kind == "given_back" else kind, left, f"{told.kind} at {told.at} ({told.clock} UTC): {told.text}"
+    )
 
 
 def _rows(story: Story) -> tuple[moments.Moment, ...]:

@@ -31,7 +31,7 @@ def moment(event: Event, story: Story) -> Moment:
         at=words.duration(t - story.span.start),
         clock=words.clock(t),
         where=story.name(where),
-        kind=kind.replace("_", " "),
+        kind=(_SEEN.get(str(event.get("what")), "seen") if kind == "seen" else kind.replace("_", " ")),
         text=describe(event),
     )
 
@@ -52,7 +52,9 @@ def _stopped(ranks: object) -> str:
     stopped = [rank for rank in ranks if isinstance(rank, int)] if isinstance(ranks, list) else []
     if not stopped:
         return ""
-    return f"; {'rank' if len(stopped) == 1 else 'ranks'} {words.fold(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped"
+    if len(stopped) == 1:
+        return f"; rank {stopped[0]} was stopped"
+    return f"; ranks {words.fold(stopped)} were stopped"
 
 
 def seen(event: Event) -> str:
@@ -60,7 +62,9 @@ def seen(event: Event) -> str:
     what = _SEEN.get(str(event.get("what")), str(event.get("what") or "something"))
     value, text, device = event.get("value"), event.get("text"), event.get("device")
     lead = f"{what} {words.number(float(value))}" if isinstance(value, int | float) else what
-    body = f"{lead}: {text}" if text else lead
+    body = str(text) if text else lead
+    if event.get("what") == "xid" and text and not str(text).startswith("XID"):
+        body = f"{lead}: {text}"
     return f"{device}: {body}" if device not in (None, "") else body
 
 
@@ -91,7 +95,9 @@ def _go(event: Event) -> str:
 
 def _checkpoint(event: Event) -> str:
     size = event.get("bytes")
-    return f"{event.get('name')}" + (f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else "")
+    return f"{event.get('name')}" + (
+        f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else ""
+    )
 
 
 def _goal(event: Event) -> str:

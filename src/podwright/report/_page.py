@@ -92,12 +92,16 @@ def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> 
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    return _templates().get_template(template).render(
-        **view,
-        policy=policy,
-        style=Markup("\n".join(_asset(name) for name in _STYLES)),
-        script=Markup(script),
-        payload=as_json(payload),
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            **view,
+            policy=policy,
+            style=Markup("\n".join(_asset(name) for name in _STYLES)),
+            script=Markup(script),
+            payload=as_json(payload),
+        )
     )
 
 
@@ -181,17 +185,19 @@ def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[
 
 
 def _ticks(span_s: float) -> list[tuple[float, str]]:
-    """Round moments for the lanes' axis, as (per cent, words): about six of them."""
+    """Round moments for the lanes' axis, as (per cent, words): fourteen at most; a narrow page shows every third."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800)
-    step = next((s for s in steps if span_s / s <= 7), 604800 * max(1, round(span_s / 604800 / 6)))
+    step = next((s for s in steps if span_s / s <= 14), 604800 * max(1, round(span_s / 604800 / 12)))
     return [(round(100 * i * step / span_s, 3), _tick(i * step)) for i in range(int(span_s // step) + 1)]
 
 
 def _tick(seconds: int) -> str:
+    if seconds < 60:
+        return f"{seconds} s"
     days, rest = divmod(seconds, 86400)
     hours, minutes, left = rest // 3600, rest % 3600 // 60, rest % 60
     parts = [(days, "d"), (hours, "h"), (minutes, "m"), (left, "s")]
-    return " ".join(f"{value}{unit}" for value, unit in parts if value) or "0"
+    return " ".join(f"{value}{unit}" for value, unit in parts if value)
 
 
 def _classes(data: ReportData) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class Attempt:
 
 
 def span_of(data: ReportData) -> Span:
-    """The page's time axis; waiting in a queue before the first pilot is not on it."""
-    times = [float(event["t"]) for event in data.events if isinstance(event.get("t"), int | float)]
+    """The page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
+    times = [float(event["t"]) for event in data.events if "n" in event]
     times += [t for track in data.readings.values() if len(track.t) for t in (track.t[0], track.t[-1])]
     if not times:
         began = words.unix(data.record.get("started_at") or data.record.get("created_at"))
@@ -96,11 +96,13 @@ def _attempt(data: ReportData, goes: Sequence[Event], i: int, span: Span) -> Att
     go, last = goes[i], i == len(goes) - 1
     start = float(go.get("t") or span.start)
     until = span.end if last else float(goes[i + 1].get("t") or span.end)
-    closing = [e for e in data.of_kind("failed", "hang", "given_back", "fenced", "end", "retry") if _within(e, start, until)]
+    closing = [
+        e for e in data.of_kind("failed", "hang", "given_back", "fenced", "end", "retry") if _within(e, start, until)
+    ]
     first = closing[0] if closing else None
     outcome = str(first["k"]) if first else ("" if last else "ended")
     if outcome == "end" and first:
-        outcome = str(first.get("state") or "ended")
+        outcome = str(first.get("state") or "ended").replace("terminated", "stopped")
     why = str((first or {}).get("why") or (first or {}).get("reason") or "")
     epoch = tuple(int(part) for part in go.get("e") or ())
     end = float(first["t"]) if first else until

@@ -3,14 +3,14 @@
 import math
 import statistics
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podwright.report._data import Track
 
 Values = list[float | None]
 
-_COMBINE = {"sum": math.fsum, "mean": statistics.fmean, "max": max}
+_COMBINE: Mapping[str, Callable[[list[float]], float]] = {"sum": math.fsum, "mean": statistics.fmean, "max": max}
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ def _succeeded(story: Story) -> Verdict:
         reached = f"Reached {name} {words.score(best)}, goal {goal.text}, in {words.duration(train)}."
         return Verdict("Succeeded", "succeeded", reached)
     got = f"{name} {words.score(best)}" if best is not None else f"no {name} was told"
-    return Verdict("Succeeded, goal missed", _MISSED, f"Finished in {took} but missed the goal: {got}, goal {goal.text}.")
+    return Verdict(
+        "Succeeded, goal missed", _MISSED, f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
+    )
 
 
 def quality_of(story: Story, goal: Goal) -> float | None:
@@ -75,7 +77,8 @@ def _failed(story: Story) -> Verdict:
     why = str(event.get("why") or "")
     reasons = [words.sentence(why)] if why and why not in what else []
     if len(story.attempts) > 1:
-        reasons.append(f"This was attempt {story.attempts[-1].number}; {words.count(len(story.attempts) - 1, 'attempt')} before it ended early too.")
+        before = words.count(len(story.attempts) - 1, "attempt")
+        reasons.append(f"This was attempt {story.attempts[-1].number}; {before} before it ended early too.")
     tail = event.get("tail")
     return Verdict(
         "Failed",
@@ -169,18 +172,19 @@ def _train_figure(story: Story) -> Figure:
         return Figure("Time to train", words.duration(took), "until the goal was reached, measured")
     if goal is None:
         return Figure("Time to train", words.NONE, "no goal was given")
-    return Figure("Time to train", words.NONE, "the goal was not reached" if story.data.final else "goal not reached yet")
+    return Figure(
+        "Time to train", words.NONE, "the goal was not reached" if story.data.final else "goal not reached yet"
+    )
 
 
 def _duration(story: Story) -> Figure:
     record = story.data.record
-    took = _number(record.get("duration_s"))
     created, started = words.unix(record.get("created_at")), words.unix(record.get("started_at"))
     waited = started - created if created is not None and started is not None else 0.0
-    note = f"after {words.duration(waited)} of waiting" if waited >= 1 else "from the first node to the last"
-    if took is None and not story.data.final:
-        return Figure("Duration so far", words.duration(story.span.end - story.span.start), note)
-    return Figure("Duration", words.duration(took), note)
+    note = f"after {words.duration(waited)} of waiting" if waited >= 1 else "from the first start of the ranks"
+    if story.data.final:
+        return Figure("Duration", words.duration(_number(record.get("duration_s"))), note)
+    return Figure("Duration so far", words.duration(story.span.end - story.span.start), note)
 
 
 def _quality(story: Story) -> Figure | None:
@@ -211,8 +215,10 @@ def _world(story: Story) -> Figure:
 
 def _attempts(story: Story) -> Figure:
     attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
-    if attempts <= 1:
-        return Figure("Attempts", words.number(attempts), "no retry was needed" if attempts else "none started yet")
+    if not attempts:
+        return Figure("Attempts", "0", "none was started" if story.data.final else "none started yet")
+    if attempts == 1:
+        return Figure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
     return Figure("Attempts", words.number(attempts), words.count(attempts - 1, "retry", "retries"))
 
 

@@ -93,14 +93,19 @@ const Charts = (() => {
       this.say();
     }
 
-    // The values under the cursor, or the means while there is none.
+    // The values under the cursor; while there is none, the means, or of curves the last.
     say() {
       if (!this.chart) return;
       const at = this.axis.cursor;
       const shown = this.spec.lines
-        .map((line, i) => ({ line, value: at === null ? mean(this.chart.data[i + 1]) : this.valueAt(i + 1) }))
+        .map((line, i) => ({ line, value: at === null ? this.atRest(i + 1) : this.valueAt(i + 1) }))
         .filter((entry, i) => this.chart.series[i + 1].show && !entry.line.silent);
       this.out.replaceChildren(lead(at, this), ...sayings(shown, this.spec));
+    }
+
+    atRest(i) {
+      const values = this.chart.data[i];
+      return this.spec.rest === "last" ? values.findLast(isKnown) ?? null : mean(values);
     }
 
     valueAt(i) {
@@ -114,10 +119,12 @@ const Charts = (() => {
     }
   }
 
+  function isKnown(value) { return value !== null && value !== undefined; }
+
   function mean(values) {
     let sum = 0;
     let count = 0;
-    for (const value of values) if (value !== null && value !== undefined) { sum += value; count += 1; }
+    for (const value of values) if (isKnown(value)) { sum += value; count += 1; }
     return count ? sum / count : null;
   }
 
@@ -141,7 +148,7 @@ const Charts = (() => {
     item.className = "item";
     const value = document.createElement("b");
     value.textContent = Words.quantity(entry.value, spec.unit, spec.digits);
-    item.append(key(entry.line), `${word ? `${word}, ` : ""}${entry.line.label} `, value);
+    item.append(key(entry.line), `${word ? `${word}, ` : ""}${entry.line.label}`, value);
     return item;
   }
 
@@ -252,8 +259,7 @@ const Charts = (() => {
       stroke: () => (line.hidden ? "transparent" : color(`--series-${(line.color % 8) + 1}`)),
       width: line.hidden ? 0 : 1.5,
       dash: line.dashed ? [6, 3] : undefined,
-      points: { show: spec.dots ? undefined : false, size: 5, fill: () => color("--paper") },
-      spanGaps: Boolean(spec.joined),
+      points: { show: Boolean(spec.dots), size: 5, fill: () => color("--paper") },
       gaps: (u, i, from, to, gaps) => gaps.filter((gap) => longGap(u, gap, spec.period)),
     };
   }
@@ -300,8 +306,15 @@ const Charts = (() => {
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       ctx.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-      ctx.textAlign = "right";
-      ctx.fillText(spec.goalText, bbox.left + bbox.width - 4 * ratio, y - 5 * ratio);
+      ctx.textAlign = "left";
+      const wide = ctx.measureText(spec.goalText).width;
+      const start = bbox.left + 8 * ratio;
+      const below = y - bbox.top < 24 * ratio;
+      const base = below ? y + 14 * ratio : y - 5 * ratio;
+      ctx.fillStyle = color("--paper");
+      ctx.fillRect(start - 4 * ratio, base - 10 * ratio, wide + 8 * ratio, 13 * ratio);
+      ctx.fillStyle = color("--ink");
+      ctx.fillText(spec.goalText, start, base);
       ctx.restore();
     };
   }

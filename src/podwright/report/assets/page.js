@@ -37,13 +37,13 @@
     const axis = steps ? new Charts.Axis(all.reduce((a, b) => Math.max(a, b), 1), (at) => `step ${Words.number(at)}`) : time;
     curves = told.map((curve) => {
       const figure = figures("curve", curve.key);
-      const tables = curve.lines.map((line) => inOrder(steps ? line.step : line.time, line.values));
+      const tables = curve.lines.map((line) => inOrder(steps ? line.step : line.time, line.values, steps ? [] : data.attempts.slice(1)));
       const joined = tables.length > 1 ? uPlot.join(tables) : tables[0];
-      const lines = curve.lines.map((line) => ({ label: line.label, color: line.line % 8, dashed: line.line >= 8 }));
+      const lines = curve.lines.map((line) => ({ label: curve.lines.length > 1 ? line.label : "", color: line.line % 8, dashed: line.line >= 8 }));
       const few = tables.every((table) => table[0].length <= 60);
       return new Charts.Plot(figure, axis, {
-        ...curve, lines, data: joined, joined: true, steps, labels: true, dots: few, digits: 4, unit: "",
-        rest: "mean", boundaries: steps ? [] : data.attempts.slice(1),
+        ...curve, lines, data: joined, steps, labels: true, dots: few, digits: 4, unit: "",
+        rest: "last", boundaries: steps ? [] : data.attempts.slice(1),
       });
     });
     for (const figure of document.querySelectorAll("[data-curve]")) {
@@ -55,9 +55,10 @@
     return [...document.querySelectorAll(`[data-${kind}]`)].find((figure) => figure.dataset[kind] === key);
   }
 
-  // After a retry steps are told twice; the later word counts.
-  function inOrder(x, y) {
-    const at = new Map(x.map((place, i) => [place, y[i]]));
+  // After a retry steps are told twice; the later word counts. Over time an attempt's first moment breaks the line.
+  function inOrder(x, y, breaks) {
+    const at = new Map(breaks.map((boundary) => [boundary.at, null]));
+    x.forEach((place, i) => at.set(place, y[i]));
     const places = [...at.keys()].sort((a, b) => a - b);
     return [places, places.map((place) => at.get(place))];
   }
@@ -235,7 +236,7 @@
     const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
     const sections = [...document.querySelectorAll("main > section")];
     const mark = () => {
-      const here = sections.filter((section) => section.getBoundingClientRect().top < innerHeight / 3).pop() || sections[0];
+      const here = sections.filter((section) => section.getBoundingClientRect().top < 160).pop() || sections[0];
       for (const [key, link] of links) {
         if (key === here.id) link.setAttribute("aria-current", "true");
         else link.removeAttribute("aria-current");

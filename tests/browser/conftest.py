@@ -1,0 +1,82 @@
+"""A real Chromium, and pages that tell when they do what a report must not."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from podwright.report import write_comparison, write_run_report
+from tests.fixtures.run_folder import Shape, write_run
+
+CHROMIUM = "/usr/bin/chromium"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+SHAPES = {
+    "succeeded": Shape(),
+    "failed": Shape(state="failed", retry_at=None, fail_at=60, seconds=62, said=HOSTILE),
+    "running": Shape(state="running", seconds=70, retry_at=None),
+    "bare": Shape(metrics=False, pictures=False, goal_missed=True),
+    "many": Shape(nodes=140, ranks_per_node=4, gpus=1, seconds=25, retry_at=12),
+}
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The report of a run of every kind, and a comparison."""
+    base = tmp_path_factory.mktemp("pages")
+    folders = {name: write_run(base / name, shape) for name, shape in SHAPES.items()}
+    made = {name: write_run_report(folder) for name, folder in folders.items()}
+    return made | {"comparison": write_comparison([folders["succeeded"], folders["bare"]])}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if not Path(CHROMIUM).exists():
+        pytest.skip("needs Chromium: apt-get install -y chromium fonts-dejavu-core")
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Opener:
+    """Opens reports and keeps what they complain of or ask for."""
+
+    browser: Browser
+    pages: dict[str, Path]
+    trouble: list[str] = field(default_factory=list)
+    contexts: list[Any] = field(default_factory=list)
+
+    def open(self, name: str, width: int = 1440, theme: str = "light", script: bool = True) -> Page:
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if theme == "dark" else "light",
+            java_script_enabled=script,
+        )
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: self.trouble.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.trouble.append(f"dialog: {dialog.message}"))
+        page.on("request", self._on_request)
+        page.goto(self.pages[name].as_uri())
+        if script:
+            page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    def _on_request(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.trouble.append(f"request: {request.url}")
+
+
+@pytest.fixture
+def opener(browser: Browser, pages: dict[str, Path]) -> Iterator[Opener]:
+    """Gives the opener; afterwards no page may have complained, asked for anything, or shown a dialog."""
+    made = Opener(browser, pages)
+    yield made
+    for context in made.contexts:
+        context.close()
+    assert made.trouble == []

@@ -1,0 +1,161 @@
+"""The report in a real browser: every kind of run, light and dark, narrow and wide, by mouse, by keyboard, on paper."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import SHAPES, Opener
+
+pytestmark = pytest.mark.browser
+
+FIRST_VALUES = '[data-chart="gpu-use"] .values'
+
+
+def overflow(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+
+
+@pytest.mark.parametrize("width", [360, 390, 1440])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*SHAPES, "comparison"])
+def test_it_opens_quietly_and_fits(name: str, theme: str, width: int, opener: Opener) -> None:
+    page = opener.open(name, width, theme)
+    expect(page.locator("h1")).to_be_in_viewport()
+    assert overflow(page) <= 0
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(20, 23, 26)" if theme == "dark" else "rgb(255, 255, 255)")
+
+
+def test_the_button_switches_the_colours_of_page_and_charts(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    before = page.locator('[data-curve="loss"] canvas').screenshot()
+    page.get_by_role("button", name="Switch to dark colours").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+    assert page.locator('[data-curve="loss"] canvas').screenshot() != before
+    expect(page.get_by_role("button", name="Switch to light colours")).to_be_visible()
+
+
+def test_hovering_one_chart_shows_the_values_of_all(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
+    page.locator('[data-chart="cpu-use"] .u-over').hover(position={"x": 400, "y": 30})
+    for chart in ("cpu-use", "gpu-use", "net-sent"):
+        expect(page.locator(f'[data-chart="{chart}"] .values')).to_have_text(re.compile(r"^at \d.*dgx001\d.*dgx002\d"))
+    expect(page.locator('[data-curve="loss"] .values')).to_have_text(re.compile(r"^at \d.*\d$"))
+    expect(page.locator(".lane-cursor")).to_be_visible()
+    page.mouse.move(5, 5)
+    expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
+
+
+def test_dragging_zooms_all_and_escape_brings_all_back(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    plot = page.locator('[data-chart="gpu-use"] .u-over')
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 + 100, box["y"] + 40, steps=4)
+    page.mouse.up()
+    width = "document.body.style.getPropertyValue('--zoom-width')"
+    assert float(page.evaluate(width).rstrip("%")) == pytest.approx(200, rel=0.02)
+    page.keyboard.press("Escape")
+    assert float(page.evaluate(width).rstrip("%")) == pytest.approx(100, rel=0.001)
+
+
+def test_nodes_and_ranks_can_be_picked_by_keyboard(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    values = page.locator(FIRST_VALUES)
+    page.get_by_role("checkbox", name="dgx002").focus()
+    page.keyboard.press("Space")
+    expect(values).not_to_contain_text("dgx002")
+    page.locator("input[name=by][value=node]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(values).to_contain_text("rank 3")
+    expect(page.locator('[data-chart="net-sent"] .values')).to_contain_text("dgx001")
+    page.get_by_role("checkbox", name="3", exact=True).focus()
+    page.keyboard.press("Space")
+    expect(values).not_to_contain_text("rank 3")
+
+
+def test_the_tab_key_reaches_every_control_in_order(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    reached = []
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        reached.append(focused(page))
+    wanted = [
+        'class="skip"',
+        'id="theme"',
+        'href="#timeline"',
+        'name="over"',
+        'class="plot"',
+        "<summary>",
+        'name="by"',
+        'data-node="0"',
+        'role="gridcell"',
+    ]
+    places = [next((i for i, html in enumerate(reached) if want in html), None) for want in wanted]
+    assert None not in places, dict(zip(wanted, places, strict=True))
+    assert places == sorted(places)
+
+
+def test_arrows_move_the_cursor_of_a_chart_and_the_cell_of_the_matrix(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    page.locator('[data-chart="gpu-use"] .plot').focus()
+    page.keyboard.press("End")
+    at_end = page.locator(FIRST_VALUES).inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(FIRST_VALUES).inner_text() != at_end
+    page.locator(".matrix td[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#matrix-readout")).to_have_text(
+        re.compile(r"^Road, taken for Sky: [\d,]+ pixels, [\d.]+ % of Road$")
+    )
+
+
+def test_curves_can_be_seen_over_steps(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    page.locator("input[name=over][value=step]").check()
+    page.locator('[data-curve="loss"] .u-over').hover(position={"x": 300, "y": 60})
+    expect(page.locator('[data-curve="loss"] .values')).to_have_text(re.compile(r"^at step \d+\d"))
+    expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
+
+
+def test_pictures_are_shown(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    sizes = page.evaluate("Promise.all([...document.images].map(i => i.decode().then(() => i.naturalWidth)))")
+    assert sizes == [192] * 18
+
+
+def test_it_prints_light_with_every_table_open(opener: Opener) -> None:
+    page = opener.open("succeeded", theme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+    paper = page.pdf(format="A4", print_background=True)
+    assert paper.startswith(b"%PDF")
+    assert paper.count(b"/Type /Page\n") > 3 or len(paper) > 100_000
+
+
+def test_without_script_the_words_and_tables_are_there(opener: Opener) -> None:
+    page = opener.open("succeeded", script=False)
+    expect(page.locator("h1")).to_have_text("Reached mean IoU 0.70, goal at least 0.65, in 1m 31s.")
+    expect(page.locator("#machine-picks")).to_be_hidden()
+    page.locator('[data-chart="gpu-use"] summary').click()
+    expect(page.locator('[data-chart="gpu-use"] table')).to_contain_text("dgx002")
+
+
+def test_copying_gives_the_command(opener: Opener) -> None:
+    page = opener.open("failed")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the command").first.click()
+    expect(page.get_by_role("button", name="Copied the command")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "podwright logs segmentation-7f3k --rank 3"
