@@ -10,8 +10,9 @@ import hashlib
 import hmac
 import json
 import os
+import sys
 import zlib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 VERSION = 1
@@ -26,6 +27,8 @@ EXIT_BAD_ORDER = 64
 
 SEPARATOR = "\x1e"
 FRAME_LIMIT_BYTES = 8 * 1024 - 1
+FRAME_NUMBERS = 1 << 40
+"""No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 
@@ -84,6 +87,9 @@ def read_order(path: str) -> Order:
     unknown = set(row) - {f.name for f in fields(Order)}
     if unknown:
         raise ValueError(f"{path} has fields this pilot does not know: {', '.join(sorted(unknown))}")
+    lacking = {f.name for f in fields(Order) if f.default is MISSING and f.default_factory is MISSING} - set(row)
+    if lacking:
+        raise ValueError(f"{path} lacks {', '.join(sorted(lacking))}")
     return Order(**row)
 
 
@@ -109,7 +115,7 @@ def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
     """One JSON object of a record file, or None for a torn or foreign line."""
     try:
         value = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -162,10 +168,10 @@ def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
 
 
 def _is_number(value: object) -> bool:
-    """JSON knows NaN and infinity in Python only; they would not survive a reader in another language."""
+    """JSON knows NaN, infinity and endless integers in Python only; they would not survive another reader."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return value == value and value not in (float("inf"), float("-inf"))
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 class Frame(NamedTuple):
@@ -183,8 +189,8 @@ def encode_frame(frame: Frame) -> Optional[str]:
     """One line of stdout, or None when the piece is too large and must be halved."""
     head = json.dumps({"f": frame.file, "o": frame.offset}).encode()
     payload = base64.b64encode(zlib.compress(head + b"\n" + frame.data, 6)).decode()
-    crc = zlib.crc32(payload.encode())
-    line = f"{SEPARATOR}pw1 {frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq} {crc:08x} {payload}"
+    place = f"{frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq}"
+    line = f"{SEPARATOR}pw1 {place} {frame_crc(place, payload):08x} {payload}"
     return line if len(line) <= FRAME_LIMIT_BYTES else None
 
 
@@ -195,14 +201,22 @@ def decode_frame(line: str) -> Optional[Frame]:
         return None
     try:
         _, node, epoch, seq, crc, payload = line[start:].split()
-        if zlib.crc32(payload.encode()) != int(crc, 16):
+        if frame_crc(f"{node} {epoch} {seq}", payload) != int(crc, 16):
             return None
         head, data = zlib.decompress(base64.b64decode(payload)).split(b"\n", 1)
         names = json.loads(head)
         restart, retry = epoch.split(".")
-        return Frame(int(node), (int(restart), int(retry)), int(seq), str(names["f"]), int(names["o"]), data)
-    except (ValueError, KeyError, zlib.error):
+        numbers = [int(text) for text in (node, restart, retry, seq, names["o"])]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
+    if not all(0 <= number < FRAME_NUMBERS for number in numbers):
+        return None
+    return Frame(numbers[0], (numbers[1], numbers[2]), numbers[3], str(names["f"]), numbers[4], data)
+
+
+def frame_crc(place: str, payload: str) -> int:
+    """Over node, epoch and sequence too: a digit that was damaged on the way must not move a piece elsewhere."""
+    return zlib.crc32(f"{place} {payload}".encode())
 
 
 def record_name(node: int, restart: int) -> str:
