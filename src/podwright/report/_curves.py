@@ -139,7 +139,7 @@ def _value(point: Point) -> float:
     return point.value
 
 
-def curve_rows(curve: Curve, span: Span, limit: int = 40) -> list[Mapping[str, str]]:
+def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, str]]:
     """The curve in words, evenly thinned, its first and last value kept."""
     points, last = curve.points, len(curve.points) - 1
     picks = sorted({round(i * last / (limit - 1)) for i in range(limit)}) if last >= limit else range(last + 1)

@@ -216,7 +216,7 @@
     const PAPER_WIDTH = 680;
     let before = null;
     addEventListener("beforeprint", () => {
-      before = { theme: root.dataset.theme, opened: [...document.querySelectorAll("details:not([open])")] };
+      before = { theme: root.dataset.theme, opened: [...document.querySelectorAll("details:not([open], .on-screen)")] };
       root.dataset.theme = "light";
       time.point(null);
       for (const details of before.opened) details.open = true;
