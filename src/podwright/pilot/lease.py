@@ -61,12 +61,16 @@ class Leases:
     def newer_than(self, epoch: Epoch) -> Optional[Claim]:
         """A claim of another job that fences `epoch`."""
         newest = self.newest()
-        return newest if newest and newest.epoch > epoch and newest.job != self._job else None
+        return newest if newest and newest.epoch > epoch and self._is_other(newest) else None
 
     def rival(self) -> Optional[Claim]:
         """A living holder that is not this job: the mark of a run that was submitted twice."""
         newest = self.newest()
-        return newest if newest and newest.job != self._job and newest.age_s < STALE_S else None
+        return newest if newest and self._is_other(newest) and newest.age_s < STALE_S else None
+
+    def _is_other(self, claim: Claim) -> bool:
+        """A claim without a job is one being written just now: it may be our own, and the next look tells."""
+        return claim.job not in ("", self._job)
 
     def _epochs(self) -> List[Epoch]:
         try:
