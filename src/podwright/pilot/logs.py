@@ -33,9 +33,14 @@ class BoundedFile:
             pass
 
     def _turn(self) -> None:
+        """The old descriptor goes last: if a step fails, its number must not be somebody else's by then."""
+        try:
+            os.replace(self._path, self._path + ".1")
+        except FileNotFoundError:  # turned already, then the disk was too full for a new file
+            pass
+        fresh = self._open()
         os.close(self._file)
-        os.replace(self._path, self._path + ".1")
-        self._file, self._size = self._open(), 0
+        self._file, self._size = fresh, 0
 
     def close(self) -> None:
         os.close(self._file)
@@ -45,7 +50,10 @@ class Masker:
     """Replaces the values of secrets, so that a program that prints its environment does not put them on disk."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self._values = [value.encode() for value in sorted(secrets, key=len, reverse=True) if len(value) >= 4]
+        """A secret of several lines is masked line by line too: they may come in pieces."""
+        parts = {part for secret in secrets for part in (secret, *secret.splitlines()) if len(part) >= 4}
+        self._values = [part.encode("utf-8", "surrogateescape") for part in sorted(parts, key=len, reverse=True)]
+        self.overlap = max((len(value) - 1 for value in self._values), default=0)
 
     def __call__(self, data: bytes) -> bytes:
         for value in self._values:
@@ -68,8 +76,9 @@ class RankLog:
         """Whole lines are kept as they come; gives them back so that results can be read from them."""
         data = self._rest[stream] + data
         whole = data.rfind(b"\n") + 1
-        if not whole and len(data) > LINE_BYTES:
-            whole = len(data)
+        if not whole and len(data) > LINE_BYTES + self._node.mask.overlap:
+            data = self._node.mask(data)  # first, and the end held back: the cut must not go through a secret
+            whole = max(len(data) - self._node.mask.overlap, 0)
         self._rest[stream] = data[whole:]
         return self._keep(stream, data[:whole]) if whole else []
 
