@@ -39,6 +39,8 @@ class Loop:
         self.watch(read, lambda: os.read(read, 4096))
 
     def watch(self, source: Any, callback: Callable[[], Any]) -> None:
+        """A source that was closed unforgotten may have left its number behind, so that is forgotten first."""
+        self.forget(source)
         self._selector.register(source, selectors.EVENT_READ, callback)
 
     def forget(self, source: Any) -> None:
@@ -76,5 +78,9 @@ class Loop:
             if row[0] <= now and self._timers.get(name) is row:
                 row[0] = now + row[1]
                 row[2]()
+        return self.signals()
+
+    def signals(self) -> Set[int]:
+        """Those that arrived since the last look; unlike a turn it reaps no child that somebody else waits for."""
         signals, self._signals = self._signals, set()
         return signals
