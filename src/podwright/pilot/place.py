@@ -28,8 +28,9 @@ ENGINES: Tuple[Row, ...] = (
     Row("local", "PODWRIGHT_NODE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
     Row("kubernetes", "JOB_COMPLETION_INDEX", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
     Row("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID"),
-    Row("openmpi", "OMPI_COMM_WORLD_NODE_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
+    Row("openmpi", "OMPI_COMM_WORLD_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
 )
+"""Open MPI has no number for nodes: with one pilot per node the rank is it."""
 
 RANKS: Tuple[Tuple[str, str], ...] = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
