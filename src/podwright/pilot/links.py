@@ -60,7 +60,7 @@ class Link:
             if same_mac(sign, mac(self._key, self._theirs, self._received, body)):
                 self._received += 1
                 return parse_line(body)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         self.alive = False
         return None
@@ -124,7 +124,7 @@ def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_ind
         if not same_mac(str(_hear(sock).get("mac")), mac(token, "welcome", theirs, mine)):
             raise Broken("its token is not this run's")
         return Link(sock, _key(token, theirs, mine), "member"), str(hello.get("instance"))
-    except (Broken, OSError) as error:
+    except (Broken, OSError, ValueError) as error:
         sock.close()
         raise Broken(str(error)) from None
 
