@@ -15,7 +15,6 @@ from podwright.pilot.protocol import (
     PORT_FIRST,
     PORT_SPAN,
     PORT_TRIES,
-    Order,
     join_ports,
     mac,
     parse_line,
@@ -78,7 +77,7 @@ def test_an_order_that_lacks_fields_names_them(tmp_path: Path) -> None:
 def test_what_is_no_order_is_a_value_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "order.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match="order|Expecting"):
+    with pytest.raises(ValueError, match=r"order|Expecting"):
         read_order(str(path))
 
 
@@ -89,7 +88,10 @@ RESULTS = [
     (b'{"podwright": {"loss": NaN, "best": Infinity, "low": -Infinity, "step": 2}}', {"step": 2}),
     (b'{"podwright": {"huge": 1e999, "step": 2}}', {"step": 2}),
     (b'{"podwright": {"long": 1' + b"0" * 400 + b', "step": 2}}', {"step": 2}),
-    (b'{"podwright": {"done": true, "name": "x", "list": [1], "more": {"a": 1}, "none": null, "step": 2}}', {"step": 2}),
+    (
+        b'{"podwright": {"done": true, "name": "x", "list": [1], "more": {"a": 1}, "none": null, "step": 2}}',
+        {"step": 2},
+    ),
     (b'{"podwright": {"done": true}}', None),
     (b'{"podwright": {}}', None),
     (b'{"podwright": 3}', None),
