@@ -35,13 +35,15 @@ lint: setup ## style, types, import directions, sizes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@for program in programs/*/; do echo "$(BIN)/mypy $$program"; $(BIN)/mypy "$$program"; done
+	@for program in programs/*/ benchmarks/; do echo "$(BIN)/mypy $$program"; $(BIN)/mypy "$$program"; done
 	$(BIN)/vermin --no-tips --violations -t=3.8- src/podwright/pilot
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_tree.py
 
 bench: setup ## measure, as ratios within one run; figures go to benchmarks/results
-	$(BIN)/python benchmarks/overhead.py
+	@status=0; for name in startup trivial pilot_cpu ps_scale overhead; do \
+	  $(BIN)/python "benchmarks/$$name.py" || status=1; \
+	done; exit $$status
 
 docs: setup ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_reference
