@@ -33,7 +33,7 @@ def test_two_processes_at_once_and_one_wins_each_epoch(tmp_path: Path) -> None:
     for rival in rivals:
         rival.communicate()
     assert [sum(row) for row in wins] == [1] * 200
-    assert len(os.listdir(tmp_path / "lease")) == 200
+    assert len(list((tmp_path / "lease").iterdir())) == 200
 
 
 def test_a_claim_is_read_as_it_was_made(tmp_path: Path) -> None:

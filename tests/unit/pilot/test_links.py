@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def test_the_right_token_joins_and_both_sides_know_each_other(door: Door) -> Non
 
 
 def test_a_wrong_token_is_refused_on_both_sides(door: Door) -> None:
-    with pytest.raises(Broken, match="no handshake|reset"):
+    with pytest.raises(Broken, match=r"no handshake|reset"):
         connect("127.0.0.1", RUN, b"another token", {"node": 1}, 0)
     door.wait()
     assert door.refused == ["Broken: its token is not this run's"]
@@ -208,7 +209,7 @@ def test_a_line_without_end_kills_the_link_before_it_fills_the_memory(pair: tupl
     member.sock.settimeout(20.0)
 
     def flood() -> None:
-        with pytest.raises(OSError, match="."):
+        with suppress(OSError):
             while True:
                 member.sock.sendall(b"x" * 65536)
 
@@ -278,7 +279,7 @@ def test_the_leader_listens_on_the_first_free_port_of_the_run() -> None:
 def test_no_port_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     monkeypatch.setattr(links, "join_ports", lambda run: [taken.getsockname()[1]] * 2)
-    with pytest.raises(Broken, match="no port to listen on for the other nodes: .*in use"):
+    with pytest.raises(Broken, match=r"no port to listen on for the other nodes: .*in use"):
         links.listen("127.0.0.1", RUN)
     taken.close()
 
