@@ -15,6 +15,7 @@ from podwright.launch.journal import note
 from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
 from podwright.spec.problems import refuse
 
+CLOSE_S = 10.0
 POLL_S = (0.05, 0.5)
 """A short run is noticed at once, a long one is asked about twice a second."""
 
@@ -54,13 +55,20 @@ class Run:
         """The truth now: the engine is asked, what ended is settled."""
         return reconcile(self._home, [self.id])[0]
 
+    def _is_over(self, record: Record) -> bool:
+        """Final, and the folder closed: its last lines are in. A closing that never comes is not waited for."""
+        if not record.is_final or record.state == "lost" or record.ended_at is None:
+            return record.is_final
+        parts = [point.folder for point in self.points()] or [self.folder]
+        return all(part.is_sealed for part in parts) or time.time() - record.ended_at > CLOSE_S
+
     def wait(self, timeout_s: float | None = None) -> Record:
         """Until the run is over, or the time is; the record says which."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pause_s = POLL_S[0]
         while True:
             record = self.record()
-            if record.is_final or (deadline is not None and time.monotonic() >= deadline):
+            if self._is_over(record) or (deadline is not None and time.monotonic() >= deadline):
                 return record
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, POLL_S[1])
@@ -73,7 +81,7 @@ class Run:
             fresh = samples.read()  # before the record: sealing moves the samples elsewhere
             record = self.record()
             yield Change(record, events.read(), fresh)
-            if record.is_final:
+            if self._is_over(record):
                 return
             time.sleep(poll_s)
 
@@ -91,7 +99,7 @@ class Run:
         while True:
             record = self.record()
             yield from tail.read()
-            if record.is_final:
+            if self._is_over(record):
                 return
             time.sleep(0.2)
 

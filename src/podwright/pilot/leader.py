@@ -100,6 +100,8 @@ class Leader:
         self._say("joined", node=member.node, host=member.host, of=self._order.nodes)
         if self.phase == "run":
             self._lost(member.node, "was replaced")
+        elif self.phase == "end":
+            member.link.send({"k": "end", "state": self._verdict[0]})
         elif not member.idle:
             member.link.send({"k": "stop", "grace_s": FAILURE_GRACE_S})
 
@@ -107,7 +109,9 @@ class Leader:
         member = self.members[node]
         member.heard = time.monotonic()
         handler = getattr(self, "_on_" + str(message.get("k")), None)
-        if handler:
+        epoch = message.get("e")
+        stale = self.phase == "run" and epoch is not None and tuple(epoch) != self.epoch
+        if handler and not stale:  # what an old attempt left to say must not be held against the new one
             handler(member, message)
 
     def _on_beat(self, member: Member, message: Dict[str, Any]) -> None:
@@ -162,6 +166,8 @@ class Leader:
         here = [m for m in self.members.values() if m.link.alive]
         if len(here) == self._order.nodes and all(m.idle for m in here):
             self._go()
+        elif self._over_time():
+            self._end_over_time()
         elif time.monotonic() - self._phase_began > self._order.join_timeout_s:
             missing = sorted(set(range(self._order.nodes)) - {m.node for m in here})
             names = ", ".join(str(node) for node in missing[:8]) + (" ..." if len(missing) > 8 else "")
@@ -235,13 +241,16 @@ class Leader:
         elif all(m.done for m in self.members.values()):
             self.end("succeeded", "", 0)
         elif self._over_time():
-            self.stop_for_good("failed", f"the time limit of {self._order.time_limit_s:g} s is over", None)
+            self._end_over_time()
         else:
             self._judge_silence()
 
     def _over_time(self) -> bool:
         limit = self._order.time_limit_s
         return limit is not None and self._began is not None and self._now() - self._began > limit
+
+    def _end_over_time(self) -> None:
+        self.stop_for_good("failed", f"the time limit of {self._order.time_limit_s:g} s is over", None)
 
     def _judge_failure(self, now: float) -> None:
         assert self._failure is not None
@@ -258,7 +267,11 @@ class Leader:
         fields = {name: failure[name] for name in ("rank", "code", "signal", "after_s", "why", "tail")}
         self._say("failed", node=node, host=host, stopped=stopped, **fields)
         who = f"rank {rank} on {host}" if rank is not None else f"node {node} on {host}:"
-        self._retry(f"{who} {failure['why']}", failure["code"])
+        why = f"{who} {failure['why']}"
+        if failure.get("fatal"):
+            self.stop_for_good("failed", why, failure["code"], FAILURE_GRACE_S)
+        else:
+            self._retry(why, failure["code"])
 
     def _judge_silence(self) -> None:
         limit = self._order.hang_after_s
@@ -304,7 +317,8 @@ class Leader:
                 self._enter_phase("join")
 
     def terminate(self, why: str) -> None:
-        if self.phase != "end":
+        """A run that is being ended already keeps its own reason."""
+        if self.phase != "end" and not (self.phase == "stop" and self._next is None):
             self.stop_for_good("terminated", why, 143)
 
     def stop_for_good(self, state: str, why: str, code: Optional[int], grace_s: Optional[float] = None) -> None:

@@ -64,6 +64,10 @@ class Loop:
     def stop(self, name: str) -> None:
         self._timers.pop(name, None)
 
+    def reap(self) -> None:
+        """Take note of children that ended; safe to call from a callback, where a turn is not."""
+        self.ended.update(reap())
+
     def turn(self, limit_s: float) -> Set[int]:
         """Wait for what comes next, at most `limit_s`; gives back the signals that arrived."""
         wait_s = min([limit_s] + [row[0] - time.monotonic() for row in self._timers.values()])
@@ -71,8 +75,7 @@ class Loop:
             key.data()
         while self._soon:
             self._soon.popleft()()
-        for pid, status in reap():
-            self.ended[pid] = status
+        self.reap()
         now = time.monotonic()
         for name, row in list(self._timers.items()):
             if row[0] <= now and self._timers.get(name) is row:

@@ -190,7 +190,7 @@ class Node:
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
         self._told, self._stopping, self._ready_sent = {}, False, 0
         if self._broken is not None:
-            self._report_failure(self._broken)
+            self._report_failure(self._broken, fatal=True)
             return
         go = Go(message["attempt"], message["master_addr"], message["master_port"], message["sockets"])
         launch = self.order.launcher != "mpi" or self.place.node == 0
@@ -214,8 +214,9 @@ class Node:
     def end_ranks(self) -> None:
         self._stopping = False
         self.ranks.kill()
-        self.loop.turn(0.0)
+        self.loop.reap()
         self.ranks.finish()
+        self._told = {}
         self.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
@@ -236,22 +237,23 @@ class Node:
         """Tell the leader what changed since the last turn; once each."""
         if "value" in self._told:
             role.tell({"k": "value", "value": self._told.pop("value")})
-        if not self._told.pop("changed", False) or not self.ranks.running:
+        if not self._told.pop("changed", False):
             return
         if self.ranks.reported > self._ready_sent:
             self._ready_sent = self.ranks.reported
             role.tell({"k": "ready", "ranks": self._ready_sent})
         if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
             self._report_failure(self.ranks.failure)
-        if self.ranks.done and not self._stopping:
+        if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
             role.tell({"k": "done"})
         elif self._told.get("failed"):
             role.tell({"k": "failed", **self._told["failed"]})
             self._told["failed"] = {}
 
-    def _report_failure(self, failure: Failure) -> None:
-        self._told["failed"] = failure._asdict()
+    def _report_failure(self, failure: Failure, fatal: bool = False) -> None:
+        """A fatal one would come again in every attempt, so no retry is spent on it."""
+        self._told["failed"] = {**failure._asdict(), "fatal": fatal}
         self._told["changed"] = True
 
     # signals and time

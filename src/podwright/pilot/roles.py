@@ -82,7 +82,7 @@ class Leading:
             link.sock.close()
 
     def tell(self, message: Dict[str, Any]) -> None:
-        self.leader.hear(0, message)
+        self.leader.hear(0, {**message, "e": self._node.epoch})
 
     def tick(self) -> None:
         node = self._node
@@ -143,7 +143,7 @@ class Following:
         self._trying = False
         if self._leader and instance != self._leader and self._node.ranks.running:
             self._node.end_ranks()
-            link.send({"k": "stopped"})
+            link.send({"k": "stopped", "e": self._node.epoch})
         self._link, self._leader, self._heard = link, instance, time.monotonic()
         self._node.loop.watch(link.sock, self._hear)
 
@@ -171,7 +171,7 @@ class Following:
 
     def tell(self, message: Dict[str, Any]) -> None:
         if self._link is not None:
-            self._link.send(message)
+            self._link.send({**message, "e": self._node.epoch})
 
     def tick(self) -> None:
         node, now = self._node, time.monotonic()

@@ -1,0 +1,52 @@
+"""A rank that is light and can do everything a rank can do wrong. Counts steps, checkpoints each, tells its loss.
+
+python count.py --steps 20 [--pause 0.05] [--fail-at 5] [--fail-always] [--hang-at 5] [--ignore-term] [--daemon]
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--pause", type=float, default=0.05)
+    parser.add_argument("--rank", type=int, default=-1, help="only this rank misbehaves")
+    parser.add_argument("--fail-at", type=int)
+    parser.add_argument("--fail-always", action="store_true")
+    parser.add_argument("--hang-at", type=int)
+    parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument("--daemon", action="store_true")
+    options = parser.parse_args()
+    rank, attempt = int(os.environ["RANK"]), int(os.environ["PODWRIGHT_ATTEMPT"])
+    bad = options.rank in (-1, rank)
+    if options.ignore_term:
+        signal.signal(signal.SIGTERM, lambda *_: print("not listening", flush=True))
+    if options.daemon:
+        subprocess.Popen(["/bin/sh", "-c", "sleep 300 & exec sleep 300"], start_new_session=True)
+    file = Path(os.environ["PODWRIGHT_CHECKPOINT"], f"rank{rank}")
+    step = int(file.read_text()) if file.exists() else 0
+    print(f"rank {rank} of {os.environ['WORLD_SIZE']} starts at step {step}, attempt {attempt}", flush=True)
+    while step < options.steps:
+        time.sleep(options.pause)
+        step += 1
+        if bad and step == options.fail_at and (attempt == 1 or options.fail_always):
+            print("it went wrong here", file=sys.stderr, flush=True)
+            return 7
+        if bad and step == options.hang_at and attempt == 1:
+            signal.pause() if not options.ignore_term else os.kill(os.getpid(), signal.SIGSTOP)
+        part = file.with_suffix(".part")
+        part.write_text(str(step))
+        part.rename(file)
+        print(json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6)}}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""One suite for every engine. A site is an engine on a home of its own, with the few things only a test does to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from podwright import launch, spec
+from podwright.engines.local.engine import lock_holder, marked
+from podwright.launch import Run
+from podwright.runs import Home
+
+PROGRAMS = Path(__file__).parent / "programs"
+PATIENCE_S = 60.0
+
+
+def until(what: Callable[[], Any], words: str) -> Any:
+    """Wait for something that must come; what never comes fails with these words."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        value = what()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"never happened: {words}")
+
+
+class LocalSite:
+    """The local engine. `target` picks the carrier of the record."""
+
+    def __init__(self, target: str, folder: Path) -> None:
+        self.target = target
+        self.folder = folder
+        self.home = Home.open(folder / "home")
+        self.shared = target == "local"
+        self._runs: list[Run] = []
+
+    def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
+        """The counting program with these arguments; fields go into the file as they are."""
+        values = {"name": "count", "code": str(PROGRAMS), "command": f"{sys.executable} count.py {arguments}", **fields}
+        path = self.folder / "workload.yaml"
+        path.write_text("".join(f"{name}: {value}\n" for name, value in values.items()))
+        return spec.load_workload(path)
+
+    def start(self, arguments: str = "", repeat: int = 1, after: str | None = None, **fields: Any) -> Run:
+        run = launch.start(self.home, self.workload(arguments, **fields), self.target, repeat, after)
+        self._runs.append(run)
+        return run
+
+    def adopt(self, run_id: str) -> Run:
+        run = launch.find(self.home, run_id)
+        self._runs.append(run)
+        return run
+
+    def events(self, run: Run, kind: str) -> list[dict[str, Any]]:
+        run.record()
+        return [event for event in run.folder.events() if event["k"] == kind]
+
+    def wait_step(self, run: Run, step: int) -> None:
+        """Until some rank has told this step."""
+        until(
+            lambda: any(event["values"].get("step", 0) >= step for event in self.events(run, "result")),
+            f"step {step} of {run.id}",
+        )
+
+    def processes(self, run: Run) -> list[int]:
+        ids = [run.id, *(point.id for point in run.points())]
+        found = marked()
+        return [pid for one in ids for pid in found.get(one, [])]
+
+    def pilot(self, run: Run, node: int) -> int:
+        return self._last(run, "node", node=node)["pid"]
+
+    def rank(self, run: Run, rank: int) -> int:
+        return self._last(run, "rank", rank=rank)["pid"]
+
+    def keeper(self, run: Run) -> int:
+        return until(lambda: lock_holder(run.folder), "somebody keeps the run")
+
+    def _last(self, run: Run, kind: str, **fields: int) -> dict[str, Any]:
+        def find() -> dict[str, Any] | None:
+            found = [e for e in self.events(run, kind) if all(e.get(name) == value for name, value in fields.items())]
+            return found[-1] if found else None
+
+        return until(find, f"{kind} {fields}")
+
+    def close(self) -> None:
+        """End exactly what was started here."""
+        for run in self._runs:
+            for pid in self.processes(run):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)

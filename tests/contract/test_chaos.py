@@ -1,0 +1,122 @@
+"""kill -9 of the client, a rank, a pilot, the keeper or everything, at random moments.
+
+No run is lost unless all of it was killed, no final state is wrong, no process stays, and what was killed goes on from
+its checkpoint. Seeded: a failure names the seed that shows it again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from podwright import launch
+from podwright.launch import Run
+from tests.contract.sites import LocalSite, until
+
+VICTIMS = ("client", "client", "rank", "pilot", "leader", "keeper", "everything")
+STEPS = 24
+CLIENT = """
+import sys
+from pathlib import Path
+from podwright import launch, spec
+from podwright.runs import Home
+run = launch.start(Home.open(Path(sys.argv[1])), spec.load_workload(sys.argv[2]))
+print(run.id, flush=True)
+run.wait()
+"""
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def strike(site: LocalSite, victim: str, chance: random.Random) -> set[str]:
+    """Start a client, wait a random while, kill; gives the victims there really were."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, str(site.home.path), str(site.folder / "workload.yaml")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    delay_s = chance.uniform(0.2, 2.5) if victim == "client" else chance.uniform(0.0, 1.6)
+    hit = set()
+    try:
+        if victim != "client":
+            until(lambda: any(site.home.all_ids()), "the run's folder")
+            run = Run(site.home, next(iter(site.home.all_ids())))
+            until(lambda: site.events(run, "node"), "its nodes")
+        time.sleep(delay_s)
+        if victim == "client":
+            return {"client"}
+        found = processes(site, run)
+        for pid in found.get(victim, []) if victim != "everything" else [p for pids in found.values() for p in pids]:
+            kill(pid)
+            hit.add(victim)
+        return hit
+    finally:
+        client.kill()
+        client.wait()
+
+
+def processes(site: LocalSite, run: Run) -> dict[str, list[int]]:
+    last = {event["node"]: event["pid"] for event in site.events(run, "node")}
+    ranks = {event["rank"]: event["pid"] for event in site.events(run, "rank")}
+    alive = set(site.processes(run))
+    keeper = [pid for pid in alive if pid not in last.values() and pid not in ranks.values() and is_keeper(pid)]
+    groups = {"keeper": keeper, "leader": [last[0]] if 0 in last else [], "pilot": [last[1]] if 1 in last else []}
+    groups["rank"] = [ranks[1]] if 1 in ranks else []
+    groups["rest"] = list(alive)
+    return {name: [pid for pid in pids if pid in alive] for name, pids in groups.items()}
+
+
+def is_keeper(pid: int) -> bool:
+    try:
+        return b"\0keep\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def trial(site: LocalSite, seed: int) -> None:
+    chance = random.Random(seed)
+    victim = VICTIMS[seed % len(VICTIMS)]
+    site.workload(f"--steps {STEPS} --pause 0.04", nodes=2, retries=3)
+    hit = strike(site, victim, chance)
+    for run_id in list(site.home.all_ids()):
+        run = site.adopt(run_id)
+        record = run.wait(90)
+        allowed = {"succeeded", "lost"} if "everything" in hit else {"succeeded"}
+        assert record.state in allowed, f"seed {seed}, {victim}: {record.state}, {record.reason}"
+        assert until(lambda run=run: not site.processes(run), "all processes of the run end")
+        if record.state == "succeeded":
+            told = [e["values"]["step"] for e in site.events(run, "result") if e["rank"] == 1]
+            assert told[-1] == STEPS, f"seed {seed}"
+            assert sorted(set(told)) == list(range(1, STEPS + 1)), f"seed {seed}: a step was never told"
+            back = [a - b for a, b in pairwise(told) if b <= a]
+            assert all(steps <= 1 for steps in back), f"seed {seed}: more than the last step was done again"
+        assert {r.state for r in launch.recent(site.home)} == {record.state}
+        run.remove()
+    leftovers = [path.name for path in site.home.runs.iterdir() if not path.name.endswith(".part")]
+    assert leftovers == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("batch", range(8))
+def test_forty_random_kills(local: LocalSite, batch: int) -> None:
+    for seed in range(batch * 5, batch * 5 + 5):
+        trial(local, seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("batch", range(20))
+def test_two_hundred_random_kills(local: LocalSite, batch: int) -> None:
+    for seed in range(1000 + batch * 10, 1000 + batch * 10 + 10):
+        trial(local, seed)
