@@ -1,7 +1,6 @@
 """Quality by class: IoU and what was taken for what. Pure."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.report import _words as words
@@ -15,7 +14,7 @@ class ClassBar:
     """One class in the list of IoU bars; `swatch` is the class's colour in the label pictures."""
 
     name: str
-    iou: float | None
+    iou: float
     shown: str
     swatch: str
     pixels: str
@@ -59,14 +58,15 @@ class Mixed:
     share: str
 
 
-def class_bars(data: ReportData) -> list[ClassBar]:
-    """IoU per class, best first, classes that never occurred last; from iou.json, else from the confusion matrix."""
+def class_bars(data: ReportData) -> tuple[list[ClassBar], list[str]]:
+    """IoU per class, best first, and the names of classes that no frame held; from iou.json, else from the matrix."""
     iou = dict(data.iou) or (_iou(data.confusion) if data.confusion else {})
-    bars = [_class_bar(name, value, data.confusion) for name, value in iou.items()]
-    return sorted(bars, key=lambda bar: (bar.iou is None, -(bar.iou or 0.0), bar.name))
+    bars = [_class_bar(name, value, data.confusion) for name, value in iou.items() if value is not None]
+    absent = [name for name, value in iou.items() if value is None]
+    return sorted(bars, key=lambda bar: (-bar.iou, bar.name)), absent
 
 
-def _class_bar(name: str, iou: float | None, confusion: Confusion | None) -> ClassBar:
+def _class_bar(name: str, iou: float, confusion: Confusion | None) -> ClassBar:
     if confusion is None or name not in confusion.classes:
         return ClassBar(name, iou, words.score(iou), "", words.NONE, words.NONE, words.NONE)
     at = confusion.classes.index(name)
@@ -92,17 +92,25 @@ def _iou(confusion: Confusion) -> dict[str, float | None]:
     return out
 
 
+def in_use(confusion: Confusion) -> Confusion:
+    """The matrix without classes that were neither there nor ever predicted."""
+    kept = [i for i, row in enumerate(confusion.matrix) if sum(row) or any(other[i] for other in confusion.matrix)]
+    names = tuple(confusion.classes[i] for i in kept)
+    matrix = tuple(tuple(confusion.matrix[i][j] for j in kept) for i in kept)
+    return Confusion(names, matrix, {name: color for name, color in confusion.colors.items() if name in names})
+
+
 def matrix_rows(confusion: Confusion) -> list[MatrixRow]:
-    """The matrix with every cell's share of its row, which is what is shaded."""
+    """The classes that were there, with every cell's share of its row, which is what is shaded."""
     return [
         MatrixRow(name, sum(counts), tuple(_cell(confusion, name, at, counts) for at in range(len(counts))))
         for name, counts in zip(confusion.classes, confusion.matrix, strict=True)
+        if sum(counts)
     ]
 
 
 def _cell(confusion: Confusion, truth: str, at: int, counts: tuple[int, ...]) -> Cell:
-    total = sum(counts)
-    share = counts[at] / total if total else 0.0
+    share = counts[at] / sum(counts)
     taken = confusion.classes[at]
     what = f"{truth}, rightly named" if taken == truth else f"{truth}, taken for {taken}"
     return Cell(counts[at], share, f"{what}: {words.number(counts[at])} pixels, {words.percent(share, 1)} of {truth}")
@@ -121,8 +129,3 @@ def most_mixed(confusion: Confusion) -> list[Mixed]:
         Mixed(row.name, confusion.classes[at], words.number(row.cells[at].count), words.percent(share, 1))
         for share, row, at in pairs[:_MOST_MIXED]
     ]
-
-
-def swatches(data: ReportData) -> Mapping[str, str]:
-    """The colours that the truth and prediction pictures use."""
-    return data.confusion.colors if data.confusion else {}

@@ -76,7 +76,15 @@ def curves_of(data: ReportData) -> list[Curve]:
     wanted = goal.metric if goal else ""
     names = sorted(told, key=lambda name: (name != "loss", name != wanted, "loss" not in name, name))
     curves = [Curve(name, told[name], goal if name == wanted else None) for name in names]
-    return [curve for curve in curves if len(curve.points) > 1]
+    return _distinct([curve for curve in curves if len(curve.points) > 1])
+
+
+def _distinct(curves: Sequence[Curve]) -> list[Curve]:
+    """Without curves that say again what an earlier one says, as MLLOG's eval_accuracy does of the quality."""
+    kept: dict[tuple[float, ...], Curve] = {}
+    for curve in curves:
+        kept.setdefault(tuple(point.value for point in curve.points), curve)
+    return list(kept.values())
 
 
 def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:

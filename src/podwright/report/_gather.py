@@ -164,8 +164,7 @@ def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
 
 
 def _frame_name(row: Mapping[str, Any]) -> str:
-    frame = str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
-    return f"{row['scene']}, {frame}" if row.get("scene") else frame
+    return str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
 
 
 def _listed_examples(results: Path, unread: list[str]) -> list[dict[str, Any]]:

@@ -201,12 +201,15 @@ def _tick(seconds: int) -> str:
 
 
 def _classes(data: ReportData) -> dict[str, Any]:
+    bars, absent = classes.class_bars(data)
+    confusion = classes.in_use(data.confusion) if data.confusion else None
     return {
-        "bars": classes.class_bars(data),
-        "matrix": classes.matrix_rows(data.confusion) if data.confusion else [],
-        "names": data.confusion.classes if data.confusion else (),
-        "mixed": classes.most_mixed(data.confusion) if data.confusion else [],
-        "swatches": classes.swatches(data),
+        "bars": bars,
+        "absent": absent,
+        "matrix": classes.matrix_rows(confusion) if confusion else [],
+        "names": confusion.classes if confusion else (),
+        "mixed": classes.most_mixed(confusion) if confusion else [],
+        "swatches": confusion.colors if confusion else {},
     }
 
 
