@@ -69,7 +69,7 @@ def test_a_failed_rank_fails_the_run_and_is_named(site: LocalSite) -> None:
     assert record.reason == f"rank 1 on {host} exited with 7"
     lines = run.explain()
     assert lines[0].startswith(f"rank 1 on {host} exited with 7 after ")
-    assert lines[0].endswith("; ranks 0 were stopped")
+    assert lines[0].endswith("; rank 0 was stopped")
     assert "it went wrong here" in lines
     assert site.processes(run) == []
 

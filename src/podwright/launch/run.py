@@ -48,6 +48,10 @@ class Run:
         ids = [f"{self.id}-{i + 1}" for i in range(self.folder.asked.points)]
         return [Run(self._home, one) for one in ids if self._home.has(one)]
 
+    def point_records(self) -> list[Record]:
+        """The records of all points, with one question to the engine."""
+        return reconcile(self._home, [point.id for point in self.points()])
+
     def _parts(self) -> list[Run]:
         return self.points() or [self]
 
@@ -75,7 +79,7 @@ class Run:
 
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
         """What happens, as it happens; the last change is the final one."""
-        events = Tail(self.folder, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl"))
+        events = self.folder.event_tail()
         samples = Tail(self.folder, ("metrics.jsonl",), ())
         while True:
             fresh = samples.read()  # before the record: sealing moves the samples elsewhere
@@ -167,8 +171,10 @@ def explain(record: Record, events: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _who(failed: dict[str, Any]) -> str:
-    stopped = _ranges(failed["stopped"])
-    others = f"; ranks {stopped} were stopped" if stopped else ""
+    stopped = failed["stopped"]
+    others = f"; ranks {_ranges(stopped)} were stopped" if stopped else ""
+    if len(stopped) == 1:
+        others = f"; rank {stopped[0]} was stopped"
     return f"rank {failed['rank']} on {failed['host']} {failed['why']} after {failed['after_s']:.0f} s{others}"
 
 

@@ -57,7 +57,10 @@ class RunFolder:
 
     def events(self) -> list[dict[str, Any]]:
         """Everything anybody wrote, pilots first."""
-        return Tail(self, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl")).read()
+        return self.event_tail().read()
+
+    def event_tail(self) -> Tail:
+        return Tail(self, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl"))
 
     def samples(self) -> Iterator[dict[str, Any]]:
         """Metrics as the pilots wrote them, node by node; from the Parquet file once the run is sealed."""

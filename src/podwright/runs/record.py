@@ -69,7 +69,7 @@ class Record:
         return self.state in FINAL
 
     def as_json(self) -> dict[str, Any]:
-        row = asdict(self)
+        row = {name: value for name, value in asdict(self).items() if name != "goal"}
         row["hosts"] = list(self.hosts)
         for name in ("created_at", "started_at", "ended_at"):
             row[name] = iso(row[name])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.runs.folder import RunFolder
+from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.record import Asked, Fold, Record, sum_up
 from podwright.runs.seal import write_whole
@@ -38,6 +38,7 @@ class Home:
         self.runs = path / "runs"
         self.code = path / "code"
         self._index: Index | None = None
+        self._folds: dict[str, tuple[Fold, Tail]] = {}
 
     @classmethod
     def open(cls, path: Path | None = None) -> Home:
@@ -121,19 +122,22 @@ class Home:
         folder.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
         self.index.drop([run_id])
+        self._folds.pop(run_id, None)
         for path in self.code.glob("*.tar"):
             if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
                 path.unlink(missing_ok=True)
 
     def read(self, run_id: str) -> Record:
-        """The record as the folder has it now."""
+        """The record as the folder has it now; what was read before is not read again."""
         folder = self.folder(run_id)
         asked = folder.asked
         if asked.points:
             points = [self.read(f"{run_id}-{i + 1}") for i in range(asked.points) if self.has(f"{run_id}-{i + 1}")]
             return sum_up(asked, str(folder.path), points)
-        fold = Fold(asked, str(folder.path))
-        fold.take(folder.events())
+        if run_id not in self._folds:
+            self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
+        fold, tail = self._folds[run_id]
+        fold.take(tail.read())
         return fold.record(time.time())
 
     def has(self, run_id: str) -> bool:
@@ -164,6 +168,10 @@ class Home:
                 continue
 
     def rebuild(self) -> int:
+        """The index anew; what killed clients left half made or half removed goes."""
+        for path in self.runs.glob(".*"):
+            if path.suffix in (".part", ".gone") and time.time() - path.stat().st_mtime > 3600:
+                shutil.rmtree(path, ignore_errors=True)
         self.index.forget()
         self.sync()
         return len(self.index.ids())
@@ -188,7 +196,8 @@ class Home:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    return {**record.as_json(), "created_s": record.created_at}
+    """A record as the index keeps it: its JSON form and what a list of runs needs beside."""
+    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
 
 
 def home_refusal(path: Path, error: OSError) -> Refusal:
