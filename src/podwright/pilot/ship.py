@@ -1,7 +1,7 @@
 """The ship role: sends a node's record through standard output, for engines whose nodes share no folder.
 
-Events go at once, the rest every ten seconds, all within a budget: metrics thin out first, then logs stop; what is kept
-back is enough for the end states and the last lines. What was thinned is told.
+Events go at once, the rest every ten seconds, all within a budget: metrics and results thin out first, then logs stop;
+what is kept back is enough for the end states and the last lines. What was thinned is told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .node import Paths
 from .place import find_place
@@ -24,6 +24,9 @@ THIN = ((0.25, 1.0), (0.5, 10.0), (1.0, 60.0))
 """(share of the budget used, seconds between metrics samples up to there)"""
 LOG_SHARE = 0.5
 TAIL_BYTES = 192 * 1024
+HELD_BYTES = 128 * 1024
+AT_ONCE = ("events.jsonl", "ship.jsonl")
+"""Files that may use half of the reserve before the end: a state change is worth more than what it is kept for."""
 
 
 class Shipper:
@@ -37,30 +40,53 @@ class Shipper:
         self._written: Dict[str, int] = {}
         self._last_sample = 0.0
         self._period_s = 0.0
-        self._log_stopped = False
+        self._log_stopped = self._metrics_stopped = self._is_final = False
+        self._held = b""
+        self._results: Dict[Any, Dict[str, Any]] = {}
+        self._result_at: Dict[Any, float] = {}
 
     def events(self) -> None:
-        self._send("events.jsonl", self._new("events.jsonl"))
+        """What finds no room is held, the newest of it, until the end."""
+        self._thin()
+        data = self._held + b"".join(self._worth_sending(self._new("events.jsonl")))
+        self._held = _last_lines(self._send("events.jsonl", data), HELD_BYTES)
+
+    def _worth_sending(self, data: bytes) -> Iterator[bytes]:
+        """Once metrics thin out, results do: what a rank told meanwhile is added up, so that each last value comes."""
+        for line in data.splitlines(keepends=True):
+            row = parse_line(line) or {}
+            if row.get("k") == "result" and self._period_s > THIN[0][1]:
+                rank = row["rank"]
+                row["values"] = {**self._results.pop(rank, row)["values"], **row["values"]}
+                if row["t"] - self._result_at.get(rank, 0.0) < self._period_s:
+                    self._results[rank] = row
+                    continue
+                self._result_at[rank] = row["t"]
+                line = _line(row)
+            yield line
 
     def rest(self) -> None:
         self._metrics()
+        if self._log_stopped:
+            return
         data = self._new("merged.log")
-        if not self._log_stopped and self._log_used + len(data) > LOG_SHARE * self._budget:
+        fits = self._log_used + len(data) <= LOG_SHARE * self._budget
+        unsent = self._send("merged.log", data) if fits else data
+        self._log_used += len(data) - len(unsent)
+        if unsent:
             self._log_stopped = True
+            self._read["merged.log"] -= len(unsent)
             self._note(what="log", text="the log is cut here; its last lines come at the end")
-        if not self._log_stopped:
-            self._log_used += len(data)
-            self._send("merged.log", data)
 
     def final(self) -> None:
         """What the reserve is for: all events, and the last lines of a log that was cut."""
-        self._budget += RESERVE_BYTES
         self.events()
-        self._metrics()
+        self.rest()
+        self._is_final = True
+        self._held += b"".join(map(_line, self._results.values()))
+        self.events()
         if self._log_stopped:
-            path = os.path.join(self._folder, "merged.log")
-            self._read["merged.log"] = max(self._read.get("merged.log", 0), os.path.getsize(path) - TAIL_BYTES)
-        self._send("merged.log", self._new("merged.log"))
+            self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
 
     def _new(self, name: str) -> bytes:
         """Whole lines that came since the last look; a log that was turned over starts anew."""
@@ -77,42 +103,62 @@ class Shipper:
         self._read[name] = start + whole
         return data[:whole]
 
-    def _metrics(self) -> None:
+    def _thin(self) -> None:
         period_s = next((p for share, p in THIN if self._used <= share * self._budget), THIN[-1][1])
         if period_s != self._period_s:
             if self._period_s:
                 self._note(what="metrics", from_s=self._period_s, to_s=period_s)
             self._period_s = period_s
+
+    def _metrics(self) -> None:
+        self._thin()
         kept: List[bytes] = []
         for line in self._new("metrics.jsonl").splitlines(keepends=True):
             row = parse_line(line) or {}
-            if row.get("t", 0.0) - self._last_sample >= period_s * 0.9:
+            if row.get("t", 0.0) - self._last_sample >= self._period_s * 0.9:
                 self._last_sample = row.get("t", 0.0)
                 kept.append(line)
-        self._send("metrics.jsonl", b"".join(kept))
+        if self._send("metrics.jsonl", b"".join(kept)) and not self._metrics_stopped:
+            self._metrics_stopped = True
+            self._note(what="metrics", text="the budget is used up: no more metrics come")
 
     def _note(self, **fields: Any) -> None:
         row = {"t": round(time.time(), 3), "e": list(self._epoch), "n": self._node, "k": "thinned", **fields}
-        self._send("ship.jsonl", json.dumps(row).encode() + b"\n")
+        self._send("ship.jsonl", _line(row))
 
-    def _send(self, name: str, data: bytes) -> None:
+    def _room(self, name: str) -> int:
+        kept = 0 if self._is_final else RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
+        return self._budget - kept - self._used
+
+    def _send(self, name: str, data: bytes) -> bytes:
+        """Gives back what the budget has no room for."""
         while data:
             piece = data[:PIECE_BYTES]
             line = self._encode(name, piece)
             while line is None:
                 piece = piece[: len(piece) // 2]
                 line = self._encode(name, piece)
-            if self._used + len(line) > self._budget - RESERVE_BYTES:
-                return
+            if len(line) >= self._room(name):
+                break
             self._out(line)
             self._used += len(line) + 1
             self._seq += 1
             self._written[name] = self._written.get(name, 0) + len(piece)
             data = data[len(piece) :]
+        return data
 
     def _encode(self, name: str, piece: bytes) -> Optional[str]:
         file = f"{record_name(self._node, self._restart)}/{name}"
         return encode_frame(Frame(self._node, self._epoch, self._seq, file, self._written.get(name, 0), piece))
+
+
+def _line(row: Dict[str, Any]) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+
+def _last_lines(data: bytes, limit_bytes: int) -> bytes:
+    """The newline before them ends a line of which only the start was sent."""
+    return data if len(data) <= limit_bytes else b"\n" + data[-limit_bytes:].partition(b"\n")[2]
 
 
 def main(order_file: str) -> int:
