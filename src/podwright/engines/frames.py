@@ -45,9 +45,9 @@ def _is_safe(name: str) -> bool:
 
 def _place(path: Path, offset: int, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if os.fstat(file).st_size < offset + len(data):
+        if os.pread(file, len(data), offset) != data:  # else it is there; a gap may be filled by a later reading
             os.pwrite(file, data, offset)
     finally:
         os.close(file)
