@@ -92,6 +92,16 @@ def test_nodes_and_ranks_can_be_picked_by_keyboard(opener: Opener) -> None:
     expect(values).not_to_contain_text("rank 3")
 
 
+def test_all_or_none_of_many_ranks(opener: Opener) -> None:
+    page = opener.open("ranks")
+    page.locator("input[name=by][value=rank]").check()
+    expect(page.locator(FIRST_VALUES)).to_have_text(re.compile("least, rank .*middle, rank .*greatest, rank "))
+    page.get_by_role("button", name="None").click()
+    expect(page.locator(FIRST_VALUES)).to_have_text("mean")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(page.locator(FIRST_VALUES)).to_contain_text("greatest")
+
+
 def test_the_tab_key_reaches_every_control_in_order(opener: Opener) -> None:
     page = opener.open("succeeded")
     reached = []

@@ -9,7 +9,6 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from podwright.report import _charts as charts
 from podwright.report import _classes as classes
@@ -98,17 +97,17 @@ def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> 
         .render(
             **view,
             policy=policy,
-            style=Markup("\n".join(_asset(name) for name in _STYLES)),
-            script=Markup(script),
+            style="\n".join(_asset(name) for name in _STYLES),
+            script=script,
             payload=as_json(payload),
         )
     )
 
 
-def as_json(payload: Mapping[str, Any]) -> Markup:
+def as_json(payload: Mapping[str, Any]) -> str:
     """JSON that can stand in a script element: `<`, `>` and `&` are written as escapes, so it cannot end it."""
     text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @cache

@@ -89,6 +89,12 @@
     const box = document.getElementById("machine-picks");
     if (!box) return;
     box.hidden = false;
+    box.addEventListener("click", (event) => {
+      if (!("all" in event.target.dataset)) return;
+      const boxes = event.target.closest("fieldset").querySelectorAll("input");
+      for (const input of boxes) input.checked = Boolean(event.target.dataset.all);
+      box.dispatchEvent(new Event("change"));
+    });
     box.addEventListener("change", () => {
       const byRank = box.querySelector("input[name=by]:checked")?.value === "rank";
       for (const set of box.querySelectorAll(".chips")) set.hidden = (set.dataset.by === "rank") !== byRank;
