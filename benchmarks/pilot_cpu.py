@@ -1,0 +1,120 @@
+"""What the pilot itself takes of a core while it samples once a second beside a rank that does nothing.
+
+    python benchmarks/pilot_cpu.py [--pairs 12] [--json OUT] [--window 5]
+
+The kernel's own account of each process of ours, over windows one after the other; one window is one measurement. A
+window is a multiple of the seconds between two samples, so each holds nearly the same work.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import fmean
+
+from measure import BIN, Row, bootstrap, conclude, environment, machine, parser, say
+
+SETTLE_S = 5.0
+"""Start-up is not what is measured here: benchmarks/trivial.py has it."""
+GOALS = {"node": 0.3, "all": 0.3}
+"""Percent of a core. The first is what a node of a cluster pays, the second what this machine pays."""
+ROLES = {
+    "node": "pilot of the node",
+    "keep": "keeper of the run",
+    "rank": "shim of the rank",
+    "all": "all three together",
+}
+ALL = "all"
+WORKLOAD = """\
+name: idle
+command: sleep {seconds:.0f}
+"""
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process so far: utime and stime, but in nanoseconds instead of hundredths."""
+    threads = Path("/proc", str(pid), "task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def find_processes(run_id: str) -> dict[str, int]:
+    """The processes of ours in this run, by role; the rank itself is none of them."""
+    found = {}
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            role = role_of(path, run_id)
+            if role:
+                found[role] = int(path.name)
+    return found
+
+
+def role_of(process: Path, run_id: str) -> str | None:
+    """`node`, `keep` or `rank` when it is a pilot of this run."""
+    try:
+        words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return None
+    at = next((i for i, word in enumerate(words) if word.endswith(f"{run_id}/job/pilot.pyz")), None)
+    return words[at + 1] if at is not None and words[at + 1] in ROLES else None
+
+
+def watch(processes: dict[str, int], windows: int, window_s: float) -> dict[str, list[float]]:
+    """Percent of a core, window by window."""
+    taken: dict[str, list[float]] = {role: [] for role in processes}
+    before, then = {role: cpu_s(pid) for role, pid in processes.items()}, time.monotonic()
+    for number in range(windows):
+        time.sleep(window_s)
+        now = time.monotonic()
+        after = {role: cpu_s(pid) for role, pid in processes.items()}
+        for role, values in taken.items():
+            values.append(100 * (after[role] - before[role]) / (now - then))
+        before, then = after, now
+        shares = "  ".join(f"{role} {values[-1]:.3f} %" for role, values in taken.items())
+        say(f"window {number + 1}/{windows}  {shares}")
+    return taken
+
+
+def run_idle(folder: Path, windows: int, window_s: float) -> dict[str, list[float]]:
+    """Start a run that sleeps, watch its pilots, end it."""
+    seconds = SETTLE_S + windows * window_s + 120
+    (folder / "idle.yaml").write_text(WORKLOAD.format(seconds=seconds))
+    env = environment(folder / "home")
+
+    def podwright(*words: str) -> str:
+        command = [str(BIN / "podwright"), *words]
+        return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+    run_id = podwright("run", "idle.yaml", "--detach")
+    try:
+        while json.loads(podwright("show", run_id, "--json"))["state"] in ("pending", "starting"):
+            time.sleep(0.2)
+        time.sleep(SETTLE_S)
+        return watch(find_processes(run_id), windows, window_s)
+    finally:
+        podwright("cancel", run_id)
+        subprocess.run([str(BIN / "podwright"), "wait", run_id], env=env, capture_output=True, check=False)
+
+
+def main() -> int:
+    """Watch one run."""
+    made = parser("CPU use of an idle run's pilot, in percent of a core.", pairs=12)
+    made.add_argument("--window", type=float, default=5.0, help="seconds of one measurement (default: %(default)s)")
+    options = made.parse_args()
+    facts = machine()
+    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
+        taken = run_idle(Path(folder), options.pairs, options.window)
+    taken[ALL] = [sum(values) for values in zip(*taken.values(), strict=True)]
+    rows = [
+        Row(name, bootstrap(taken[role], fmean), "%", GOALS.get(role))
+        for role, name in {**ROLES, ALL: "all three together"}.items()
+    ]
+    conclude("pilot_cpu", rows, {"window_s": options.window, "percent": taken}, facts, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
