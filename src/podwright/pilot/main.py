@@ -59,12 +59,37 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
 LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "ship": 1}
 
 
+def _orders(role: str, argv: List[str]) -> List[str]:
+    """The order files a command line names."""
+    if role == "keep":
+        return argv[2:] if argv[0] == "--after" else argv
+    return argv[:1] if role in ("node", "ship") else []
+
+
+def _complaint(orders: List[str]) -> str:
+    """What is wrong with the first order that cannot be read, or nothing."""
+    from .protocol import read_order
+
+    try:
+        for path in orders:
+            read_order(path)
+    except (OSError, ValueError) as error:
+        return f"podwright: {error}"
+    return ""
+
+
 def main(argv: List[str]) -> int:
     if argv[:1] == ["--version"]:
         print("podwright pilot " + __version__)
         return 0
     role = ROLES.get(argv[0]) if argv else None
-    if role is None or len(argv) - 1 < LEAST_ARGUMENTS.get(argv[0], 0):
+    few = role is None or len(argv) - 1 < LEAST_ARGUMENTS.get(argv[0], 0)
+    orders = [] if few else _orders(argv[0], argv[1:])
+    if role is None or few or (argv[0] == "keep" and not orders):
         print(USAGE, end="", file=sys.stdout if argv[:1] in ([], ["--help"], ["-h"]) else sys.stderr)
         return 0 if argv[:1] in ([], ["--help"], ["-h"]) else 64
+    complaint = _complaint(orders) if orders else ""
+    if complaint:
+        print(complaint, file=sys.stderr)
+        return 64
     return role(argv[1:])
