@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,69 +51,84 @@ def test_an_event_carries_time_epoch_node_and_sequence(tmp_path: Path) -> None:
 def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"a":1}\n{"a":2')
-    lines = Lines(str(path))
-    assert lines.write({"a": 3})
-    lines.close()
+    lines = Lines(str(path), 10)
+    lines.write({"a": 3})
+    assert lines.close()
     assert read_lines(str(path))[0] == [{"a": 1}, {"a": 3}]
 
 
-def test_a_line_that_went_in_half_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, told = tmp_path / "events.jsonl", []
-    lines, write = Lines(str(path), told.append), os.write
+def test_a_line_that_went_in_half_is_written_again_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.jsonl"
+    lines, write = Lines(str(path), 10), os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda file, data: write(file, data[:5]))
-        assert not lines.write({"a": 1})
-    assert lines.write({"a": 2})
-    assert lines.write({"a": 3})
-    lines.close()
-    assert read_lines(str(path))[0] == [{"a": 2}, {"a": 3}]
-    assert told == [1]
+        lines.write({"a": 1})
+    lines.write({"a": 2})
+    assert lines.close()
+    assert read_lines(str(path))[0] == [{"a": 1}, {"a": 2}]
 
 
-def test_a_full_device_never_raises() -> None:
-    told: list[int] = []
-    lines = Lines("/dev/full", told.append)
-    assert [lines.write({"a": i}) for i in range(3)] == [False, False, False]
-    assert (lines.lost, told) == (3, [])
-    lines.close()
+def test_a_full_device_never_raises_and_says_at_the_end_that_lines_are_missing() -> None:
+    lines = Lines("/dev/full", 2)
+    for i in range(5):
+        lines.write({"a": i})
+    assert not lines.close()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE])
+def test_whatever_the_error_lines_wait_and_what_is_given_up_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path, told = tmp_path / "events.jsonl", []
+    lines = Lines(str(path), 3, told.append)
+
+    def refuse(file: int, data: bytes) -> int:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", refuse)
+        for i in range(5):
+            lines.write({"a": i})
+    assert told == []
+    lines.write({"a": 5})
+    lines.write({"a": 6})
+    assert lines.close()
+    assert [row["a"] for row in read_lines(str(path))[0]] == [3, 4, 5, 6]
+    assert told == [3]
 
 
 FULL_THEN_FREE = """
 import resource, sys
-from podwright.pilot.journal import Clock, Journal
-journal = Journal(sys.argv[1], 0, Clock())
+from podwright.pilot import journal
+journal.KEPT_EVENTS = int(sys.argv[2])
+events = journal.Journal(sys.argv[1], 0, journal.Clock())
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (400, hard))
 for i in range(20):
-    journal.say("result", i=i)
+    events.say("result", i=i)
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-journal.say("end")
-journal.close()
+events.say("end")
+sys.exit(not events.close())
 """
 
 
-def test_what_a_full_disk_took_is_told_once_it_has_room_again(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    done = subprocess.run([sys.executable, "-c", FULL_THEN_FREE, path], capture_output=True, text=True)
+def filled(path: Path, keep: int) -> list[dict[str, Any]]:
+    """The events that are there after a disk was full and had room again."""
+    command = [sys.executable, "-c", FULL_THEN_FREE, str(path), str(keep)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    rows = read_lines(str(path))[0]
+    return read_lines(str(path))[0]
+
+
+def test_a_disk_that_was_full_costs_nothing(tmp_path: Path) -> None:
+    rows = filled(tmp_path / "events.jsonl", 100)
+    assert [row.get("i", row["k"]) for row in rows] == [*range(20), "end"]
+
+
+def test_what_no_longer_fitted_into_memory_is_told(tmp_path: Path) -> None:
+    rows = filled(tmp_path / "events.jsonl", 5)
     kept = [row["i"] for row in rows if row["k"] == "result"]
     assert 0 < len(kept) < 20
-    assert kept == list(range(len(kept)))
+    assert kept[-4:] == [16, 17, 18, 19]
     assert [row["k"] for row in rows[len(kept) :]] == ["end", "sensor"]
     assert (rows[-1]["name"], rows[-1]["error"]) == ("journal", f"{20 - len(kept)} events lost")
-
-
-def test_every_error_of_a_write_is_a_loss_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = Lines(str(tmp_path / "events.jsonl"))
-    for number in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE):
-
-        def refuse(file: int, data: bytes, number: int = number) -> int:
-            raise OSError(number, os.strerror(number))
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "write", refuse)
-            assert not lines.write({})
-    assert lines.write({"a": 1})
-    lines.close()
-    assert json.loads((tmp_path / "events.jsonl").read_text()) == {"a": 1}

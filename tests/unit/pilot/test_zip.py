@@ -1,0 +1,128 @@
+"""The pilot as one file: what it is made of, what it says, and a whole run on the oldest Python."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podwright.engines.payload import PILOT_MAIN, pilot_zip
+from podwright.pilot import __version__
+from podwright.pilot.main import USAGE
+from podwright.pilot.protocol import Order, read_lines
+from tests.unit.pilot.made import ORDER
+from tests.unit.pilot_sensors.test_oldest_python import oldest_python
+
+
+@pytest.fixture(scope="module")
+def pilot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pilot") / "pilot.pyz"
+    path.write_bytes(pilot_zip())
+    return path
+
+
+def said(pilot: Path, *words: str, python: str = sys.executable) -> tuple[int, str, str]:
+    warnings = ["-W", "error", "-W", "ignore::ResourceWarning"]  # a process that ends closes what it holds
+    command = [python, *warnings, "-I", "-S", str(pilot), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={"PATH": os.environ["PATH"]})
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_same_bytes_each_time() -> None:
+    first = pilot_zip()
+    pilot_zip.cache_clear()
+    assert pilot_zip() == first
+    assert len(first) < 150_000
+
+
+def test_it_holds_the_pilot_and_nothing_else() -> None:
+    folder = Path(__file__).parents[3] / "src" / "podwright" / "pilot"
+    with zipfile.ZipFile(io.BytesIO(pilot_zip())) as archive:
+        names = archive.namelist()
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert names == ["__main__.py", *(f"pilot/{path.name}" for path in sorted(folder.glob("*.py")))]
+
+
+def test_it_says_its_version(pilot: Path) -> None:
+    assert said(pilot, "--version") == (0, f"podwright pilot {__version__}\n", "")
+    assert said(pilot, "--version", python=oldest_python()) == (0, f"podwright pilot {__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
+def test_help_goes_to_standard_output(pilot: Path, words: tuple[str, ...]) -> None:
+    assert said(pilot, *words) == (0, USAGE, "")
+
+
+@pytest.mark.parametrize(
+    "words", ["dance", "node", "keep", "keep --after", "keep --after run", "ship", "rank", "rank --"]
+)
+def test_a_wrong_command_line_exits_with_64(pilot: Path, words: str) -> None:
+    assert said(pilot, *words.split()) == (64, "", USAGE)
+
+
+@pytest.mark.parametrize("role", ["node", "keep", "ship"])
+def test_an_order_that_cannot_be_read_is_said_in_one_line(pilot: Path, tmp_path: Path, role: str) -> None:
+    code, out, words = said(pilot, role, str(tmp_path / "none.json"))
+    assert (code, out) == (64, "")
+    assert words == f"podwright: [Errno 2] No such file or directory: '{tmp_path}/none.json'\n"
+
+
+@pytest.mark.parametrize("role", ["node", "keep", "ship"])
+def test_an_order_of_another_version_is_said_in_one_line(pilot: Path, tmp_path: Path, role: str) -> None:
+    path = tmp_path / "order.json"
+    path.write_text('{"version": 99}\n')
+    assert said(pilot, role, str(path)) == (64, "", f"podwright: {path} is no order of version 1\n")
+
+
+def test_a_python_that_is_too_old_is_told_so() -> None:
+    program = f"import sys\nsys.version_info = (3, 7, 16, 'final', 0)\nexec({PILOT_MAIN!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (69, "podwright: the pilot needs Python 3.8 or newer, this is 3.7\n")
+
+
+def job_in(folder: Path, order: Order) -> Path:
+    """A run's folder as the engine leaves it to the pilot; gives the order's path."""
+    (folder / "job").mkdir(parents=True)
+    (folder / "token").write_text("secret\n")
+    (folder / "job" / "order.json").write_text(order.text())
+    (folder / "job" / "pilot.pyz").write_bytes(pilot_zip())
+    return folder / "job" / "order.json"
+
+
+def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
+    script = (
+        'echo rank $RANK of $WORLD_SIZE in $PODWRIGHT_RUN; echo "{\\"podwright\\": {\\"step\\": $RANK}}"; echo e >&2'
+    )
+    order = replace(ORDER, nodes=1, command=["sh", "-c", script], goal={"metric": "step", "at_least": 1})
+    path = job_in(tmp_path / "run", order)
+    code, out, words = said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())
+    assert (code, out, words) == (0, "", "")
+    record = tmp_path / "run" / "record" / "n0.r0"
+    events = read_lines(str(record / "events.jsonl"))[0]
+    counts = Counter(event["k"] for event in events)
+    assert {kind: counts[kind] for kind in ("pilot", "joined", "go", "rank", "ready", "rank_end", "goal", "end")} == {
+        "pilot": 1,
+        "joined": 1,
+        "go": 1,
+        "rank": 2,
+        "ready": 1,
+        "rank_end": 2,
+        "goal": 1,
+        "end": 1,
+    }
+    assert [event["q"] for event in events] == list(range(len(events)))
+    end = events[-1]
+    assert (end["k"], end["state"], end["exit_code"]) == ("end", "succeeded", 0)
+    for rank in (0, 1):
+        lines = (record / f"rank{rank}.log").read_text().splitlines()
+        assert sorted(lines)[0] == "e"
+        assert f"rank {rank} of 2 in toy-2222" in lines
+    assert read_lines(str(record / "metrics.jsonl"))[0]
+    assert (record / "closed").exists()
