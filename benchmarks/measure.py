@@ -167,9 +167,9 @@ def from_json(row: Mapping[str, Any]) -> Row:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row as text; a ratio near 1 is about its thousandths, a large one is not."""
+    """A row as text; the nearer a ratio is to 1, the more its small digits are what counts."""
     found, unit = row.estimate, " %" if row.unit == "%" else row.unit
-    digits = 3 if found.value < 2 else 1
+    digits = 1 if found.value >= 2 else 4 if 0.9 < found.value < 1.1 else 3
     interval = f"{found.low:.{digits}f} .. {found.high:.{digits}f}"
     goal = "" if row.goal is None else f"<= {row.goal:g}{unit}"
     return row.what, f"{found.value:.{digits}f}{unit}", interval, goal, row.verdict, row.seen

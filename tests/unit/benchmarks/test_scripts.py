@@ -1,0 +1,117 @@
+"""The parts of single benchmarks that can be wrong without anybody noticing."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "benchmarks"
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """Imports a script as running it would: with its own folder first on the path."""
+    monkeypatch.syspath_prepend(FOLDER)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(FOLDER)):
+            del sys.modules[name]
+
+
+def document(name: str, **facts: str) -> dict[str, Any]:
+    """A result as a benchmark writes it."""
+    machine = {
+        "date": "2026-11-16T04:26:58Z",
+        "cpu": "a CPU",
+        "cores": 2,
+        "load_at_start": [0.12, 0.2, 0.3],
+        "python": "3.11.7",
+        "versions": {"podwright": "0.1.0", "torch": "2.15.0"},
+        **facts,
+    }
+    estimate = {"value": 1.004, "low": 0.996, "high": 1.012, "count": 5}
+    row = {"what": f"{name} with / without", "estimate": estimate, "unit": "x", "goal": 1.01, "seen": "2.01 s / 2.00 s"}
+    return {"benchmark": name, "machine": machine, "rows": [row], "raw": {}}
+
+
+def test_the_summary(script: Callable[[str], ModuleType], golden: Callable[[Path, str], None]) -> None:
+    found = [document("overhead"), document("gpu_step", gpu="a GPU")]
+    golden(GOLDEN / "summary.md", script("run_all").summary(found))
+
+
+def test_the_pilot_is_known_by_its_command_line(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    pilot_cpu = script("pilot_cpu")
+    job = "/home/runs/idle-2345/job/pilot.pyz"
+    cases = {
+        ("python3", "-I", "-S", job, "node", "order.json"): "node",
+        ("python3", "-I", "-S", job, "keep", "order.json"): "keep",
+        ("python3", "-I", "-S", job, "rank", "--", "sleep", "9"): "rank",
+        ("python3", "-I", "-S", job, "ship", "order.json"): None,
+        ("python3", "-I", "-S", job.replace("2345", "9999"), "node", "order.json"): None,
+        ("sleep", "9"): None,
+    }
+    for number, (words, role) in enumerate(cases.items()):
+        process = tmp_path / str(number)
+        process.mkdir()
+        (process / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
+        assert pilot_cpu.role_of(process, "idle-2345") == role
+    assert pilot_cpu.role_of(tmp_path / "gone", "idle-2345") is None
+
+
+def test_copied_runs_are_listed_as_runs(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """The home that `ps` is timed on must hold what `ps` lists: ended, sealed runs, one after the other."""
+    from podwright import launch
+    from podwright.runs import Asked, Home
+
+    sample_home = Home.open(tmp_path / "sample")
+    asked = Asked("sample-2345", "sample", "local", "local", 1_790_000_000.0, 1, 1, {"name": "sample"})
+    end = b'{"t":1790000001.0,"e":[0,0],"n":0,"q":1,"k":"end","state":"succeeded","reason":"","exit_code":0}\n'
+    files = {"record/n0.r0/events.jsonl": end, "record.json": b'{"id": "sample-2345"}', "job/pilot.pyz": b"zip"}
+    sample = sample_home.create(asked, files, {})
+
+    script("ps_scale").fill(tmp_path / "many", sample, 3)
+
+    home = Home.open(tmp_path / "many")
+    records = launch.recent(home)
+    assert [record.id for record in records] == ["sample-00000", "sample-00001", "sample-00002"]
+    assert {record.state for record in records} == {"succeeded"}
+    assert all(home.folder(record.id).is_sealed for record in records)
+    assert (home.folder("sample-00001").path / "record.json").read_bytes() == b'{"id": "sample-00001"}'
+    assert not (home.folder("sample-00001").path / "job").exists()
+
+
+def test_the_training_loop_is_timed_by_the_programs_own_words(
+    script: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    log = tmp_path / "rank0.log"
+    log.write_bytes(b'words\n:::MLLOG {"time_ms": 1000}\n{"podwright": {"step": 1}}\n:::MLLOG {"time_ms": 4500}\n')
+    training = script("overhead").Training(tmp_path, [], {})
+    training.note("arm", log)
+    assert training.loops == {"arm": [3.5]}
+
+
+def test_the_pilot_is_written_and_answers(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "pilot.pyz"
+    subprocess.run([sys.executable, str(FOLDER / "make_pilot.py"), str(out)], check=True, stdout=subprocess.DEVNULL)
+    answer = subprocess.check_output([sys.executable, "-I", "-S", str(out), "--version"], text=True)
+    assert answer.startswith("podwright pilot ")
+
+
+def test_the_network_is_resnet_50(script: Callable[[str], ModuleType]) -> None:
+    """25,557,032 parameters and a picture 32 times smaller at the end is what every description of it says."""
+    import torch
+
+    network = script("resnet50").resnet50()
+    with torch.no_grad():
+        assert network[:-3](torch.zeros(1, 3, 64, 64)).shape == (1, 2048, 2, 2)
+    assert sum(parameter.numel() for parameter in network.parameters()) == 25_557_032
