@@ -6,9 +6,14 @@ import json
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Optional
 
 from .protocol import Epoch
+
+KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
+CLOSE_S = 60.0
+"""How long the end of a pilot waits for room on a full disk."""
 
 
 class Clock:
@@ -24,49 +29,58 @@ class Clock:
 class Lines:
     """A file of JSON lines; each line is one write, so a kill leaves at most one torn line.
 
-    A full disk must not end a run: lines that could not be written are counted and the loss is told once the file takes
-    lines again.
+    A full disk must not end a run nor lose its story: lines that cannot be written wait in memory, the oldest are given
+    up beyond `keep`, and what was given up is told.
     """
 
-    def __init__(self, path: str, on_loss: Optional[Callable[[int], None]] = None) -> None:
+    def __init__(self, path: str, keep: int, on_loss: Optional[Callable[[int], None]] = None) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._lock = threading.Lock()
         self._on_loss = on_loss
         self._torn = os.fstat(self._file).st_size > 0
-        self.lost = 0
+        self._waiting: Deque[bytes] = deque()
+        self._keep = keep
+        self._lost = 0
 
-    def write(self, row: Dict[str, Any]) -> bool:
+    def write(self, row: Dict[str, Any]) -> None:
         data = json.dumps(row, separators=(",", ":")).encode() + b"\n"
         with self._lock:
-            written, lost = self._append(data), self.lost
-            if written:
-                self.lost = 0
-        if written and lost and self._on_loss:
+            self._waiting.append(data)
+            if len(self._waiting) > self._keep:
+                self._waiting.popleft()
+                self._lost += 1
+            lost = self._lost if self._flush() else 0
+            self._lost -= lost
+        if lost and self._on_loss:
             self._on_loss(lost)
-        return written
 
-    def _append(self, data: bytes) -> bool:
-        """A line that went in half is closed by a newline before the next, so that only it is lost."""
-        if self._torn:
-            data = b"\n" + data
-        try:
-            self._torn = os.write(self._file, data) != len(data)
-        except OSError:
-            self._torn = True
-        self.lost += self._torn
-        return not self._torn
+    def _flush(self) -> bool:
+        """A line that went in half is closed by a newline and written again whole."""
+        while self._waiting:
+            data = b"\n" + self._waiting[0] if self._torn else self._waiting[0]
+            try:
+                self._torn = os.write(self._file, data) != len(data)
+            except OSError:
+                self._torn = True
+            if self._torn:
+                return False
+            self._waiting.popleft()
+        return True
 
-    def close(self) -> None:
+    def close(self, patience_s: float = 0.0) -> bool:
+        """Whether all lines are on disk; waits for a full one to get room."""
+        deadline = time.monotonic() + patience_s
+        while not self._flush() and time.monotonic() < deadline:
+            time.sleep(0.25)
         os.close(self._file)
+        return not self._waiting
 
 
 class Journal:
     """The events of one pilot process: every row carries time, epoch, node and sequence."""
 
     def __init__(self, path: str, node: int, clock: Clock) -> None:
-        self._lines = Lines(
-            path, on_loss=lambda count: self.say("sensor", name="journal", error=f"{count} events lost")
-        )
+        self._lines = Lines(path, KEPT_EVENTS, self._tell_loss)
         self._node = node
         self.now = clock.now
         self._lock = threading.Lock()
@@ -80,5 +94,9 @@ class Journal:
         row.update(fields)
         self._lines.write(row)
 
-    def close(self) -> None:
-        self._lines.close()
+    def _tell_loss(self, lost: int) -> None:
+        self.say("sensor", name="journal", error=f"{lost} events lost")
+
+    def close(self) -> bool:
+        """A run's end must not be lost because the disk is full just then."""
+        return self._lines.close(CLOSE_S)

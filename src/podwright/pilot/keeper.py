@@ -15,18 +15,38 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
-from .journal import Clock, Lines
+from .journal import CLOSE_S, KEPT_EVENTS, Clock, Lines
 from .loop import Loop
 from .processes import adopt_orphans, exit_facts, kill_tree, send
-from .protocol import EXIT_GIVEN_BACK, Order, read_lines, read_order, record_name
+from .protocol import (
+    EXIT_BAD_ORDER,
+    EXIT_FAILED,
+    EXIT_FENCED,
+    EXIT_GIVEN_BACK,
+    EXIT_NO_PYTHON,
+    EXIT_STOPPED,
+    Order,
+    read_lines,
+    read_order,
+    record_name,
+)
 
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
 LEAVE_S = 5.0
 STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": 143}
+STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
+OUTCOMES: Dict[int, Tuple[str, str]] = {
+    0: ("succeeded", ""),
+    EXIT_FAILED: ("failed", ""),
+    EXIT_STOPPED: ("terminated", "stopped"),
+    EXIT_FENCED: ("failed", "another copy of this run was running"),
+    EXIT_BAD_ORDER: ("failed", "its order cannot be read; see pilot.log"),
+    EXIT_NO_PYTHON: ("failed", "no Python 3.8 or newer was found; see pilot.log"),
+}
+"""What the end of node 0 says of the run, should its own last word be lost. Any other end is a lost node."""
 
 
 class Kept:
@@ -54,7 +74,9 @@ class Kept:
 
     def end(self, now: float, verdict: Dict[str, Any]) -> None:
         """For a run that never started."""
-        Lines(os.path.join(self.folder, "engine.jsonl")).write({"t": round(now, 3), "k": "end", **verdict})
+        lines = Lines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
+        lines.write({"t": round(now, 3), "k": "end", **verdict})
+        lines.close(CLOSE_S)
 
     def is_over(self) -> bool:
         rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
@@ -76,7 +98,7 @@ class Pilot:
 class Keeper:
     def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
-        self._lines = Lines(os.path.join(kept.folder, "engine.jsonl"))
+        self._lines = Lines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
@@ -101,7 +123,7 @@ class Keeper:
             self._look()
         kill_tree(os.getpid())
         self.say("end", **(self._verdict or {}))
-        self._lines.close()
+        self._lines.close(CLOSE_S)
         return stopped
 
     def _patience(self) -> float:
@@ -160,22 +182,17 @@ class Keeper:
         code, name = exit_facts(status)
         pid, pilot.pid = pilot.pid, None
         self.say("node_end", node=pilot.node, restart=pilot.restart, code=code, signal=name)
-        closed = self._is_closed(pilot)
-        self._end_shipper(pilot, closed)
+        self._end_shipper(pilot, code in OUTCOMES)
         others = {p.pid for p in self._pilots if p.pid} | {p.shipper for p in self._pilots if p.shipper}
         kill_tree(os.getpid(), spare=others)
         if self._leave_by is not None or self._verdict is not None:
             pilot.code = code
-        elif closed and code == EXIT_GIVEN_BACK:
+        elif code == EXIT_GIVEN_BACK:
             self._give_back(pilot)
-        elif closed:
+        elif code in OUTCOMES:
             pilot.code = code
         else:
             self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
-
-    def _is_closed(self, pilot: Pilot) -> bool:
-        """A pilot that ended by its own will says so; any other end is a lost node."""
-        return os.path.exists(os.path.join(self._record(pilot), "closed"))
 
     def _record(self, pilot: Pilot) -> str:
         base = self._kept.folder
@@ -187,11 +204,11 @@ class Keeper:
         rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
         return next((str(row["why"]) for row in reversed(rows) if row.get("k") == "given_back"), "")
 
-    def _end_shipper(self, pilot: Pilot, closed: bool) -> None:
+    def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
         """It ends by itself once all is sent; a dead pilot's shipper is told to send the rest now."""
         if pilot.shipper is None:
             return
-        if not closed:
+        if not by_will:
             send(pilot.shipper, signal.SIGTERM)
         deadline = time.monotonic() + LEAVE_S
         while pilot.shipper not in self._loop.ended and time.monotonic() < deadline:
@@ -202,7 +219,7 @@ class Keeper:
     def _replace(self, pilot: Pilot, why: str) -> None:
         if pilot.restart >= REPLACEMENTS:
             self._give_up(f"the pilot of node {pilot.node} ended {pilot.restart + 1} times: {why}; see pilot.log")
-            pilot.code = 1
+            pilot.code = EXIT_FAILED
             return
         pilot.start_at = time.monotonic() + min(0.05 * 2**pilot.restart, 5.0)
 
@@ -223,7 +240,7 @@ class Keeper:
             if pilot.pid is not None:
                 send(pilot.pid, signal.SIGTERM)
             elif pilot.code is None:
-                pilot.code = 1
+                pilot.code = EXIT_FAILED
 
     def _stop(self, number: int) -> None:
         self._verdict = STOPPED
@@ -231,13 +248,14 @@ class Keeper:
             if pilot.pid is not None:
                 send(pilot.pid, number)
             elif pilot.code is None:
-                pilot.code = 143
+                pilot.code = EXIT_STOPPED
 
     def _is_over(self) -> bool:
         over = all(p.pid is None and p.code is not None for p in self._pilots)
         if over and self._verdict is None:
-            code = self._pilots[0].code
-            self._verdict = {"state": "ended", "reason": "", "code": code}
+            code = self._pilots[0].code or 0
+            state, reason = OUTCOMES.get(code, ("failed", ""))
+            self._verdict = {"state": state, "reason": reason, "code": code}
         return over
 
 

@@ -13,14 +13,20 @@ from typing import Any, Dict, List, Optional, Tuple
 from .journal import Journal
 from .lease import Leases
 from .links import free_port
-from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK, Epoch, Order
+from .protocol import EXIT_FAILED, EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED, Epoch, Order
 
 SETTLE_S = 1.0
 """How long a failure waits for the news that its real cause was a lost node."""
 FAILURE_GRACE_S = 5.0
 """Ranks whose peer is gone cannot write a checkpoint together; they get less than the user's grace."""
 
-EXITS = {"succeeded": 0, "failed": 1, "terminated": 143, "given_back": EXIT_GIVEN_BACK, "fenced": EXIT_FENCED}
+EXITS = {
+    "succeeded": 0,
+    "failed": EXIT_FAILED,
+    "terminated": EXIT_STOPPED,
+    "given_back": EXIT_GIVEN_BACK,
+    "fenced": EXIT_FENCED,
+}
 
 
 class Member:

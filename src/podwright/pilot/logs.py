@@ -19,6 +19,7 @@ class BoundedFile:
         self._half = max(limit_bytes // 2, 1)
         self._file = self._open()
         self._size = os.fstat(self._file).st_size
+        self.lost_bytes = 0
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -30,7 +31,7 @@ class BoundedFile:
                 self._turn()
             self._size += os.write(self._file, data)
         except OSError:
-            pass
+            self.lost_bytes += len(data)
 
     def _turn(self) -> None:
         """The old descriptor goes last: if a step fails, its number must not be somebody else's by then."""
@@ -120,6 +121,10 @@ class NodeLog:
     def merge(self, name: str, stream: str, lines: Sequence[bytes]) -> None:
         head = f"{self._now():.3f} {name} {stream} ".encode()
         self._merged.write(b"".join(head + line + b"\n" for line in lines))
+
+    @property
+    def lost_bytes(self) -> int:
+        return self._merged.lost_bytes
 
     def close(self) -> None:
         self._merged.close()

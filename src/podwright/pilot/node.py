@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import __version__, sensors, topology
-from .journal import Clock, Journal, Lines
+from .journal import KEPT_SAMPLES, Clock, Journal, Lines
 from .leader import EXITS
 from .lease import Leases
 from .logs import Masker, NodeLog
@@ -113,16 +114,20 @@ class Node:
         role.close()
         self._sampling.set()
         self._sampling_thread.join(timeout=2.0)
+        if self.log.lost_bytes:
+            text = "log lines found no room on disk"
+            self.say("seen", what="log", device="disk", value=self.log.lost_bytes, text=text)
         self.log.close()
-        with open(os.path.join(self.paths.record, "closed"), "w") as file:
-            file.write(f"{self.exit_code}\n")
+        self.journal.close()
+        with suppress(OSError):  # tells the shipper that all is written
+            os.close(os.open(os.path.join(self.paths.record, "closed"), os.O_WRONLY | os.O_CREAT, 0o600))
 
     def _start_sampling(self, clock: Clock) -> None:
         """Sensors have their own thread: a driver that hangs must not hold the ranks or the heartbeat up."""
         self.sampler = sensors.Sampler(self.say, self.order.sample_s)
         self._sampling = threading.Event()
         self.sampler.open()
-        metrics = Lines(os.path.join(self.paths.record, "metrics.jsonl"))
+        metrics = Lines(os.path.join(self.paths.record, "metrics.jsonl"), KEPT_SAMPLES)
         facts = self.sampler.describe()
         facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
         self._gpus = facts.get("gpus") or []
@@ -220,7 +225,7 @@ class Node:
         self.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
-        self.exit_code = EXITS.get(str(message.get("state")), 1)
+        self.exit_code = EXITS[str(message["state"])]
 
     # what the ranks tell
 
@@ -300,7 +305,7 @@ def _process(pid: int) -> Tuple[float, str]:
 
 
 def main(order_file: str) -> int:
-    """Exit codes: 0 succeeded, 1 failed, 64 no valid order, 75 given back, 76 fenced, 143 stopped."""
+    """Exit codes: 0 succeeded, 64 no valid order, 75 given back, 76 fenced, 77 failed, 143 stopped."""
     try:
         order = read_order(order_file)
         with open(

@@ -21,9 +21,9 @@ VERSION = 1
 Epoch = Tuple[int, int]
 """(engine restart, local retry). Compared as a tuple: a later attempt is always greater."""
 
-EXIT_GIVEN_BACK = 75
-EXIT_FENCED = 76
-EXIT_BAD_ORDER = 64
+EXIT_BAD_ORDER, EXIT_NO_PYTHON = 64, 69
+EXIT_GIVEN_BACK, EXIT_FENCED, EXIT_FAILED, EXIT_STOPPED = 75, 76, 77, 143
+"""How a pilot ends by its own will. A fault of its own ends with 1, as Python does: no outcome may look like that."""
 
 SEPARATOR = "\x1e"
 FRAME_LIMIT_BYTES = 8 * 1024 - 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Union
 from . import links
 from .leader import Leader
 from .loop import Loop
-from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK
+from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
 
 if TYPE_CHECKING:
     from .node import Node
@@ -194,7 +194,7 @@ class Following:
             node.end_ranks()
         if node.signalled:
             node.end_ranks()
-            node.exit_code = 143
+            node.exit_code = EXIT_STOPPED
         elif alone_s > node.order.join_timeout_s:
             node.say("given_back", why=f"no leader at {node.place.leader} for {node.order.join_timeout_s:g} s")
             node.end_ranks()
