@@ -131,9 +131,11 @@ class Fold:
         epoch = _epoch(event)
         self._goes.add(epoch)
         self._started = min(self._started or event["t"], event["t"])
-        if epoch >= self._epoch:
-            self._epoch, self._hosts, self._end = epoch, tuple(event["hosts"]), None
+        if epoch > self._epoch:
+            self._epoch, self._hosts = epoch, tuple(event["hosts"])
             self._state = "pending"  # each GO begins its attempt anew
+            if self._end is not None and _epoch(self._end) < epoch:
+                self._end = None
 
     def _take_end(self, event: Event) -> None:
         if "n" not in event:
@@ -142,10 +144,10 @@ class Fold:
             self._end = event
 
     def _take_retry(self, event: Event) -> None:
-        self._why = str(event.get("why", ""))
+        if _epoch(event) >= self._epoch:
+            self._why = str(event.get("why", ""))
 
-    def _take_given_back(self, event: Event) -> None:
-        self._why = str(event.get("why", ""))
+    _take_given_back = _take_retry
 
     def _take_result(self, event: Event) -> None:
         epoch, rank, values = _epoch(event), int(event["rank"]), event["values"]
@@ -194,7 +196,7 @@ class Fold:
 
     def _outcome(self) -> tuple[str, str, int | None, float | None]:
         """(state, reason, exit code, ended at); the pilots' own end counts most, then the engine's, then a loss."""
-        if self._end is not None:
+        if self._end is not None and not self._given_up():
             state = BY_END[str(self._end["state"])]
             return state, str(self._end["reason"]), self._end["exit_code"], float(self._end["t"])
         if self._engine_end is not None:
@@ -206,6 +208,11 @@ class Fold:
             return "lost", str(self._lost["why"]), None, max(self._last, self._asked.created_at)
         reason = self._why if self._state == "pending" else ""
         return self._state, reason, None, None
+
+    def _given_up(self) -> bool:
+        """An engine that gives a run up stops its pilots: they know only that they were stopped, it knows why."""
+        ends = [end["state"] for end in (self._end, self._engine_end) if end is not None]
+        return ends == ["terminated", "failed"]
 
     def _time_to_train(self) -> float | None:
         began = self._train_began or self._started
