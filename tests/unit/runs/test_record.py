@@ -1,0 +1,94 @@
+"""The record as JSON: exactly the keys of the contract, and back again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright.runs import Fold, Record
+from podwright.runs.record import from_json, iso, sum_up
+from podwright.runs.store import row_of
+from tests.unit.runs.made import START, asked, end, go, result
+
+KEYS = (
+    "id name parent matrix target state reason exit_code attempts nodes hosts world_size created_at started_at"
+    " ended_at duration_s time_to_train_s results cost folder"
+).split()
+
+
+def record(run_id: str, **changes: object) -> Record:
+    fold = Fold(asked(run_id), f"/runs/{run_id}")
+    fold.take([go(), result(3.0, loss=0.5), end()])
+    return replace(fold.record(START + 20), **changes)  # type: ignore[arg-type]
+
+
+def test_the_json_has_exactly_the_keys_of_the_contract() -> None:
+    assert sorted(record("toy-1").as_json()) == sorted(KEYS)
+    assert sorted(sum_up(asked(), "/x", [record("toy-1")]).as_json()) == sorted(KEYS)
+
+
+def test_times_are_iso_8601_in_utc() -> None:
+    row = record("toy-1").as_json()
+    assert (row["created_at"], row["started_at"], row["ended_at"]) == (
+        "2023-11-14T22:13:20.000Z",
+        "2023-11-14T22:13:21.000Z",
+        "2023-11-14T22:13:29.000Z",
+    )
+    assert iso(None) is None
+
+
+TIMES = st.integers(0, 4 * 10**12).map(lambda ms: ms / 1000)
+RECORDS = st.builds(
+    Record,
+    id=st.text(max_size=5),
+    name=st.text(max_size=5),
+    target=st.just("local"),
+    state=st.sampled_from(["pending", "succeeded", "lost"]),
+    folder=st.text(max_size=5),
+    nodes=st.integers(1, 9),
+    world_size=st.integers(1, 99),
+    created_at=TIMES,
+    parent=st.none() | st.text(max_size=3),
+    matrix=st.none() | st.just({"lr": 0.1}),
+    exit_code=st.none() | st.integers(0, 255),
+    hosts=st.lists(st.text(max_size=3), max_size=3).map(tuple),
+    started_at=st.none() | TIMES,
+    ended_at=st.none() | TIMES,
+    results=st.dictionaries(st.text(max_size=3), st.floats(allow_nan=False), max_size=3),
+    goal=st.none() | st.just({"metric": "iou", "at_least": 0.5}),
+)
+
+
+@given(RECORDS)
+def test_a_record_comes_back_from_its_json(one: Record) -> None:
+    back = from_json(row_of(one))
+    times = ("created_at", "started_at", "ended_at")
+    assert all(abs((getattr(back, name) or 0.0) - (getattr(one, name) or 0.0)) < 0.001 for name in times)
+    assert replace(back, **{name: getattr(one, name) for name in times}) == one
+
+
+def test_a_parent_adds_up_its_points() -> None:
+    points = [
+        record("toy-1", hosts=("a", "b")),
+        record("toy-2", state="failed", exit_code=7, attempts=3, hosts=("b", "c"), started_at=START - 5),
+        record("toy-3", ended_at=START + 50),
+    ]
+    parent = sum_up(asked("toy", points=3), "/runs/toy", points)
+    assert (parent.state, parent.reason, parent.exit_code) == ("failed", "2 succeeded, 1 failed", 7)
+    assert (parent.attempts, parent.hosts) == (5, ("a", "b", "c"))
+    assert (parent.started_at, parent.ended_at, parent.duration_s) == (START - 5, START + 50, 55.0)
+    assert (parent.results, parent.parent, parent.matrix) == ({}, None, None)
+
+
+def test_a_parent_with_an_open_point_has_no_end() -> None:
+    open_point = record("toy-2", state="running", ended_at=None, exit_code=None)
+    parent = sum_up(asked("toy", points=2), "/x", [record("toy-1"), open_point])
+    assert (parent.state, parent.ended_at, parent.duration_s, parent.exit_code) == ("running", None, None, None)
+    assert parent.reason == "1 succeeded, 1 running"
+
+
+def test_a_parent_of_points_that_all_succeeded_exits_with_0() -> None:
+    assert sum_up(asked("toy", points=1), "/x", [record("toy-1")]).exit_code == 0
+    assert sum_up(asked("toy", points=1), "/x", []).state == "pending"
