@@ -58,10 +58,13 @@ class Leases:
         epochs = self._epochs()
         return self._read(epochs[-1]) if epochs else None
 
-    def newer_than(self, epoch: Epoch) -> Optional[Claim]:
-        """A claim of another job that fences `epoch`."""
+    def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[Claim]:
+        """A claim that fences `epoch`: of another job, or for a leader (`own_too`) of any other process.
+
+        A leader knows its own claims at once; the other nodes of its job hear of them only with the next GO.
+        """
         newest = self.newest()
-        return newest if newest and newest.epoch > epoch and self._is_other(newest) else None
+        return newest if newest and newest.epoch > epoch and (own_too or self._is_other(newest)) else None
 
     def rival(self) -> Optional[Claim]:
         """A living holder that is not this job: the mark of a run that was submitted twice."""

@@ -72,7 +72,8 @@ class Loop:
         """Wait for what comes next, at most `limit_s`; gives back the signals that arrived."""
         wait_s = min([limit_s] + [row[0] - time.monotonic() for row in self._timers.values()])
         for key, _ in self._selector.select(max(wait_s, 0.0)):
-            key.data()
+            if self._selector.get_map().get(key.fd) is key:  # a callback before it may have closed this one
+                key.data()
         while self._soon:
             self._soon.popleft()()
         self.reap()

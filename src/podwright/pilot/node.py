@@ -164,7 +164,8 @@ class Node:
             environ = rank_environment(self.order, os.environ, paths)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
         except (SetupFailed, OSError) as error:
-            tail = error.tail if isinstance(error, SetupFailed) else []
+            lines = error.tail if isinstance(error, SetupFailed) else []
+            tail = [self.log.mask(line.encode()).decode() for line in lines]
             self._broken = Failure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
         try:
             count, rdma = self.order.ranks_per_node, self.order.rdma
@@ -173,7 +174,7 @@ class Node:
             self.say("sensor", name="binding", error=str(error))
 
     def _interrupted(self) -> bool:
-        for number in self.loop.turn(0.0):
+        for number in self.loop.signals():
             self.signalled = signal_name(number) if number in STOPPING else self.signalled
         return self.signalled is not None
 
@@ -236,7 +237,8 @@ class Node:
         self.say("result", rank=rank, values=values)
         goal = self.order.goal
         if goal and goal["metric"] in values:
-            self._told["value"] = values[goal["metric"]]
+            value, best = values[goal["metric"]], max if goal.get("at_least") is not None else min
+            self._told["value"] = best(value, self._told.get("value", value))
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
@@ -272,7 +274,7 @@ class Node:
 
     def _beat(self, role: Role) -> None:
         role.beat()
-        newer = self.leases.newer_than(self.epoch) if self.epoch else None
+        newer = self.leases.newer_than(self.epoch, own_too=self.place.node == 0) if self.epoch else None
         if newer:
             self.say("fenced", by=list(newer.epoch), job=newer.job)
             self.end_ranks()

@@ -267,6 +267,9 @@ class Ranks:
                 why = f"the launcher was killed by {name}" if name else f"the launcher exited with {code}"
                 after_s = round(time.monotonic() - self.began, 3)
                 self._fail(Failure(None, code, name, after_s, why, _text(log)))
+            elif code == 0 and not self._launchers and len(self.ranks) < self._order.ranks_per_node:
+                why = f"the launcher ended when {len(self.ranks)} of {self._order.ranks_per_node} ranks had started"
+                self._fail(Failure(None, 1, None, round(time.monotonic() - self.began, 3), why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:

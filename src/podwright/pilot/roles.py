@@ -59,7 +59,7 @@ class Leading:
         """In a thread of its own: a stranger that connects and says nothing must not stop the heartbeat."""
         try:
             link, facts = links.accept(sock, self._node.token, self._node.instance)
-        except (links.Broken, OSError, ValueError):
+        except Exception:  # a stranger may send anything
             sock.close()
             return
         self._node.loop.call_soon(lambda: self._enter(link, facts))
@@ -115,6 +115,7 @@ class Following:
         self._leader = ""
         self._heard = self._alone_since = time.monotonic()
         self._trying = False
+        self._try_at = 0.0
         self._tries = 0
         self._signal_told = False
         self._connect()
@@ -129,14 +130,14 @@ class Following:
         node = self._node
         try:
             link, instance = links.connect(node.place.leader, node.order.run, node.token, facts, index)
-        except (links.Broken, OSError, ValueError):
-            time.sleep(RECONNECT_S / 4 if index < 40 else RECONNECT_S * 2)
+        except Exception:  # whatever it is, the next try must come
             node.loop.call_soon(self._missed)
             return
         node.loop.call_soon(lambda: self._linked(link, instance))
 
     def _missed(self) -> None:
         self._trying = False
+        self._try_at = time.monotonic() + (RECONNECT_S / 4 if self._tries < 40 else RECONNECT_S * 2)
 
     def _linked(self, link: links.Link, instance: str) -> None:
         """Ranks that belong to a leader that is gone have no attempt any more."""
@@ -180,7 +181,7 @@ class Following:
         if self._link is not None and now - self._heard > node.order.silence_s:
             self._drop()
             self._alone_since = self._heard
-        if self._link is None and not self._trying:
+        if self._link is None and not self._trying and now >= self._try_at:
             self._connect()
         if self._link is None:
             self._be_alone(now)
