@@ -136,6 +136,8 @@ class Node:
             self.say("rdma", **topology.rdma_report())
 
         def write(values: Dict[str, float]) -> None:
+            if self.order.virtual:
+                values = own_share(values, facts["cpus"])
             if values:
                 row = {"t": round(clock.now(), 3), "n": self.place.node, "e": list(self.journal.epoch), "v": values}
                 metrics.write(row)
@@ -294,6 +296,17 @@ class Node:
         self._cpu[rank.number] = (now, cpu_s)
         share = max(cpu_s - before, 0.0) / max(now - then, 0.001)
         return [round(now - rank.heard, 2), round(share, 3), state, rank.step]
+
+
+def own_share(values: Dict[str, float], cpus: int) -> Dict[str, float]:
+    """Several nodes on one machine: what one of them uses is what its ranks use, not what the machine does."""
+    shares = {"cpu_percent": ("cpu_percent", 1.0 / cpus), "memory_used_bytes": ("memory_bytes", 1.0)}
+    own = dict(values)
+    for name, (of_rank, factor) in shares.items():
+        parts = [value for key, value in values.items() if key.startswith("rank.") and key.endswith("." + of_rank)]
+        if name in own:
+            own[name] = round(sum(parts) * factor, 3)
+    return own
 
 
 def _process(pid: int) -> Tuple[float, str]:

@@ -63,6 +63,7 @@ class Order:
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
     hardware: Optional[Dict[str, Any]] = None
+    virtual: bool = False
     sample_s: float = 1.0
     beat_s: float = 2.0
     silence_s: float = 30.0

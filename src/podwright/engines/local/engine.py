@@ -80,6 +80,7 @@ class LocalEngine:
                 scratch="../scratch",
                 shared=self._shared,
                 bind="127.0.0.1",
+                virtual=request.workload.nodes > 1,
                 env={"GLOO_SOCKET_IFNAME": "lo"} if request.workload.nodes > 1 else {},
             )
             parts.append(Part(run_id, point or None, order))
