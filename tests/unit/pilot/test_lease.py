@@ -66,6 +66,7 @@ def test_a_newer_claim_of_another_job_fences_an_older_one(tmp_path: Path) -> Non
     assert fence is not None
     assert (fence.epoch, fence.job) == ((1, 0), "new")
     assert new.newer_than((1, 0)) is None
+    assert new.newer_than((0, 0), own_too=True) is not None, "an old leader of the same job is fenced"
     assert new.newer_than((0, 0)) is None, "a job does not fence itself: its leader claims before its nodes hear of it"
 
 

@@ -51,6 +51,27 @@ def test_a_descriptor_that_was_closed_unforgotten_can_be_watched_again() -> None
     loop._selector.close()
 
 
+def test_what_a_callback_closed_is_not_called_in_the_same_turn() -> None:
+    loop, called = Loop(), []
+    pairs = [os.pipe(), os.pipe()]
+
+    def take(mine: int, other: int) -> None:
+        called.append(mine)
+        loop.forget(other)
+
+    (first, _), (second, _) = pairs
+    loop.watch(first, lambda: take(first, second))
+    loop.watch(second, lambda: take(second, first))
+    for _, write in pairs:
+        os.write(write, b"x")
+    loop.turn(1.0)
+    assert len(called) == 1
+    for pair in pairs:
+        for end in pair:
+            os.close(end)
+    loop._selector.close()
+
+
 def test_signals_are_given_back_once(loop: Loop) -> None:
     os.kill(os.getpid(), signal.SIGUSR1)
     assert loop.turn(1.0) == {signal.SIGUSR1}
