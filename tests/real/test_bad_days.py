@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,23 @@ from tests.contract.sites import LocalSite, until
 
 PODWRIGHT = Path(sys.executable).parent / "podwright"
 STEPCLOCK = Path(__file__).parent.parent / "fakes" / "stepclock.c"
+
+
+@pytest.fixture
+def site_on() -> Iterator[Callable[[Path], LocalSite]]:
+    """Sites on folders of a test's own; whatever they started ends with the test."""
+    sites: list[LocalSite] = []
+
+    def make(folder: Path) -> LocalSite:
+        sites.append(LocalSite("local", folder))
+        return sites[-1]
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+SiteOn = Callable[[Path], LocalSite]
 
 
 def mount(*words: str) -> None:
@@ -48,8 +65,8 @@ def fill(disk: Path) -> Path:
 
 
 @pytest.mark.netns
-def test_a_full_disk_refuses_a_run_in_words(small_disk: Path, tmp_path: Path) -> None:
-    site = LocalSite("local", small_disk)
+def test_a_full_disk_refuses_a_run_in_words(small_disk: Path, site_on: SiteOn) -> None:
+    site = site_on(small_disk)
     workload = site.workload("--steps 2")
     filler = fill(small_disk)
     with pytest.raises(Refusal, match="cannot be written: no space left on device") as refusal:
@@ -59,12 +76,11 @@ def test_a_full_disk_refuses_a_run_in_words(small_disk: Path, tmp_path: Path) ->
     filler.unlink()
     run = site.start("--steps 2")
     assert run.wait(60).state == "succeeded"
-    site.close()
 
 
 @pytest.mark.netns
-def test_a_disk_that_fills_during_a_run_loses_no_event(small_disk: Path, tmp_path: Path) -> None:
-    site = LocalSite("local", small_disk)
+def test_a_disk_that_fills_during_a_run_loses_no_event(small_disk: Path, site_on: SiteOn, tmp_path: Path) -> None:
+    site = site_on(small_disk)
     run = site.start("--steps 40 --pause 0.1", checkpoint=tmp_path / "elsewhere")
     site.wait_step(run, 3)
     filler = fill(small_disk)
@@ -75,7 +91,6 @@ def test_a_disk_that_fills_during_a_run_loses_no_event(small_disk: Path, tmp_pat
     assert run.wait(90).state == "succeeded"
     told = [event["values"]["step"] for event in site.events(run, "result")]
     assert told == list(range(1, 41)), "no event was lost"
-    site.close()
 
 
 def _ranks_ended(site: LocalSite, run: launch.Run) -> bool:
@@ -84,8 +99,8 @@ def _ranks_ended(site: LocalSite, run: launch.Run) -> bool:
 
 
 @pytest.mark.netns
-def test_a_read_only_home_is_still_read(small_disk: Path) -> None:
-    site = LocalSite("local", small_disk)
+def test_a_read_only_home_is_still_read(small_disk: Path, site_on: SiteOn) -> None:
+    site = site_on(small_disk)
     run = site.start("--steps 2")
     assert run.wait(60).state == "succeeded"
     site.home.index.close()
@@ -118,12 +133,14 @@ def test_a_home_from_a_newer_version_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in home.iterdir()] == ["version"], "nothing was changed"
 
 
-def test_a_clock_that_steps_back_disorders_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_steps_back_disorders_nothing(
+    site_on: SiteOn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Pilots and keeper see a wall clock that jumps an hour back in the middle of the run."""
     offset, library = tmp_path / "offset", tmp_path / "stepclock.so"
     offset.write_text("0")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, STEPCLOCK], check=True)
-    site = LocalSite("local", tmp_path)
+    site = site_on(tmp_path)
     monkeypatch.setenv("LD_PRELOAD", str(library))
     monkeypatch.setenv("STEP_CLOCK", str(offset))
     run = site.start("--steps 30", retries=1, nodes=2)
