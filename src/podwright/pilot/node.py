@@ -260,6 +260,13 @@ class Node:
             role.tell({"k": "failed", **self._told["failed"]})
             self._told["failed"] = {}
 
+    def say_again(self) -> None:
+        """After a broken connection: what was told last may not have arrived."""
+        self._ready_sent = 0
+        self._told["changed"] = True
+        if self._told.get("failed") == {}:
+            del self._told["failed"]
+
     def _report_failure(self, failure: Failure, fatal: bool = False) -> None:
         """A fatal one would come again in every attempt, so no retry is spent on it."""
         self._told["failed"] = {**failure._asdict(), "fatal": fatal}

@@ -145,6 +145,8 @@ class Following:
         if self._leader and instance != self._leader and self._node.ranks.running:
             self._node.end_ranks()
             link.send({"k": "stopped", "e": self._node.epoch})
+        elif self._leader:
+            self._node.say_again()
         self._link, self._leader, self._heard = link, instance, time.monotonic()
         self._node.loop.watch(link.sock, self._hear)
 
