@@ -11,10 +11,10 @@ from typing import Any
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """A picture size such as "192x120", width first."""
+    """A picture size such as "176x112", width first."""
     width, _, height = text.partition("x")
     if not (width.isdigit() and height.isdigit() and min(int(width), int(height)) >= 16):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a size like 192x120, at least 16 pixels each way')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a size like 176x112, at least 16 pixels each way')
     return int(width), int(height)
 
 
@@ -42,10 +42,10 @@ class Config:
     out: Path = _option(Path("results"), Path, "folder for results; default: $PODWRIGHT_FOLDER/results, else ./results")
     checkpoint: Path | None = _option(None, Path, "folder for checkpoints; default: $PODWRIGHT_CHECKPOINT, else none are kept")
     epochs: int = _option(6, count_of, "passes over the training frames")
-    batch: int = _option(4, count_of, "frames per rank and step")
-    lr: float = _option(3e-3, float, "highest learning rate, for 8 frames per step over all ranks; scaled by the root")
+    batch: int = _option(2, count_of, "frames per rank and step")
+    lr: float = _option(4e-3, float, "highest learning rate, for 8 frames per step over all ranks; scaled by the root")
     width: int = _option(24, count_of, "width of the network; its cost grows with the square")
-    size: tuple[int, int] = _option((192, 120), size_of, "pictures are resized to this, width x height")
+    size: tuple[int, int] = _option((176, 112), size_of, "pictures are resized to this, width x height")
     cameras: tuple[str, ...] = _option((), names_of, "cameras to use, such as front_center,front_left; default: all")
     held_out: float = _option(0.25, float, "share of the scenes to score on")
     limit: int = _option(0, int, "use this many frames, evenly spread; 0: all")

@@ -87,7 +87,7 @@ def split_by_scene(frames: list[Frame], held_out: float) -> tuple[list[Frame], l
 class Frames(Dataset[tuple[Tensor, Tensor]]):
     """Pictures (3, H, W) as bytes and class ids (H, W), all of one size.
 
-    A key carries the draw that decides flip, crop and light, so a frame depends on nothing but its key: a resumed run
+    A key carries the draw that decides mirror and light, so a frame depends on nothing but its key: a resumed run
     sees what the uninterrupted one would have seen.
     """
 
@@ -105,14 +105,13 @@ class Frames(Dataset[tuple[Tensor, Tensor]]):
     def __getitem__(self, key: Key) -> tuple[Tensor, Tensor]:
         index, draw = key
         frame = self.frames[index]
-        picture, label = _open(frame.image), _open(frame.label)
-        ids = Image.fromarray(self._to_ids(label, frame.label))
-        if draw < 0:
-            picture, ids = picture.resize(self.size, Image.Resampling.BILINEAR), ids.resize(self.size, Image.Resampling.NEAREST)
-            pixels = np.array(picture)
-        else:
-            pixels, ids = alter(picture, ids, self.size, np.random.default_rng(draw))
-        truth = np.array(ids) if draw != BLANK else np.full(self.size[::-1], IGNORE, dtype=np.uint8)
+        picture = _open(frame.image).resize(self.size, Image.Resampling.BILINEAR)
+        ids = Image.fromarray(self._to_ids(_open(frame.label), frame.label)).resize(self.size, Image.Resampling.NEAREST)
+        pixels, truth = np.array(picture), np.array(ids)
+        if draw >= 0:
+            pixels, truth = alter(pixels, truth, np.random.default_rng(draw))
+        elif draw == BLANK:
+            truth[:] = IGNORE
         return torch.from_numpy(pixels).permute(2, 0, 1), torch.from_numpy(truth)
 
     def _to_ids(self, label: Image.Image, path: Path) -> np.ndarray:
@@ -134,22 +133,13 @@ def _open(path: Path) -> Image.Image:
         raise OSError(f"{path}: this picture cannot be read: {error}") from error
 
 
-def alter(
-    picture: Image.Image, ids: Image.Image, size: tuple[int, int], rng: np.random.Generator
-) -> tuple[np.ndarray, Image.Image]:
-    """Crop, flip and relight a frame at random; crop and resize are one step."""
-    keep = float(rng.uniform(0.7, 1.0))
-    left, top = rng.random(2) * (1 - keep)
-    flip = bool(rng.random() < 0.5)
-    for image, sampling in ((picture, Image.Resampling.BILINEAR), (ids, Image.Resampling.NEAREST)):
-        box = tuple(share * side for share, side in zip((left, top, left + keep, top + keep), image.size * 2, strict=True))
-        image = image.resize(size, sampling, box)  # noqa: PLW2901
-        image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if flip else image  # noqa: PLW2901
-        picture, ids = (image, ids) if sampling == Image.Resampling.BILINEAR else (picture, image)
+def alter(pixels: np.ndarray, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Mirror a frame by chance and put it in another light."""
+    if rng.random() < 0.5:
+        pixels, ids = pixels[:, ::-1], ids[:, ::-1]
     curve = np.linspace(0, 1, 256)[:, None] ** rng.uniform(0.8, 1.25) * rng.uniform(0.75, 1.3) * rng.uniform(0.93, 1.07, 3)
     table = (np.clip(curve, 0, 1) * 255).astype(np.uint8)
-    pixels = np.asarray(picture)
-    return np.stack([table[pixels[..., c], c] for c in range(3)], axis=-1), ids
+    return np.stack([table[pixels[..., channel], channel] for channel in range(3)], axis=-1), np.ascontiguousarray(ids)
 
 
 class TrainBatches(Sampler[list[Key]]):

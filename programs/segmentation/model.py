@@ -23,7 +23,6 @@ class Block(nn.Module):
         self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.second_norm = nn.BatchNorm2d(outputs)
         self.short = nn.Conv2d(inputs, outputs, 1, stride, bias=False) if (inputs, stride) != (outputs, 1) else nn.Identity()
-        nn.init.zeros_(self.second_norm.weight)  # each block starts as its shortcut: steadier first steps
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.relu(self.first_norm(self.first(x)))
@@ -54,6 +53,9 @@ class UNet(nn.Module):
         self.down = nn.ModuleList(Block(a, b, stride=2) for a, b in zip(widths, widths[1:], strict=False))
         self.dropout = nn.Dropout2d(dropout)
         self.up = nn.ModuleList(Up(b, a) for a, b in reversed(list(zip(widths, widths[1:], strict=False))))
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):  # PyTorch's own start is too faint for so few steps
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
         self.head = nn.Conv2d(width, 4 * classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ import numpy as np
 import street as streets
 from canvas import Camera, Canvas
 from classes import a2d2_classes, class_of, rgb_of
+from config import count_of, names_of, size_of
 from PIL import Image, ImageFilter
 from street import LABELS, RING_M, Street, draw_street, make_street
 
@@ -47,7 +48,7 @@ class Plan:
     frames: int = 480
     scenes: int = 4
     cameras: tuple[str, ...] = ("front_center", "front_left", "front_right")
-    size: tuple[int, int] = (192, 120)
+    size: tuple[int, int] = (176, 112)
     seed: int = 0
 
     def shots(self) -> list[tuple[int, int, int]]:
@@ -207,29 +208,22 @@ def swap(fresh: Path, out: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def size_of(text: str) -> tuple[int, int]:
-    """A picture size such as "192x120"."""
-    width, _, height = text.partition("x")
-    return int(width), int(height)
-
-
 def read_arguments(arguments: Sequence[str]) -> tuple[Plan, Path]:
     """The command line as a plan."""
     plan = Plan()
     parser = argparse.ArgumentParser(description="Draw driving scenes in the layout of A2D2.")
     parser.add_argument("out", type=Path, help="folder to make")
-    parser.add_argument("--frames", type=int, default=plan.frames)
-    parser.add_argument("--scenes", type=int, default=plan.scenes)
-    parser.add_argument("--cameras", default=",".join(plan.cameras), help=f"of {', '.join(YAWS_DEGREES)}")
+    parser.add_argument("--frames", type=count_of, default=plan.frames)
+    parser.add_argument("--scenes", type=count_of, default=plan.scenes)
+    parser.add_argument("--cameras", type=names_of, default=plan.cameras, help=f"of {', '.join(YAWS_DEGREES)}")
     parser.add_argument("--size", type=size_of, default=plan.size, help="width x height, such as 1920x1208")
     parser.add_argument("--seed", type=int, default=plan.seed)
     given = parser.parse_args(arguments)
-    cameras = tuple(given.cameras.split(","))
-    if unknown := [name for name in cameras if name not in YAWS_DEGREES]:
+    if unknown := [name for name in given.cameras if name not in YAWS_DEGREES]:
         parser.error(f"{unknown[0]} is not a camera; there are {', '.join(YAWS_DEGREES)}")
-    if given.scenes < 1 or given.frames < given.scenes or min(given.size) < 16:
-        parser.error("there must be at least one scene, a frame for each, and 16 pixels each way")
-    return Plan(given.frames, given.scenes, cameras, given.size, given.seed), given.out
+    if given.frames < given.scenes:
+        parser.error(f"{given.frames} frames are too few for {given.scenes} scenes: each needs one")
+    return Plan(given.frames, given.scenes, given.cameras, given.size, given.seed), given.out
 
 
 def main() -> None:

@@ -15,7 +15,9 @@ import numpy as np
 from canvas import Canvas, Colour, Point
 
 RING_M = 420.0
-SIGHT_M = 75.0  # nothing further off is drawn
+SIGHT_M = 75.0  # nothing further off is drawn,
+THIN_SIGHT_M = 40.0  # and nothing thin from here on, where it is less than a pixel wide
+THIN = ("person", "lamp", "sign")
 STATIONS_M = (0.0, 2.5, 6.0, 11.0, 18.0, 28.0, 45.0, SIGHT_M)  # the ground is drawn in pieces between these, both ways
 
 SKY, NATURE, HOUSE, ROAD, PAVEMENT = "Sky", "Nature object", "Buildings", "RD normal street", "Sidewalk"
@@ -234,7 +236,7 @@ def _is_seen(canvas: Canvas, thing: Thing, at: Point) -> bool:
     x, _, z = at
     if abs(x) < thing.wide / 2 + 1.1 and abs(z) < thing.long / 2 + 4:
         return False
-    return abs(z) < SIGHT_M and canvas.camera.sees(at, max(thing.wide, thing.long) / 2 + 0.5)
+    return abs(z) < (THIN_SIGHT_M if thing.kind in THIN else SIGHT_M) and canvas.camera.sees(at, max(thing.wide, thing.long) / 2 + 0.5)
 
 
 def _ahead(distance_m: float) -> float:
