@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -52,10 +52,11 @@ def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
 
 
 class Index:
-    """Every method is one transaction. A broken file is thrown away: it can be made anew from the folders."""
+    """Every method is one transaction. A broken file is thrown away and filled anew from the folders by `refill`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, refill: Callable[[], None] = lambda: None) -> None:
         self._path = path
+        self._refill = refill
         self._link: sqlite3.Connection | None = None
 
     def _open(self) -> sqlite3.Connection:
@@ -110,22 +111,35 @@ class Index:
             if link.in_transaction:
                 link.execute("ROLLBACK")
 
+    def _ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._open().execute(query, values).fetchall()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # a page of it is damaged
+            self.forget()
+            self._refill()
+            return self._open().execute(query, values).fetchall()
+
     def drop(self, ids: Iterable[str]) -> None:
-        self._open().executemany("DELETE FROM runs WHERE id = ?", [(one,) for one in ids])
+        with suppress(sqlite3.OperationalError):  # read-only
+            self._open().executemany("DELETE FROM runs WHERE id = ?", [(one,) for one in ids])
 
     def ids(self) -> set[str]:
-        return {row[0] for row in self._open().execute("SELECT id FROM runs")}
+        return {row[0] for row in self._ask("SELECT id FROM runs")}
 
     def starting_with(self, text: str) -> list[str]:
-        rows = self._open().execute(
-            "SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 20", (text, text + "\U0010ffff")
+        """Runs whose id starts so; a point is left out where its parent's does."""
+        query = (
+            "SELECT id FROM runs WHERE id >= ? AND id < ?"
+            " AND (parent IS NULL OR parent < ? OR parent >= ?) ORDER BY id LIMIT 20"
         )
-        return [row[0] for row in rows]
+        return [row[0] for row in self._ask(query, (text, text + "\U0010ffff") * 2)]
 
     def latest(self, limit: int | None) -> list[dict[str, Any]]:
         """The newest runs that are no point of another, oldest first."""
         query = "SELECT record FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
-        rows = self._open().execute(query, (-1 if limit is None else limit,)).fetchall()
+        rows = self._ask(query, (-1 if limit is None else limit,))
         return [json.loads(row[0]) for row in reversed(rows)]
 
     def open_ids(self, now: float) -> list[str]:
@@ -134,16 +148,16 @@ class Index:
             "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND parent IS NULL"
             " AND (state != 'lost' OR created_at > ?) ORDER BY created_at"
         )
-        return [row[0] for row in self._open().execute(query, (now - 7 * 86400.0,))]
+        return [row[0] for row in self._ask(query, (now - 7 * 86400.0,))]
 
     def last_id(self) -> str | None:
         query = "SELECT id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT 1"
-        row = self._open().execute(query).fetchone()
-        return row[0] if row else None
+        rows = self._ask(query)
+        return rows[0][0] if rows else None
 
     def seen_ns(self) -> int | None:
-        row = self._open().execute("SELECT runs_ns FROM seen").fetchone()
-        return row[0] if row else None
+        rows = self._ask("SELECT runs_ns FROM seen")
+        return rows[0][0] if rows else None
 
     def see(self, runs_ns: int) -> None:
         with suppress(sqlite3.OperationalError):  # read-only: the folders are looked at again next time

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,15 @@ from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.record import Asked, Fold, Record, sum_up
 from podwright.runs.seal import write_whole
-from podwright.spec.problems import Refusal, refuse
+from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
+ID = re.compile(r"[a-z0-9-]{1,200}")
 LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
 """No two that look alike: ids are read aloud and typed."""
+CREATE_S = 30.0
+"""How long a client may take to write the folders of a run's points."""
+NEVER_SUBMITTED = "the client that started it died before it was submitted"
 
 
 def default_home() -> Path:
@@ -62,6 +68,8 @@ class Home:
                 f"{self.path} was written by a newer Podwright (layout {text.strip()}, this one knows {LAYOUT})",
                 hint="update Podwright, or set PODWRIGHT_HOME to another folder",
             )
+        if not self.runs.is_dir():  # removed by hand
+            self._make(version)
 
     def _make(self, version: Path) -> None:
         try:
@@ -74,7 +82,7 @@ class Home:
     @property
     def index(self) -> Index:
         if self._index is None:
-            self._index = Index(index_path(self.path))
+            self._index = Index(index_path(self.path), self.sync)
         return self._index
 
     def folder(self, run_id: str) -> RunFolder:
@@ -133,7 +141,10 @@ class Home:
         asked = folder.asked
         if asked.points:
             points = [self.read(f"{run_id}-{i + 1}") for i in range(asked.points) if self.has(f"{run_id}-{i + 1}")]
-            return sum_up(asked, str(folder.path), points)
+            parent = sum_up(asked, str(folder.path), points)
+            if not points and time.time() - asked.created_at > CREATE_S:
+                return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
+            return parent
         if run_id not in self._folds:
             self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
         fold, tail = self._folds[run_id]
@@ -178,7 +189,9 @@ class Home:
 
     def resolve(self, ref: str) -> str:
         """The id a user means: whole, an unambiguous start, or `last`."""
-        if ref and "/" not in ref and not ref.startswith(".") and self.has(ref):
+        if not ID.fullmatch(ref):
+            raise refuse(f"there is no run {short(ref)!r}", hint="`podwright ps --all` lists them")
+        if self.has(ref):
             return ref
         self.sync()
         if ref == "last":
@@ -186,13 +199,12 @@ class Home:
             if last is None:
                 raise refuse("there is no run yet", hint="start one with `podwright run WORKLOAD`")
             return last
-        found = self.index.starting_with(ref) if ref else []
-        tops = [one for one in found if not any(one.startswith(other + "-") for other in found if other != one)]
-        if len(tops) == 1:
-            return tops[0]
+        found = self.index.starting_with(ref)
+        if len(found) == 1:
+            return found[0]
         if not found:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
-        raise refuse(f"{ref!r} may be any of {', '.join(tops[:6])}", hint="give more of the id")
+        raise refuse(f"{ref!r} may be any of {', '.join(found[:6])}", hint="give more of the id")
 
 
 def row_of(record: Record) -> dict[str, Any]:
