@@ -12,7 +12,7 @@ from podwright.launch.journal import note
 from podwright.launch.start import resubmit, submitting
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.seal import seal
-from podwright.runs.store import row_of
+from podwright.runs.store import CREATE_S, NEVER_SUBMITTED, row_of
 from podwright.spec.problems import Refusal
 
 FINISH_S = 600.0
@@ -84,7 +84,9 @@ def _finish_submit(home: Home, engine: Engine, folder: RunFolder, record: Record
     siblings = _siblings(home, folder)
     if time.time() - record.created_at < FINISH_S and siblings and resubmit(engine, siblings):
         return home.read(folder.id)
-    note(folder, "lost", why="the client that started it died before it was submitted")
+    if time.time() - record.created_at < CREATE_S:
+        return record  # its client may still be writing the other points
+    note(folder, "lost", why=NEVER_SUBMITTED)
     return home.read(folder.id)
 
 
