@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import tarfile
 import zipfile
@@ -95,13 +96,19 @@ def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
     path = root / name
     info = tarfile.TarInfo(name)
     if path.is_symlink():
-        target = path.readlink()
-        if not path.resolve().is_relative_to(root):
+        target, end = path.readlink(), Path(os.path.realpath(path))
+        if not end.is_relative_to(root):
             raise refuse(f"the link {path} leaves the code folder", field="code", hint="put it in .podwrightignore")
+        if target.is_absolute():  # it must lead to the copy, not back to the original
+            target = Path(os.path.relpath(end, path.parent))
         info.type, info.linkname = tarfile.SYMTYPE, str(target)
         archive.addfile(info)
         return
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        words = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+        raise refuse(words, field="code", hint="put it in .podwrightignore if the run does not need it") from None
     info.size = len(data)
     info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
     archive.addfile(info, io.BytesIO(data))
