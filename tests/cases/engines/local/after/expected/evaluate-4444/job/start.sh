@@ -1,0 +1,6 @@
+#!/bin/sh
+# Starts this run on this machine; `keep` goes on when its starter is gone.
+job=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+export PODWRIGHT_PYTHON='/opt/pod wright/bin/python3'
+export PATH="$PATH":'/opt/pod wright/bin'
+exec "$PODWRIGHT_PYTHON" -I -S "$job/pilot.pyz" keep --after "$job/../../segmentation-7f3k" "$job/order.json"

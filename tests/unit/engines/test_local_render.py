@@ -1,0 +1,129 @@
+"""What the local engine writes for a run: whole files, and refusals to the letter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright import spec
+from podwright.engines.base import Request, check_abilities
+from podwright.engines.local import LocalEngine
+from podwright.pilot.protocol import read_order
+
+FOLDER = Path(__file__).parents[2] / "cases" / "engines" / "local"
+CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+FACTS = {"python": "/usr/bin/python3", "path": '"$PATH"', "gpus": 0, "cpus": 2, "mpirun": False}
+
+
+def rendered(name: str) -> dict[str, str]:
+    case = json.loads((FOLDER / name / "facts.json").read_text())
+    asked = {"code": None, "data": {}, "shared": True, **case["request"]}
+    engine = LocalEngine(asked.pop("shared"))
+    workload = spec.load_workload(FOLDER / name / "workload.yaml")
+    points = tuple(dict(point) for point in spec.points(workload) or [{}])
+    request = Request(workload=workload, pod=None, points=points, **asked)
+    check_abilities(engine, request)
+    return engine.render(engine.plan(request, case["target"]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, golden: Callable[[Path, str], None]) -> None:
+    expected = FOLDER / name / "expected"
+    files = rendered(name)
+    for path, text in files.items():
+        golden(expected / path, text)
+    there = {str(path.relative_to(expected)) for path in expected.rglob("*") if path.is_file()}
+    assert there == set(files)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_rendered_can_be_read(name: str, tmp_path: Path) -> None:
+    for path, text in rendered(name).items():
+        file = tmp_path / Path(path).name
+        file.write_text(text)
+        if path.endswith("order.json"):
+            assert read_order(str(file)).text() == text
+        else:
+            subprocess.run(["/bin/sh", "-n", str(file)], check=True)
+
+
+def refusal(tmp_path: Path, text: str, engine: LocalEngine | None = None, **facts: Any) -> str:
+    path = tmp_path / "workload.yaml"
+    path.write_text(f"name: toy\ncommand: train\n{text}\n")
+    engine, workload = engine or LocalEngine(), spec.load_workload(path)
+    points = tuple(dict(point) for point in spec.points(workload) or [{}])
+    request = Request("toy-2222", workload, None, points, None, {})
+    with pytest.raises(spec.Refusal) as caught:
+        checked(engine, request, {**FACTS, **facts})
+    assert caught.value.exit_code == 2
+    return str(caught.value).replace(str(tmp_path), "DIR")
+
+
+def checked(engine: LocalEngine, request: Request, facts: dict[str, Any]) -> None:
+    check_abilities(engine, request)
+    engine.plan(request, facts)
+
+
+BARE = "the local engine runs bare processes; set `runtime: bare` to run without the image"
+REFUSALS = {
+    "gpus": (
+        "resources: {gpus: 4}",
+        "DIR/workload.yaml: resources.gpus: 4 GPUs are asked for and this machine has 1\n\n"
+        "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
+    ),
+    "gpus of several nodes": (
+        "resources: {gpus: 1}\nnodes: 2",
+        "DIR/workload.yaml: resources.gpus: 2 x 1 GPUs are asked for and this machine has 1\n\n"
+        "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
+    ),
+    "container": (
+        "image: registry.example/train:1",
+        f"DIR/workload.yaml: runtime: {BARE}",
+    ),
+    "mpi without mpirun": (
+        "launcher: mpi",
+        "DIR/workload.yaml: launcher: mpirun is not on this machine\n\n"
+        "hint: apt-get install openmpi-bin, or load your site's MPI module",
+    ),
+    "mig": (
+        "resources: {gpus: 1, mig: 1g.10gb}",
+        "DIR/workload.yaml: resources.mig: the local engine gives whole GPUs, not slices",
+    ),
+    "all that an engine lacks at once": (
+        "image: registry.example/train:1\nresources: {gpus: 1, mig: 1g.10gb}",
+        f"DIR/workload.yaml: runtime: {BARE}\n"
+        "DIR/workload.yaml: resources.mig: the local engine gives whole GPUs, not slices",
+    ),
+    "all that this machine lacks at once": (
+        "resources: {gpus: 4}\nlauncher: mpi",
+        "DIR/workload.yaml: resources.gpus: 4 GPUs are asked for and this machine has 1\n"
+        "DIR/workload.yaml: launcher: mpirun is not on this machine\n\n"
+        "hint: run it on a pod with --on, or try it here with --set resources.gpus=0\n"
+        "hint: apt-get install openmpi-bin, or load your site's MPI module",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_refusal(tmp_path: Path, text: str, words: str) -> None:
+    assert refusal(tmp_path, text, gpus=1) == words
+
+
+def test_retries_over_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
+    words = refusal(tmp_path, "nodes: 2\nretries: 1", LocalEngine(shared=False))
+    assert words == (
+        "DIR/workload.yaml: retries: retries over several nodes need a checkpoint folder that all of them share"
+    )
+
+
+def test_an_image_with_a_bare_runtime_is_no_trouble(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text("name: toy\ncommand: train\nimage: registry.example/train:1\nruntime: bare\n")
+    request = Request("toy-2222", spec.load_workload(path), None, ({},), None, {})
+    check_abilities(LocalEngine(), request)
+    assert LocalEngine().plan(request, FACTS).parts[0].run_id == "toy-2222"

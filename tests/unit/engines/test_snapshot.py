@@ -1,0 +1,219 @@
+"""The code snapshot: what travels, what stays, and that equal content is one digest."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from podwright.engines import payload
+from podwright.engines.payload import Snapshot, snapshot
+from podwright.pilot.setup import SetupFailed, unpack
+from podwright.spec.problems import Refusal
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    return folder
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def git(folder: Path, *words: str) -> None:
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, env=environ)
+
+
+def names(made: Snapshot) -> list[str]:
+    with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
+        return archive.getnames()
+
+
+def test_in_git_what_is_tracked_or_would_be_added_travels(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "tracked.py", "sub/untracked.py", "ignored.log", "sub/big.bin", ".hidden", "deleted.py")
+    (code / ".gitignore").write_text("*.log\n*.bin\n")
+    git(code, "add", "tracked.py", "deleted.py", ".gitignore")
+    (code / "deleted.py").unlink()
+    made = snapshot(code)
+    assert names(made) == [".gitignore", ".hidden", "sub/untracked.py", "tracked.py"]
+    assert made.files == 4
+
+
+def test_a_folder_inside_a_repository_travels_alone(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "outside.py", "inner/a.py", "inner/deep/b.py")
+    assert names(snapshot(code / "inner")) == ["a.py", "deep/b.py"]
+
+
+def test_what_git_tracks_may_still_stay_behind(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "a.py", "docs/x.md")
+    (code / ".podwrightignore").write_text("docs/\n")
+    git(code, "add", ".")
+    assert names(snapshot(code)) == ["a.py"]
+
+
+def test_without_git_all_but_what_is_ignored_travels(code: Path) -> None:
+    put(code, "a.py", "b.log", "data/x.bin", "sub/data/y.bin", "sub/__pycache__/a.pyc", "runs/1/log", "keep/runs.py")
+    (code / ".podwrightignore").write_text("# large things\n*.log\n\ndata/\n/runs\n")
+    assert names(snapshot(code)) == ["a.py", "keep/runs.py"]
+
+
+def test_data_inside_the_code_travels_although_it_is_ignored(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "a.py", "data/frames/1.png", "data/frames/deep/2.png", "data/other/3.png", "labels.json")
+    (code / ".gitignore").write_text("data\nlabels.json\n")
+    made = snapshot(code, [code / "data/frames", code / "labels.json"])
+    assert names(made) == [".gitignore", "a.py", "data/frames/1.png", "data/frames/deep/2.png", "labels.json"]
+
+
+def test_equal_content_gives_an_equal_digest(tmp_path: Path) -> None:
+    digests = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        put(folder, *(["b.py", "a.py"] if name == "one" else ["a.py", "b.py"]))
+        os.utime(folder / "a.py", (1, len(name) + ord(name[0])))
+        (folder / "b.py").chmod(0o600 if name == "one" else 0o664)
+        digests.append(snapshot(folder))
+    assert digests[0] == digests[1]
+    (tmp_path / "two" / "a.py").write_text("other")
+    assert snapshot(tmp_path / "two").sha256 != digests[0].sha256
+
+
+def test_modes_links_and_odd_names_arrive(code: Path, tmp_path: Path) -> None:
+    put(code, "run.sh", "plain.py", "with space.py", "new\nline.py", "sub/ünï.py")
+    (code / "run.sh").chmod(0o744)
+    (code / "link.py").symlink_to("plain.py")
+    (code / "sub" / "up").symlink_to("../plain.py")
+    (code / "folder").symlink_to("sub")
+    (code / "dangling").symlink_to("nowhere.py")
+    (code / "absolute").symlink_to(code / "sub" / "ünï.py")
+    made = snapshot(code)
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(made.tar)
+    there = tmp_path / "there"
+    assert unpack(str(tar), made.sha256, str(there)) == len(made.tar)
+    for name in ("plain.py", "with space.py", "new\nline.py", "sub/ünï.py"):
+        assert (there / name).read_text() == name
+    assert [os.access(there / name, os.X_OK) for name in ("run.sh", "plain.py")] == [True, False]
+    assert (there / "link.py").readlink() == Path("plain.py")
+    assert (there / "sub" / "up").read_text() == "plain.py"
+    assert (there / "folder" / "ünï.py").read_text() == "sub/ünï.py"
+    assert (there / "dangling").is_symlink()
+    assert (there / "absolute").resolve() == there / "sub" / "ünï.py"
+
+
+def test_a_name_that_is_no_text_arrives(code: Path, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9.py")
+    (code / odd).write_text("x")
+    for prepare in (lambda: None, lambda: git(code, "init", "-q")):
+        prepare()
+        made = snapshot(code)
+        tar = tmp_path / "code.tar"
+        tar.write_bytes(made.tar)
+        unpack(str(tar), made.sha256, str(tmp_path / "there"))
+        assert (tmp_path / "there" / odd).read_text() == "x"
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside.py", "..", "sub/../../outside.py"])
+def test_a_link_that_leaves_the_folder_is_refused(code: Path, target: str) -> None:
+    put(code, "sub/a.py", "../outside.py")
+    (code / "link").symlink_to(target)
+    with pytest.raises(Refusal) as caught:
+        snapshot(code)
+    assert str(caught.value) == f"code: the link {code}/link leaves the code folder\n\nhint: put it in .podwrightignore"
+
+
+def test_links_in_a_circle_travel_as_they_are(code: Path) -> None:
+    (code / "a").symlink_to("b")
+    (code / "b").symlink_to("a")
+    assert names(snapshot(code)) == ["a", "b"]
+
+
+def test_what_is_neither_file_nor_link_stays_behind(code: Path) -> None:
+    put(code, "a.py")
+    os.mkfifo(code / "pipe")
+    assert names(snapshot(code)) == ["a.py"]
+
+
+def test_a_file_that_cannot_be_read_is_said(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(code, "a.py")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(Refusal) as caught:
+        snapshot(code)
+    assert str(caught.value) == (
+        f"code: {code}/a.py cannot be read: permission denied\n\n"
+        "hint: put it in .podwrightignore if the run does not need it"
+    )
+
+
+def test_an_empty_folder_is_an_empty_snapshot(code: Path, tmp_path: Path) -> None:
+    made = snapshot(code)
+    assert (made.files, names(made)) == (0, [])
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(made.tar)
+    unpack(str(tar), made.sha256, str(tmp_path / "there"))
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_a_folder_that_is_too_large_is_refused(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "LIMIT_BYTES", 10)
+    put(code, "a long name.py")
+    with pytest.raises(Refusal) as caught:
+        snapshot(code)
+    assert str(caught.value) == (
+        f"code: the code folder {code} holds 0.0 GB in 1 files; at most 1 GiB travels\n\n"
+        "hint: list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path"
+    )
+
+
+# the other end: setup.unpack
+
+
+def test_a_damaged_snapshot_is_not_unpacked(tmp_path: Path) -> None:
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(b"x")
+    with pytest.raises(SetupFailed, match=r"code\.tar is damaged: its digest is not the one in the order"):
+        unpack(str(tar), "00" * 32, str(tmp_path / "there"))
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "a/../../evil"])
+def test_a_member_that_leaves_the_folder_is_not_unpacked(tmp_path: Path, name: str) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo(name), io.BytesIO(b""))
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(buffer.getvalue())
+    with pytest.raises(SetupFailed, match="would be unpacked outside the code folder"):
+        unpack(str(tar), hashlib.sha256(buffer.getvalue()).hexdigest(), str(tmp_path / "in" / "there"))
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_second_copy_of_the_node_finds_the_code_there(code: Path, tmp_path: Path) -> None:
+    put(code, "a.py")
+    made = snapshot(code)
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(made.tar)
+    unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
+    (tmp_path / "in" / "there" / "made-by-a-rank").write_text("x")
+    unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
+    assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["there"]
+    assert (tmp_path / "in" / "there" / "made-by-a-rank").exists()
