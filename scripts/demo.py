@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
@@ -16,11 +17,11 @@ FRAMES = Path("examples/a2d2-small")
 WORKLOAD = "examples/segmentation.yaml"
 
 NEXT = f"""\
-          podwright show last                    what is known of the run
-          podwright logs last --rank 0           what a rank wrote
-          podwright render {WORKLOAD}    what was started, to the letter
-          podwright run {WORKLOAD} --set nodes=1
-          (source .venv/bin/activate first)"""
+podwright show last                           what is known of the run
+podwright logs last --rank 0                  what a rank wrote
+podwright render {WORKLOAD}   what was started
+podwright run {WORKLOAD} --set nodes=1
+(after: source .venv/bin/activate)"""
 
 
 def environment() -> dict[str, str]:
@@ -43,7 +44,7 @@ def main() -> int:
     command = [str(BIN / "podwright"), "run", WORKLOAD, "--on", "local"]
     code = subprocess.run(command, cwd=ROOT, env=environment(), check=False).returncode
     if code == 0:
-        print(f"{'try':<9} {NEXT.lstrip()}", flush=True)
+        print(indent(NEXT, " " * 10).replace(" " * 9, f"{'try':<9}", 1), flush=True)
     return code
 
 

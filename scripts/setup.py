@@ -109,6 +109,8 @@ def install_packages() -> None:
     prefix = root_prefix()
     if prefix is None or shutil.which("apt-get") is None:
         say("packages", "apt-get install " + " ".join(package.name for package in missing) + "   (as root; then again)")
+        if importlib.util.find_spec("ensurepip") is None:
+            raise SystemExit(2)
         return
     env = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
     call([*env, "apt-get", "update", "-qq"])
