@@ -8,6 +8,7 @@ can tell whether a local run still has somebody who cares for it. A file `cancel
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import random
 import signal
@@ -30,6 +31,7 @@ from .protocol import (
     Order,
     read_lines,
     read_order,
+    record_folders,
     record_name,
 )
 
@@ -277,15 +279,34 @@ def main(argv: List[str]) -> int:
     return 0
 
 
+def parts_of(folder: str) -> List[str]:
+    """The folders of a run's points, or its own when it has none."""
+    try:
+        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+            count = int(json.load(file).get("points", 0))
+    except (OSError, ValueError):
+        count = 0
+    return [f"{os.path.normpath(folder)}-{i + 1}" for i in range(count)] or [folder]
+
+
+def succeeded(folder: str) -> Optional[bool]:
+    """Whether the run in `folder` did; None while it is not over. Its pilots or a client tell when its keeper died."""
+    rows = read_lines(os.path.join(folder, "engine.jsonl"))[0]
+    for node, _, path in record_folders(os.path.join(folder, "record")):
+        rows += read_lines(os.path.join(path, "events.jsonl"))[0] if node == 0 else []
+    rows += read_lines(os.path.join(folder, "client.jsonl"))[0]
+    ends = [row for row in rows if row.get("k") in ("end", "lost")]
+    return ends[0].get("state") == "succeeded" if ends else None
+
+
 def wait_for(folder: str, waiting: List[Kept], loop: Loop) -> Optional[Dict[str, Any]]:
     """Wait until the run in `folder` is over; None when it succeeded, else what becomes of the runs after it."""
+    name = os.path.basename(os.path.normpath(folder))
+    failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
     while True:
-        rows, _ = read_lines(os.path.join(folder, "engine.jsonl"))
-        ends = [row for row in rows if row.get("k") == "end"]
-        if ends:
-            name = os.path.basename(folder)
-            failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
-            return None if ends[-1].get("code") == 0 else failed
+        ends = [succeeded(part) for part in parts_of(folder)]
+        if None not in ends:
+            return None if all(ends) else failed
         if loop.turn(0.5) & STOPPING or all(one.is_cancelled for one in waiting):
             return STOPPED
 
