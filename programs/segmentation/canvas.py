@@ -103,7 +103,9 @@ class Canvas:
         self._draw_picture.polygon([(u * self.fine, v * self.fine) for u, v in pixels], fill=colour)
         if what is not None:
             # ImageDraw puts pixel centres on whole numbers; the finer picture has them half a pixel further.
-            self._draw_label.polygon([(u - 0.5 + 0.5 / self.fine, v - 0.5 + 0.5 / self.fine) for u, v in pixels], fill=what)
+            self._draw_label.polygon(
+                [(u - 0.5 + 0.5 / self.fine, v - 0.5 + 0.5 / self.fine) for u, v in pixels], fill=what
+            )
 
     def hazed(self, colour: Colour, depth_m: float) -> tuple[int, int, int]:
         """A colour as it looks through the air."""

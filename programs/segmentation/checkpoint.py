@@ -49,7 +49,15 @@ def load_latest(folder: Path, say: Callable[[str], None]) -> tuple[str, State] |
     for path in reversed(saved(folder)):
         try:
             return path.name, _load(path)
-        except (OSError, EOFError, RuntimeError, ValueError, KeyError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            EOFError,
+            RuntimeError,
+            ValueError,
+            KeyError,
+            pickle.UnpicklingError,
+            zipfile.BadZipFile,
+        ) as error:
             reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
             say(f"checkpoint {path.name} is damaged ({reason[0]}); falling back to the one before")
             path.replace(path.with_name(f"damaged-{path.name}"))

@@ -39,8 +39,14 @@ class Config:
     """How to train."""
 
     data: Path = field(metadata={"type": Path, "help": "folder of frames in A2D2's layout", "required": True})
-    out: Path = _option(Path("results"), Path, "folder for results; default: $PODWRIGHT_FOLDER/results, else ./results")
-    checkpoint: Path | None = _option(None, Path, "folder for checkpoints; default: $PODWRIGHT_CHECKPOINT, else none are kept")
+    out: Path = field(
+        default=Path("results"),
+        metadata={"type": Path, "help": "folder for results; default: $PODWRIGHT_FOLDER/results, else ./results"},
+    )
+    checkpoint: Path | None = field(
+        default=None,
+        metadata={"type": Path, "help": "folder for checkpoints; default: $PODWRIGHT_CHECKPOINT, else none are kept"},
+    )
     epochs: int = _option(6, count_of, "passes over the training frames")
     batch: int = _option(2, count_of, "frames per rank and step")
     lr: float = _option(4e-3, float, "highest learning rate, for 8 frames per step over all ranks; scaled by the root")

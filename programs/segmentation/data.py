@@ -1,8 +1,8 @@
 """Frames of A2D2 on disk, and the share of them that each rank trains on.
 
 The layout is `SCENE/camera/cam_*/*_camera_*.png`, the label of a picture at the same place with `label` for `camera`.
-Colours become class ids before anything is resized, and ids are resized to the nearest: blending colours of labels would
-invent classes. Frames are split by scene, since neighbours in a drive look alike and would leak into the score.
+Colours become class ids before anything is resized, and ids are resized to the nearest: blending the colours of labels
+would invent classes. Frames are split by scene, since neighbours in a drive look alike and would leak into the score.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from classes import IGNORE, Classes
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
+
+from classes import IGNORE, Classes
 
 PLAIN, BLANK = -1, -2  # instead of a draw: the frame as it is; the frame with nothing to learn or score
 Key = tuple[int, int]  # index of a frame, and the draw that alters it
@@ -58,8 +59,11 @@ def find_frames(root: Path, cameras: Sequence[str], say: Say) -> list[Frame]:
                 unlabelled.append(image)
     if unlabelled:
         count = "1 frame has" if len(unlabelled) == 1 else f"{len(unlabelled)} frames have"
-        say(f"{count} no label and is left out: {unlabelled[0]}" if len(unlabelled) == 1
-            else f"{count} no label and are left out, the first: {unlabelled[0]}")
+        say(
+            f"{count} no label and is left out: {unlabelled[0]}"
+            if len(unlabelled) == 1
+            else f"{count} no label and are left out, the first: {unlabelled[0]}"
+        )
     return frames
 
 
@@ -97,7 +101,7 @@ class Frames(Dataset[tuple[Tensor, Tensor]]):
         self.say = say
         self._ids = np.full(1 << 24, IGNORE, dtype=np.uint8)
         self._ids[list(classes.ids)] = list(classes.ids.values())
-        self._warned = torch.zeros(1, dtype=torch.uint8).share_memory_()  # shared with loader processes: one warning in all
+        self._warned = torch.zeros(1, dtype=torch.uint8).share_memory_()  # type: ignore[no-untyped-call]  # shared with loader processes: one warning in all
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -137,7 +141,9 @@ def alter(pixels: np.ndarray, ids: np.ndarray, rng: np.random.Generator) -> tupl
     """Mirror a frame by chance and put it in another light."""
     if rng.random() < 0.5:
         pixels, ids = pixels[:, ::-1], ids[:, ::-1]
-    curve = np.linspace(0, 1, 256)[:, None] ** rng.uniform(0.8, 1.25) * rng.uniform(0.75, 1.3) * rng.uniform(0.93, 1.07, 3)
+    curve = (
+        np.linspace(0, 1, 256)[:, None] ** rng.uniform(0.8, 1.25) * rng.uniform(0.75, 1.3) * rng.uniform(0.93, 1.07, 3)
+    )
     table = (np.clip(curve, 0, 1) * 255).astype(np.uint8)
     return np.stack([table[pixels[..., channel], channel] for channel in range(3)], axis=-1), np.ascontiguousarray(ids)
 
@@ -145,7 +151,7 @@ def alter(pixels: np.ndarray, ids: np.ndarray, rng: np.random.Generator) -> tupl
 class TrainBatches(Sampler[list[Key]]):
     """The keys of a rank's batches in one epoch, a function of seed, epoch and step only.
 
-    All ranks shuffle alike and take neighbouring slices of each global batch; the last batch is filled up from the start.
+    All ranks shuffle alike and take neighbouring slices of a step's frames; the last step is filled up from the start.
     """
 
     def __init__(self, count: int, batch: int, rank: int, ranks: int, seed: int) -> None:

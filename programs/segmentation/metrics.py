@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
-from classes import IGNORE
 from torch import Tensor
+
+from classes import IGNORE
 
 
 def confusion(said: Tensor, truth: Tensor, classes: int) -> Tensor:

@@ -6,6 +6,8 @@ convolutions, which cost most and learn least, are left out, and thin things sti
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,7 +24,9 @@ class Block(nn.Module):
         self.first_norm = nn.BatchNorm2d(outputs)
         self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.second_norm = nn.BatchNorm2d(outputs)
-        self.short = nn.Conv2d(inputs, outputs, 1, stride, bias=False) if (inputs, stride) != (outputs, 1) else nn.Identity()
+        self.short = (
+            nn.Conv2d(inputs, outputs, 1, stride, bias=False) if (inputs, stride) != (outputs, 1) else nn.Identity()
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.relu(self.first_norm(self.first(x)))
@@ -50,9 +54,9 @@ class UNet(nn.Module):
         widths = [width, 2 * width, 4 * width, 6 * width]
         self.stem = nn.Sequential(nn.Conv2d(3, width, 5, 2, 2, bias=False), nn.BatchNorm2d(width), nn.ReLU())
         self.top = Block(width, width)
-        self.down = nn.ModuleList(Block(a, b, stride=2) for a, b in zip(widths, widths[1:], strict=False))
+        self.down = nn.ModuleList(Block(a, b, stride=2) for a, b in pairwise(widths))
         self.dropout = nn.Dropout2d(dropout)
-        self.up = nn.ModuleList(Up(b, a) for a, b in reversed(list(zip(widths, widths[1:], strict=False))))
+        self.up = nn.ModuleList(Up(b, a) for a, b in reversed(list(pairwise(widths))))
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):  # PyTorch's own start is too faint for so few steps
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")

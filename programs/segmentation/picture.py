@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from classes import IGNORE, rgb_of
 from PIL import Image, ImageDraw, ImageFont
+
+from classes import IGNORE, rgb_of
 
 INK, FAINT, PAPER, ACCENT = (32, 36, 42), (120, 126, 134), (255, 255, 255), (0, 114, 178)
 CELL, GAP, SWATCH = 44, 12, 12
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 def paint(ids: np.ndarray, colours: Sequence[str]) -> Image.Image:
@@ -51,14 +53,14 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str], colours: Sequenc
     return image
 
 
-def _row_name(draw: ImageDraw.ImageDraw, corner: tuple[int, int], name: str, colour: str, font: ImageFont.FreeTypeFont) -> None:
+def _row_name(draw: ImageDraw.ImageDraw, corner: tuple[int, int], name: str, colour: str, font: Font) -> None:
     x, y = corner
     middle = y + CELL // 2
     draw.rectangle((x - GAP - SWATCH, middle - SWATCH // 2, x - GAP, middle + SWATCH // 2), rgb_of(colour), FAINT)
     draw.text((x - 2 * GAP - SWATCH, middle), name, INK, font, anchor="rm")
 
 
-def _column_name(image: Image.Image, corner: tuple[int, int], name: str, colour: str, font: ImageFont.FreeTypeFont) -> None:
+def _column_name(image: Image.Image, corner: tuple[int, int], name: str, colour: str, font: Font) -> None:
     x, y = corner
     label = Image.new("RGB", (int(font.getlength(name)) + GAP + SWATCH + 2, 18), PAPER)
     draw = ImageDraw.Draw(label)
@@ -68,7 +70,7 @@ def _column_name(image: Image.Image, corner: tuple[int, int], name: str, colour:
     image.paste(turned, (x + (CELL - 18) // 2, y - GAP - turned.height))
 
 
-def _cell(draw: ImageDraw.ImageDraw, corner: tuple[int, int], part: float, font: ImageFont.FreeTypeFont) -> None:
+def _cell(draw: ImageDraw.ImageDraw, corner: tuple[int, int], part: float, font: Font) -> None:
     """One cell: shaded by its share, with the number where there is one to speak of."""
     x, y = corner
     # The root lifts small confusions into sight; equal shades would hide all but the diagonal.
@@ -76,7 +78,9 @@ def _cell(draw: ImageDraw.ImageDraw, corner: tuple[int, int], part: float, font:
     fill = tuple(round(p + (a - p) * shade) for p, a in zip(PAPER, ACCENT, strict=True))
     draw.rectangle((x, y, x + CELL - 2, y + CELL - 2), (fill[0], fill[1], fill[2]), (228, 230, 233))
     if part >= 0.005:
-        draw.text((x + CELL // 2 - 1, y + CELL // 2), f"{100 * part:.0f}", PAPER if shade > 0.6 else INK, font, anchor="mm")
+        draw.text(
+            (x + CELL // 2 - 1, y + CELL // 2), f"{100 * part:.0f}", PAPER if shade > 0.6 else INK, font, anchor="mm"
+        )
 
 
 def save_png(image: Image.Image, path: Path) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
+from torch import Tensor
+
 from classes import Classes
 from data import PLAIN, Frame, Frames
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
 from picture import confusion_picture, paint, save_png, side_by_side
-from PIL import Image
-from torch import Tensor
 
 EXAMPLES = 6
 Predict = Callable[[Tensor], Tensor]  # pictures (N, 3, H, W) as bytes to class ids (N, H, W)
@@ -33,7 +34,10 @@ class Results:
         there = torch.nonzero(matrix.sum(0) + matrix.sum(1)).flatten().tolist()
         names, colours = [self.classes.names[i] for i in there], [self.classes.colours[i] for i in there]
         part = matrix[there][:, there]
-        self._write_json("confusion.json", {"classes": names, "colors": dict(zip(names, colours, strict=True)), "matrix": part.tolist()})
+        self._write_json(
+            "confusion.json",
+            {"classes": names, "colors": dict(zip(names, colours, strict=True)), "matrix": part.tolist()},
+        )
         self._write_json("iou.json", dict(zip(self.classes.names, iou_per_class(matrix), strict=True)))
         save_png(confusion_picture(part.numpy(), names, colours), self.folder / "confusion.png")
 
@@ -41,7 +45,9 @@ class Results:
         """A few frames from all over the held-out ones, each with truth and prediction."""
         count = min(EXAMPLES, len(frames))
         chosen = [(2 * i + 1) * len(frames) // (2 * count) for i in range(count)]
-        self._write_json("examples.json", [self._write_example(frames, index, f"{n:02d}", predict) for n, index in enumerate(chosen)])
+        self._write_json(
+            "examples.json", [self._write_example(frames, index, f"{n:02d}", predict) for n, index in enumerate(chosen)]
+        )
 
     def _write_example(self, frames: Frames, index: int, name: str, predict: Predict) -> dict[str, Any]:
         picture, truth = frames[index, PLAIN]

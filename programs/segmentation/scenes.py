@@ -24,15 +24,22 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageFilter
+
 import street as streets
 from canvas import Camera, Canvas
 from classes import a2d2_classes, class_of, rgb_of
 from config import count_of, names_of, size_of
-from PIL import Image, ImageFilter
-from street import LABELS, RING_M, Street, draw_street, make_street
+from drawing import draw_street
+from street import LABELS, RING_M, Street, make_street
 
 YAWS_DEGREES = {
-    "front_center": 0, "front_left": -45, "front_right": 45, "side_left": -90, "side_right": 90, "rear_center": 180,
+    "front_center": 0,
+    "front_left": -45,
+    "front_right": 45,
+    "side_left": -90,
+    "side_right": 90,
+    "rear_center": 180,
 }
 FOCAL = 0.87  # picture widths: a view of 60 degrees, as A2D2's front camera
 MARK = ".scenes.json"
@@ -59,7 +66,9 @@ class Plan:
 
 def scene_start(scene: int) -> datetime:
     """When a scene was "recorded": names its folder."""
-    return datetime(2026, 3, 2, 9, 12, 40, tzinfo=UTC) + timedelta(days=9 * scene, hours=2.35 * scene, seconds=37 * scene)
+    return datetime(2026, 3, 2, 9, 12, 40, tzinfo=UTC) + timedelta(
+        days=9 * scene, hours=2.35 * scene, seconds=37 * scene
+    )
 
 
 def scene_street(plan: Plan, scene: int) -> Street:
@@ -117,9 +126,19 @@ def _lens(size: tuple[int, int]) -> np.ndarray:
 def camera_record(camera: str, stamp_us: int, names: tuple[str, str]) -> dict[str, object]:
     """The JSON that A2D2 keeps beside a camera image; the lidar file it names is not there."""
     yaw = math.radians(YAWS_DEGREES[camera])
-    view = {"origin": [1.7, 0.0, 0.95], "x-axis": [math.cos(yaw), -math.sin(yaw), 0.0], "y-axis": [math.sin(yaw), math.cos(yaw), 0.0]}
-    return {"cam_name": camera, "cam_tstamp": stamp_us, "image_png": names[0], "pcld_npz": names[1], "pcld_view": view,
-            "lidar_ids": {"0": "front_left", "1": "front_center", "2": "front_right"}}
+    view = {
+        "origin": [1.7, 0.0, 0.95],
+        "x-axis": [math.cos(yaw), -math.sin(yaw), 0.0],
+        "y-axis": [math.sin(yaw), math.cos(yaw), 0.0],
+    }
+    return {
+        "cam_name": camera,
+        "cam_tstamp": stamp_us,
+        "image_png": names[0],
+        "pcld_npz": names[1],
+        "pcld_view": view,
+        "lidar_ids": {"0": "front_left", "1": "front_center", "2": "front_right"},
+    }
 
 
 def write_frame(plan: Plan, street: Street, shot: tuple[int, int, int], root: Path) -> set[int]:
@@ -133,7 +152,9 @@ def write_frame(plan: Plan, street: Street, shot: tuple[int, int, int], root: Pa
     picture, ids = draw_frame(plan, street, shot)
     image = place / "camera" / f"cam_{camera}" / f"{stem.format('camera')}.png"
     picture.save(image, compress_level=1)
-    Image.fromarray(PALETTE[ids]).save(place / "label" / f"cam_{camera}" / f"{stem.format('label')}.png", compress_level=1)
+    Image.fromarray(PALETTE[ids]).save(
+        place / "label" / f"cam_{camera}" / f"{stem.format('label')}.png", compress_level=1
+    )
     stamp_us = int(start.timestamp() * 1_000_000) + 33_333 * serial
     record = camera_record(camera, stamp_us, (image.name, f"{stem.format('lidar')}.npz"))
     image.with_suffix(".json").write_text(json.dumps(record, indent=1))
@@ -161,7 +182,9 @@ def write_all(plan: Plan, root: Path) -> set[int]:
     """Write all frames with one process per core, two at most: more than that buys little for small sets."""
     for scene, lens, _ in plan.shots():
         for kind in ("camera", "label"):
-            (root / f"{scene_start(scene):%Y%m%d_%H%M%S}" / kind / f"cam_{plan.cameras[lens]}").mkdir(parents=True, exist_ok=True)
+            (root / f"{scene_start(scene):%Y%m%d_%H%M%S}" / kind / f"cam_{plan.cameras[lens]}").mkdir(
+                parents=True, exist_ok=True
+            )
     (root / "class_list.json").write_text(json.dumps(a2d2_classes().labels, indent=1))
     workers = min(2, len(os.sched_getaffinity(0)), plan.frames)
     if workers < 2:
@@ -174,7 +197,9 @@ def write_all(plan: Plan, root: Path) -> set[int]:
 def fingerprint(plan: Plan) -> dict[str, object]:
     """What decides the pictures: the plan and the code that draws them."""
     here = Path(__file__).parent
-    code = b"".join((here / name).read_bytes() for name in ("canvas.py", "street.py", "scenes.py", "classes.csv"))
+    code = b"".join(
+        (here / name).read_bytes() for name in ("canvas.py", "street.py", "drawing.py", "scenes.py", "classes.csv")
+    )
     return {"plan": json.loads(json.dumps(asdict(plan))), "code": hashlib.sha256(code).hexdigest()}
 
 

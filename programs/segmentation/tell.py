@@ -1,4 +1,4 @@
-"""What a training says: lines for people, lines for Podwright, lines for MLPerf's tools; all on stdout, from one rank."""
+"""What a training says: lines for people, for Podwright and for MLPerf's tools, all on stdout, from one rank."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ class Teller:
         """A line of MLPerf's log; `kind` is INTERVAL_START, INTERVAL_END or POINT_IN_TIME."""
         caller = sys._getframe(1)
         where = {"file": caller.f_code.co_filename, "lineno": caller.f_lineno}
-        entry = {"namespace": "", "time_ms": time.time_ns() // 1_000_000, "event_type": kind, "key": key, "value": value,
-                 "metadata": where | metadata}
+        entry = {
+            "namespace": "",
+            "time_ms": time.time_ns() // 1_000_000,
+            "event_type": kind,
+            "key": key,
+            "value": value,
+            "metadata": where | metadata,
+        }
         self.line(f":::MLLOG {json.dumps(entry)}")

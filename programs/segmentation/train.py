@@ -9,7 +9,7 @@ Alone, on one machine with torchrun, and on anything with Podwright:
 
 For real A2D2 frames give the folder that holds the scenes, and a size that keeps small things visible:
 
-    torchrun --nproc-per-node 8 programs/segmentation/train.py --data camera_lidar_semantic --size 960x604 --width 48 --batch 8
+    torchrun --nproc-per-node 8 programs/segmentation/train.py --data camera_lidar_semantic --size 960x608 --width 48
 
 A training that finds a checkpoint goes on from it, to the same weights as if it had never stopped: order and changes of
 the frames, learning rate and dropout are all functions of seed, epoch and step, so none of them has a state to lose.
@@ -28,24 +28,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-import checkpoint
 import torch
-from classes import IGNORE, Classes, read_classes, slug_of
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+
+import checkpoint
+from classes import Classes, read_classes, slug_of
 from config import Config, read_config
 from data import Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
 from model import UNet
+from objective import learning_rate, loss_of
 from results import Results
-from tell import Teller
-from torch import Tensor, nn
-from torch.nn import functional as F
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
+from tell import Teller, Value
 from world import Pulse, World, add_up, enter, leave, match_buffers, share
 
 STOPPED = 143
-WARM_UP = 0.08  # share of the training in which the learning rate rises
-SMALL_FIRST = 0.6  # a class weighs by its pixels to the power of minus this: 0 is every pixel alike, 1 every class
 
 
 class Stopped(Exception):
@@ -87,40 +86,15 @@ class Training:
         """Steps that are done."""
         return self.place.epoch * self.order.steps + self.place.step
 
+    def progress(self) -> dict[str, Value]:
+        """How far we are, for those who watch."""
+        where: dict[str, Value] = {"step": self.step, "steps": self.steps}
+        return where | {"epoch": self.place.epoch + 1, "epochs": self.config.epochs}
+
     @property
     def frames_per_step(self) -> int:
         """Over all ranks."""
         return self.config.batch * self.world.size
-
-
-def loss_of(scores: Tensor, truth: Tensor) -> Tensor:
-    """Cross entropy, small classes weighing more, plus a soft Dice loss over the classes in the batch.
-
-    Plain cross entropy learns what is large first and poles last; Dice counts every class the same, as the mean IoU
-    does, but is silent about a class that is never said.
-    """
-    counted = (truth != IGNORE).flatten().float()
-    target = truth.flatten().long() * counted.long()
-    # One row per pixel: the order of memory the network leaves, and half the time of working on images.
-    log_shares = F.log_softmax(scores.float().permute(0, 2, 3, 1).flatten(0, 2), dim=1)
-    at_truth = log_shares.gather(1, target[:, None])[:, 0]
-    none = torch.zeros(scores.shape[1], device=scores.device)
-    true = none.index_add(0, target, counted)
-    weights = true.clamp(min=1).pow(-SMALL_FIRST)[target] * counted
-    entropy = -(at_truth * weights).sum() / weights.sum().clamp(min=1e-9)
-    hits, said = none.index_add(0, target, at_truth.exp() * counted), counted @ log_shares.exp()
-    there = true > 0
-    dice = 1 - (2 * hits + 1) / (true + said + 1)
-    return entropy + (dice * there).sum() / there.sum().clamp(min=1)
-
-
-def learning_rate(training: Training) -> float:
-    """Up in a straight line, down in half a cosine, by the share of the training that is done."""
-    highest = training.config.lr * math.sqrt(training.frames_per_step / 8)
-    done = (training.step + 1) / training.steps
-    if done < WARM_UP:
-        return highest * done / WARM_UP
-    return highest * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
 
 
 def reduced(config: Config, device: torch.device) -> AbstractContextManager[Any]:
@@ -146,7 +120,9 @@ def make_training(config: Config, world: World, teller: Teller) -> Training:
         model = DistributedDataParallel(model, device_ids=[world.device.index] if world.on_gpu else None)
     optimizer = torch.optim.AdamW(net.parameters(), lr=config.lr, weight_decay=0.02, fused=True)
     order = TrainBatches(len(train_set), config.batch, world.rank, world.size, config.seed)
-    return Training(config, world, teller, Pulse(world), classes, net, model, optimizer, train_set, score_set, order, Place())
+    return Training(
+        config, world, teller, Pulse(world), classes, net, model, optimizer, train_set, score_set, order, Place()
+    )
 
 
 def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames, Frames]:
@@ -155,12 +131,15 @@ def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames,
     found = thin_out(find_frames(root, config.cameras, teller.line), config.limit)
     if len(found) < 2:
         raise SystemExit(
-            f"{config.data}: there are {len(found)} labelled frames at {root}/SCENE/camera/cam_*/*.png, 2 are the least\n\n"
+            f"{config.data}: {len(found)} labelled frames at {root}/SCENE/camera/cam_*/*.png; two are the least\n\n"
             f"hint: python programs/segmentation/scenes.py {config.data} makes some"
         )
     train, score = split_by_scene(found, config.held_out)
-    teller.line(f"{len(train)} frames to train on, {len(score)} of other scenes to score on" if train[0].scene != score[-1].scene
-                else f"{len(train)} frames to train on, {len(score)} of the same scene to score on")
+    teller.line(
+        f"{len(train)} frames to train on, {len(score)} of other scenes to score on"
+        if train[0].scene != score[-1].scene
+        else f"{len(train)} frames to train on, {len(score)} of the same scene to score on"
+    )
     return Frames(train, classes, config.size, teller.line), Frames(score, classes, config.size, teller.line)
 
 
@@ -169,7 +148,9 @@ def loader(training: Training, frames: Frames, batches: Any) -> DataLoader[tuple
     world, workers = training.world, training.config.workers
     if workers < 0:
         workers = min(8, max(1, len(os.sched_getaffinity(0)) // world.local_size)) if world.on_gpu else 0
-    return DataLoader(frames, batch_sampler=batches, num_workers=workers, pin_memory=world.on_gpu, worker_init_fn=_deafen)
+    return DataLoader(
+        frames, batch_sampler=batches, num_workers=workers, pin_memory=world.on_gpu, worker_init_fn=_deafen
+    )
 
 
 def _deafen(worker: int) -> None:
@@ -201,8 +182,9 @@ def train_step(training: Training, pictures: Tensor, truth: Tensor) -> Tensor:
     """Forward, backward, update; returns the loss."""
     device = training.world.device
     torch.manual_seed((training.config.seed << 32) + training.step * training.world.size + training.world.rank)
+    highest = training.config.lr * math.sqrt(training.frames_per_step / 8)
     for group in training.optimizer.param_groups:
-        group["lr"] = learning_rate(training)
+        group["lr"] = learning_rate((training.step + 1) / training.steps, highest)
     with reduced(training.config, device):
         scores = training.model(to_device(pictures, device))
     loss = loss_of(scores, truth.to(device, non_blocking=True))
@@ -224,9 +206,9 @@ class Clock:
         if loss is None:
             return
         training = self.training
-        per_s = (training.step - self.first) * training.frames_per_step / max(1e-9, time.monotonic() - self.began)
-        training.teller.step({"step": step, "steps": training.steps, "epoch": training.place.epoch + 1,
-                              "epochs": training.config.epochs, "images_per_s": round(per_s, 2)}, loss)
+        frames = (training.step - self.first) * training.frames_per_step
+        per_s = frames / max(1e-9, time.monotonic() - self.began)
+        training.teller.step(training.progress() | {"step": step, "images_per_s": round(per_s, 2)}, loss)
 
 
 @torch.no_grad()
@@ -260,13 +242,17 @@ def save(training: Training) -> None:
     """Write a checkpoint, if any are kept; the leader's state is everyone's."""
     config, place = training.config, training.place
     if config.checkpoint and training.world.leads:
-        checkpoint.save(config.checkpoint, training.step, {
-            "model": training.net.state_dict(),
-            "optimizer": training.optimizer.state_dict(),
-            "epoch": place.epoch,
-            "frames": place.step * training.frames_per_step,
-            "shape": shape(training),
-        })
+        checkpoint.save(
+            config.checkpoint,
+            training.step,
+            {
+                "model": training.net.state_dict(),
+                "optimizer": training.optimizer.state_dict(),
+                "epoch": place.epoch,
+                "frames": place.step * training.frames_per_step,
+                "shape": shape(training),
+            },
+        )
 
 
 def shape(training: Training) -> dict[str, Any]:
@@ -286,11 +272,15 @@ def resume(training: Training) -> None:
         return
     name, state = found
     if state["shape"] != shape(training):
-        raise SystemExit(f"{folder}/{name} is of another network or class list\n\nhint: give --checkpoint another folder")
+        raise SystemExit(
+            f"{folder}/{name} is of another network or class list\n\nhint: give --checkpoint another folder"
+        )
     training.net.load_state_dict(state["model"])
     training.optimizer.load_state_dict(state["optimizer"])
     training.place = Place(state["epoch"], min(training.order.steps, -(-state["frames"] // training.frames_per_step)))
-    training.teller.line(f"resumed from {name}: epoch {training.place.epoch + 1}, step {training.place.step} of {training.order.steps}")
+    training.teller.line(
+        f"resumed from {name}: epoch {training.place.epoch + 1}, step {training.place.step} of {training.order.steps}"
+    )
 
 
 def epochs_left(training: Training) -> Iterator[int]:
@@ -311,9 +301,11 @@ def train(training: Training) -> Tensor:
         matrix = score(training)
         quality, right = mean_iou(matrix), pixel_accuracy(matrix)
         teller.mllog("POINT_IN_TIME", "eval_accuracy", round(quality, 6), epoch_num=epoch)
-        teller.values({"step": training.step, "steps": training.steps, "epoch": epoch, "epochs": training.config.epochs,
-                       "mean_iou": quality, "pixel_accuracy": right})
-        teller.line(f"epoch {epoch}/{training.config.epochs}  mean IoU {quality:.3f}  pixels right {right:.3f}  {time.monotonic() - began:.1f} s")
+        teller.values(training.progress() | {"mean_iou": quality, "pixel_accuracy": right})
+        took_s = time.monotonic() - began
+        teller.line(
+            f"epoch {epoch}/{training.config.epochs}  mean IoU {quality:.3f}  pixels right {right:.3f}  {took_s:.1f} s"
+        )
     teller.mllog("INTERVAL_END", "run_stop", status="success")
     return matrix
 

@@ -97,7 +97,7 @@ class Pulse:
     def __init__(self, world: World) -> None:
         self._ranks = world.size
         self._asked = False
-        self._group = dist.new_group(backend="gloo") if dist.is_initialized() else None
+        self._group: Any = dist.new_group(backend="gloo") if dist.is_initialized() else None
         self._open: tuple[Tensor, dist.Work | None, bool] | None = None
         self.stop = False
         signal.signal(signal.SIGTERM, self._ask)
