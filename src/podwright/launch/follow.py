@@ -12,7 +12,7 @@ from podwright.launch.journal import note
 from podwright.launch.start import resubmit, submitting
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.seal import seal
-from podwright.runs.store import CREATE_S, NEVER_SUBMITTED, row_of
+from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
 
 FINISH_S = 600.0
@@ -35,7 +35,7 @@ def reconcile(home: Home, ids: Iterable[str]) -> list[Record]:
         reconcile(home, [point for point in points if home.has(point)])
         records[folder.id] = home.read(folder.id)
     with suppress(Refusal):
-        home.index.put(row_of(record) for record in records.values())
+        home.keep(records.values())
     return [records[folder.id] for folder in folders]
 
 
@@ -58,8 +58,9 @@ def _reconcile_on(home: Home, engine: Engine, folders: Sequence[RunFolder]) -> d
 
 
 def _bring_in(engine: Engine, folder: RunFolder) -> None:
-    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"}
-    for words in engine.collect(folder):
+    gaps = engine.collect(folder)
+    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"} if gaps else set()
+    for words in gaps:
         if words not in known:
             note(folder, "gap", text=words)
 
@@ -70,7 +71,7 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
         return record
     events = {event["k"] for event in folder.client_events()}
     if "submitted" not in events:
-        return _finish_submit(home, engine, folder, record)
+        return record if "lost" in events else _finish_submit(home, engine, folder, record)
     if record.state != "lost":
         engine.clean(folder)
         note(folder, "lost", why=seen.reason)

@@ -16,8 +16,8 @@ from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
 from podwright.spec.problems import refuse
 
 CLOSE_S = 10.0
-POLL_S = (0.05, 0.5)
-"""A short run is noticed at once, a long one is asked about twice a second."""
+POLL_S = (0.05, 0.2)
+"""A short run is noticed at once, a long one is asked about five times a second."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Run:
             source = (self.folder.path / name).resolve()
             if not source.is_relative_to(self.folder.path.resolve()) or not source.exists():
                 raise refuse(f"{self.id} has no {name}", hint=f"it has {', '.join(self._has()) or 'nothing yet'}")
-            target = to / self.id / name
+            target = to / self.id / source.relative_to(self.folder.path.resolve())
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
                 shutil.copytree(source, target, dirs_exist_ok=True)

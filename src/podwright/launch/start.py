@@ -9,7 +9,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,10 +100,20 @@ def start(home: Home, prepared: Prepared) -> str:
         note(folder, "created")
     with submitting(folders[0]) as alone:
         if alone:
-            handle = prepared.engine.submit(prepared.job, folders)
-            for folder in folders:
-                note(folder, "submitted", handle=handle)
+            _submit(prepared.engine, prepared.job, folders)
     return request.run_id
+
+
+def _submit(engine: Engine, job: Job, folders: Sequence[RunFolder]) -> None:
+    """A job that cannot be started is noted as lost, so that nobody tries it again and again."""
+    try:
+        handle = engine.submit(job, folders)
+    except Refusal as refusal:
+        for folder in folders:
+            note(folder, "lost", why=refusal.problems[0].message)
+        raise
+    for folder in folders:
+        note(folder, "submitted", handle=handle)
 
 
 def _check_secrets(workload: Workload) -> None:
@@ -175,9 +185,7 @@ def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:
     missing = [name for name in first.asked.workload.get("secrets", []) if name not in os.environ]
     if missing:
         return False
-    with submitting(first) as alone:
+    with submitting(first) as alone, suppress(Refusal):
         if alone:
-            handle = engine.submit(job, folders)
-            for folder in folders:
-                note(folder, "submitted", handle=handle)
+            _submit(engine, job, folders)
     return True

@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from podwright.runs.seal import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
+KEEP_S = 5.0
 ID = re.compile(r"[a-z0-9-]{1,200}")
 LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
 """No two that look alike: ids are read aloud and typed."""
@@ -45,6 +46,8 @@ class Home:
         self.code = path / "code"
         self._index: Index | None = None
         self._folds: dict[str, tuple[Fold, Tail]] = {}
+        self._folders: dict[str, RunFolder] = {}
+        self._kept: dict[str, tuple[str, float]] = {}
 
     @classmethod
     def open(cls, path: Path | None = None) -> Home:
@@ -86,7 +89,20 @@ class Home:
         return self._index
 
     def folder(self, run_id: str) -> RunFolder:
-        return RunFolder(self.runs / run_id)
+        if run_id not in self._folders:
+            self._folders[run_id] = RunFolder(self.runs / run_id)
+        return self._folders[run_id]
+
+    def keep(self, records: Iterable[Record]) -> None:
+        """Put records into the index: at once when a state changed, else every few seconds."""
+        now = time.monotonic()
+        due = []
+        for record in records:
+            state, at = self._kept.get(record.id, ("", 0.0))
+            if record.state != state or now - at > KEEP_S:
+                self._kept[record.id] = (record.state, now)
+                due.append(row_of(record))
+        self.index.put(due)
 
     def new_id(self, name: str) -> str:
         """A name nobody has; taking it is the rename in `create`, which only one client can win."""
@@ -130,7 +146,8 @@ class Home:
         folder.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
         self.index.drop([run_id])
-        self._folds.pop(run_id, None)
+        for cache in (self._folds, self._folders, self._kept):
+            cache.pop(run_id, None)
         for path in self.code.glob("*.tar"):
             if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
                 path.unlink(missing_ok=True)
