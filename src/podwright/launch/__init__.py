@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
@@ -12,6 +13,7 @@ from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
 from podwright.runs import Home, Record
 from podwright.runs.record import from_json
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
@@ -42,9 +44,21 @@ def find_all(home: Home, refs: Sequence[str]) -> list[Run]:
 def recent(home: Home, limit: int | None = 20) -> list[Record]:
     """The latest runs and all that are not over, oldest first; points are seen through their parent."""
     home.sync()
-    fresh = {record.id: record for record in reconcile(home, home.index.open_ids(time.time()))}
+    fresh = {record.id: record for record in _reconcile_all(home, home.index.open_ids(time.time()))}
     latest = {row["id"]: from_json(row) for row in home.index.latest(limit)}
     return sorted({**latest, **fresh}.values(), key=lambda record: record.created_at)
+
+
+def _reconcile_all(home: Home, ids: list[str]) -> list[Record]:
+    """One that cannot be read, or that another client removes just now, does not hide the others."""
+    try:
+        return reconcile(home, ids)
+    except Refusal:
+        found: list[Record] = []
+        for one in ids:
+            with suppress(Refusal):
+                found += reconcile(home, [one])
+        return found
 
 
 def rebuild(home: Home) -> int:

@@ -128,7 +128,7 @@ class LocalEngine:
         assert child.stdout is not None
         assert child.stderr is not None
         if child.stdout.readline().strip() != b"kept":
-            words = child.stderr.read().decode("utf-8", "replace").strip()
+            words = child.communicate()[1].decode("utf-8", "replace").strip()
             raise refuse(
                 f"the run could not be started: {words.splitlines()[-1] if words else 'no answer'}", exit_code=3
             )
