@@ -1,0 +1,182 @@
+"""Following: what becomes of runs whose client or processes are gone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright import launch
+from podwright.engines.base import Seen
+from podwright.engines.local import LocalEngine
+from podwright.launch import follow
+from podwright.runs import Home
+from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
+from tests.unit.runs.made import asked, end, go, write_lines
+
+
+class Engine:
+    """Stands for the local engine: says what the test wants, and notes what it was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen = Seen("gone", "no process of it is left on this machine")
+        self.submitted: list[list[str]] = []
+        self.cleaned: list[str] = []
+        self.questions = 0
+        monkeypatch.setattr(LocalEngine, "status", lambda _, folders: self._status(folders))
+        monkeypatch.setattr(LocalEngine, "submit", lambda _, job, folders: self._submit(folders))
+        monkeypatch.setattr(LocalEngine, "clean", lambda _, folder: self.cleaned.append(folder.id))
+
+    def _status(self, folders: list[Any]) -> dict[str, Seen]:
+        self.questions += 1
+        return {folder.id: self.seen for folder in folders}
+
+    def _submit(self, folders: list[Any]) -> str:
+        self.submitted.append([folder.id for folder in folders])
+        return "7"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.open(tmp_path / "home")
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    return Engine(monkeypatch)
+
+
+def add(home: Home, run_id: str = "toy-2222", age_s: float = 1.0, **changes: Any) -> Path:
+    home.create(asked(run_id, created_at=time.time() - age_s, **changes), {}, {})
+    return home.runs / run_id
+
+
+def notes(folder: Path) -> list[str]:
+    path = folder / "client.jsonl"
+    return [json.loads(line)["k"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def state(home: Home, run_id: str = "toy-2222") -> str:
+    return launch.find(home, run_id).record().state
+
+
+def test_a_run_the_engine_still_has_is_left_alone(home: Home, engine: Engine) -> None:
+    engine.seen = Seen("there")
+    folder = add(home)
+    assert state(home) == "pending"
+    assert notes(folder) == []
+
+
+def test_a_run_that_is_gone_without_an_end_is_lost_and_cleaned_up_after(home: Home, engine: Engine) -> None:
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+    record = launch.find(home, "toy-2222").record()
+    assert (record.state, record.reason) == ("lost", "no process of it is left on this machine")
+    assert engine.cleaned == ["toy-2222"]
+    assert state(home) == "lost"
+    assert notes(folder) == ["submitted", "lost"]
+    assert not (folder / "record.json").exists(), "it may still turn up"
+
+
+def test_a_run_that_ended_between_two_looks_is_not_lost(home: Home, engine: Engine) -> None:
+    """The engine is asked first, the record is read after."""
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), end())
+    assert state(home) == "succeeded"
+    assert (folder / "record.json").exists()
+    assert engine.cleaned == []
+
+
+def test_a_run_that_is_over_is_sealed_only_when_its_processes_are_gone(home: Home, engine: Engine) -> None:
+    engine.seen = Seen("there")
+    folder = add(home)
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), end())
+    assert state(home) == "succeeded"
+    assert not (folder / "record.json").exists()
+
+
+def test_a_run_that_was_never_submitted_is_submitted(home: Home, engine: Engine) -> None:
+    folder = add(home)
+    assert state(home) == "pending"
+    assert engine.submitted == [["toy-2222"]]
+    assert notes(folder) == ["submitted"]
+
+
+def test_points_are_submitted_together(home: Home, engine: Engine) -> None:
+    add(home, "toy-2222", points=2)
+    for i in (1, 2):
+        add(home, f"toy-2222-{i}", parent="toy-2222", index=i - 1)
+    launch.find(home, "toy-2222").record()
+    assert engine.submitted[0] == ["toy-2222-1", "toy-2222-2"]
+
+
+def test_points_whose_client_is_still_writing_are_left_to_it(home: Home, engine: Engine) -> None:
+    add(home, "toy-2222", points=3)
+    folder = add(home, "toy-2222-1", parent="toy-2222", index=0)
+    assert state(home, "toy-2222-1") == "pending"
+    assert (engine.submitted, notes(folder)) == ([], [])
+
+
+def test_points_whose_client_died_while_writing_are_lost_once(home: Home, engine: Engine) -> None:
+    add(home, "toy-2222", CREATE_S + 1, points=3)
+    folder = add(home, "toy-2222-1", CREATE_S + 1, parent="toy-2222", index=0)
+    for _ in range(3):
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.reason) == ("lost", "1 lost")
+    assert notes(folder) == ["lost"]
+    assert launch.find(home, "toy-2222-1").record().reason == NEVER_SUBMITTED
+
+
+def test_a_run_whose_secrets_are_elsewhere_waits_for_its_client(
+    home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONE_KEY", raising=False)
+    folder = add(home, workload={"secrets": ["ONE_KEY"]})
+    assert (state(home), engine.submitted, notes(folder)) == ("pending", [], [])
+
+
+def test_a_run_that_was_forgotten_long_ago_is_not_started_now(home: Home, engine: Engine) -> None:
+    folder = add(home, age_s=follow.FINISH_S + 1)
+    assert state(home) == state(home) == "lost"
+    assert (engine.submitted, notes(folder)) == ([], ["lost"])
+
+
+def test_one_question_for_all_runs(home: Home, engine: Engine) -> None:
+    engine.seen = Seen("there")
+    for i in range(5):
+        add(home, f"toy-222{i + 2}")
+    assert len(launch.recent(home)) == 5
+    assert engine.questions == 1
+
+
+def test_a_damaged_run_does_not_hide_the_others(home: Home, engine: Engine) -> None:
+    engine.seen = Seen("there")
+    add(home, "toy-2222")
+    folder = add(home, "toy-3333")
+    assert len(launch.recent(home)) == 2
+    (folder / "run.json").write_text("{")
+    write_lines(home.runs / "toy-2222" / "record" / "n0.r0" / "events.jsonl", go())
+    found = {record.id: record.state for record in launch.recent(Home.open(home.path))}
+    assert found["toy-2222"] == "starting"
+
+
+def test_a_run_that_another_client_removes_just_now_does_not_hide_the_others(home: Home, engine: Engine) -> None:
+    engine.seen = Seen("there")
+    for run_id in ("toy-2222", "toy-3333"):
+        add(home, run_id)
+    launch.recent(home)
+    real = engine._status
+
+    def remove_meanwhile(folders: list[Any]) -> dict[str, Seen]:
+        shutil.rmtree(home.runs / "toy-3333", ignore_errors=True)
+        return real(folders)
+
+    engine._status = remove_meanwhile  # type: ignore[method-assign]
+    found = {record.id: record.state for record in launch.recent(Home.open(home.path))}
+    assert found["toy-2222"] == "pending"

@@ -1,0 +1,145 @@
+"""A run in hand: pull, remove, cancel, explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright import launch
+from podwright.launch.run import _ranges, explain
+from podwright.runs import Home, Record
+from podwright.spec.problems import Refusal
+from tests.unit.launch.conftest import Load
+from tests.unit.runs.made import asked
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> launch.Run:
+    """The folder of one that has results and a checkpoint."""
+    home = Home.open(tmp_path / "home")
+    home.create(asked("toy-2222"), {"results/deep/a": b"1\n", "checkpoints/b": b"2\n"}, {})
+    return launch.Run(home, "toy-2222")
+
+
+def test_pull_takes_results_and_checkpoints(run: launch.Run, tmp_path: Path) -> None:
+    to = tmp_path / "to"
+    assert sorted(run.pull([], to)) == [to / run.id / "checkpoints", to / run.id / "results"]
+    assert (to / run.id / "results" / "deep" / "a").read_text() == "1\n"
+    assert (to / run.id / "checkpoints" / "b").read_text() == "2\n"
+    run.pull([], to)
+    one = run.pull(["results/deep/a", "results/../checkpoints/b"], tmp_path / "one")
+    assert [path.read_text() for path in one] == ["1\n", "2\n"]
+
+
+def test_pull_refuses_what_lies_outside_the_run(run: launch.Run, tmp_path: Path) -> None:
+    (run.folder.path / "results" / "link").symlink_to("/etc")
+    for name in ("../x", "..", "/etc/passwd", "results/../../..", "results/link/passwd", "results/link", "none"):
+        with pytest.raises(Refusal) as caught:
+            run.pull([name], tmp_path / "to")
+        assert caught.value.problems[0].message == f"{run.id} has no {name}"
+        assert caught.value.problems[0].hint.startswith("it has ")  # type: ignore[union-attr]
+    assert not (tmp_path / "to").exists()
+
+
+def test_pull_of_an_absolute_path_in_the_run_stays_in_its_target(run: launch.Run, tmp_path: Path) -> None:
+    (copied,) = run.pull([str(run.folder.path / "results" / "deep" / "a")], tmp_path / "to")
+    assert copied == tmp_path / "to" / run.id / "results" / "deep" / "a"
+    assert copied.read_text() == "1\n"
+
+
+def test_a_running_run_is_not_removed_and_a_cancelled_one_is(home: Home, load: Load) -> None:
+    run = launch.start(home, load("command: sleep 1000\ngrace: 1s"))
+    with pytest.raises(Refusal) as caught:
+        run.remove()
+    state = caught.value.problems[0].message.removeprefix(f"{run.id} is ")
+    assert state in ("pending", "starting", "running")
+    assert caught.value.problems[0].hint == f"`podwright cancel {run.id}` first"
+    run.cancel()
+    assert run.wait(60).state == "cancelled"
+    run.remove()
+    assert list(home.runs.iterdir()) == []
+    assert launch.recent(home) == []
+
+
+def test_a_parent_is_removed_with_its_points(home: Home, load: Load) -> None:
+    run = launch.start(home, load("command: 'true'\nmatrix: {a: [1, 2]}"))
+    record = run.wait(60)
+    assert (record.state, record.reason, record.attempts) == ("succeeded", "2 succeeded", 2)
+    assert [record.id for record in launch.recent(home)] == [run.id]
+    run.remove()
+    assert list(home.runs.iterdir()) == []
+
+
+def test_results_and_metrics_of_a_run(home: Home, load: Load) -> None:
+    line = '{"podwright": {"step": 3, "loss": 0.5}}'
+    run = launch.start(home, load(f"command: [echo, '{line}']\ngoal: {{metric: loss, at_most: 0.5}}"))
+    assert run.result() == {"loss": 0.5, "step": 3}
+    record = run.record()
+    assert record.time_to_train_s is not None
+    assert (record.exit_code, record.attempts, record.world_size) == (0, 1, 1)
+    assert {sample["n"] for sample in run.metrics()} == {0}
+    changes = list(run.watch())
+    assert changes[-1].record == record
+    assert "goal" in [event["k"] for event in changes[-1].events]
+
+
+# explaining
+
+
+def record(reason: str) -> Record:
+    return Record("toy-2222", "toy", "local", "failed", "/x", 1, 1, 0.0, reason=reason)
+
+
+def failed(**fields: Any) -> dict[str, Any]:
+    facts = {"rank": 3, "host": "dgx002", "why": "exited with 1", "after_s": 41.2, "stopped": [0, 1, 2, *range(4, 16)]}
+    return {"k": "failed", "tail": ["Traceback", "", "RuntimeError: CUDA error"], **facts, **fields}
+
+
+def test_a_failed_rank_is_explained_with_its_last_lines_and_what_was_seen() -> None:
+    seen = {"k": "seen", "what": "ecc", "device": "dgx002 GPU 3", "text": "1 uncorrectable ECC error"}
+    assert explain(record("rank 3 on dgx002 exited with 1"), [seen, failed()]) == [
+        "rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
+        "Traceback",
+        "RuntimeError: CUDA error",
+        "seen dgx002 GPU 3: 1 uncorrectable ECC error",
+    ]
+
+
+def test_one_rank_that_was_stopped_is_one() -> None:
+    assert explain(record("x"), [failed(stopped=[0], tail=[])]) == [
+        "rank 3 on dgx002 exited with 1 after 41 s; rank 0 was stopped"
+    ]
+    assert explain(record("x"), [failed(stopped=[], tail=[])]) == ["rank 3 on dgx002 exited with 1 after 41 s"]
+
+
+def test_the_last_failure_counts_and_at_most_five_lines_of_it() -> None:
+    lines = explain(record("x"), [failed(rank=1), failed(tail=[str(i) for i in range(9)], stopped=[])])
+    assert lines == ["rank 3 on dgx002 exited with 1 after 41 s", "4", "5", "6", "7", "8"]
+
+
+def test_a_node_that_failed_without_a_rank_keeps_its_reason() -> None:
+    words = "node 1 on b: setup exited with 1"
+    assert explain(record(words), [failed(rank=None, tail=["no such module"])]) == [words, "no such module"]
+    assert explain(record("the time limit of 10 s is over"), []) == ["the time limit of 10 s is over"]
+    assert explain(record(""), []) == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [([], ""), ([3], "3"), ([0, 1], "0-1"), ([0, 1, 2, 4, 5, 9], "0-2, 4-5, 9"), ([1, 3, 5], "1, 3, 5")],
+)
+def test_ranges(ranks: list[int], words: str) -> None:
+    assert _ranges(ranks) == words
+
+
+@given(st.sets(st.integers(0, 40)).map(sorted))
+def test_ranges_name_every_rank_once(ranks: list[int]) -> None:
+    named: list[int] = []
+    for span in filter(None, _ranges(ranks).split(", ")):
+        first, _, last = span.partition("-")
+        named += range(int(first), int(last or first) + 1)
+    assert named == ranks

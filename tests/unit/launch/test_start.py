@@ -1,0 +1,216 @@
+"""Starting: what is rendered is what is written, secrets stay out of it, code is stored once."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from podwright import launch, spec
+from podwright.engines.local import LocalEngine
+from podwright.runs import Home
+from podwright.spec.problems import Refusal
+from tests.unit.launch.conftest import Load
+
+start_module = import_module("podwright.launch.start")  # the package has a function of that name
+SECRET = "tr0ub4dor-and-3"
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Unstarted:
+    """An engine's submit that only says it was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[list[str]] = []
+        monkeypatch.setattr(LocalEngine, "submit", self._submit)
+
+    def _submit(self, job: object, folders: list[launch.Run]) -> str:
+        self.asked.append([folder.id for folder in folders])
+        return "7"
+
+
+@pytest.fixture
+def unstarted(monkeypatch: pytest.MonkeyPatch) -> Unstarted:
+    return Unstarted(monkeypatch)
+
+
+def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -> None:
+    rendered = launch.render(workload, run_id=run.id)
+    written = {}
+    for name in {path.split("/")[0] for path in rendered}:
+        for path, data in files_in(home.runs / name / "job").items():
+            if path not in ("pilot.pyz", "code.tar"):
+                written[f"{name}/job/{path}"] = data.decode()
+    assert written == rendered
+
+
+def test_what_render_prints_is_what_a_real_run_wrote(home: Home, load: Load) -> None:
+    workload = load("command: 'true'\ncode: code\nsecrets: []\nenv: {A: b}")
+    run = launch.start(home, workload)
+    assert run.wait(60).state == "succeeded"
+    rendered_and_written(home, workload, run)
+    assert (run.folder.path / "spec" / "workload.yaml").read_bytes() == workload.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "command: train --lr {matrix.lr}\nmatrix: {lr: [1, 2], seed: [3, 4]}\ncode: code",
+        "command: train\nnodes: 3\nlauncher: torchrun\nretries: 2",
+    ],
+)
+def test_render_and_start_agree_to_the_letter(home: Home, load: Load, unstarted: Unstarted, text: str) -> None:
+    workload = load(text)
+    run = launch.start(home, workload)
+    rendered_and_written(home, workload, run)
+
+
+def test_render_touches_nothing(home: Home, load: Load, tmp_path: Path) -> None:
+    workload = load("command: train\ncode: code")
+    before = files_in(tmp_path)
+    files = launch.render(workload)
+    assert sorted(files) == ["toy-0000/job/node.sh", "toy-0000/job/order.json", "toy-0000/job/start.sh"]
+    assert files_in(tmp_path) == before
+
+
+def test_a_parent_and_its_points(home: Home, load: Load, unstarted: Unstarted) -> None:
+    run = launch.start(home, load("command: train\nmatrix: {lr: [0.1, 0.01]}"), repeat=2)
+    ids = [f"{run.id}-{i}" for i in (1, 2, 3, 4)]
+    assert unstarted.asked == [ids]
+    points = [home.folder(one).asked for one in ids]
+    assert [(point.parent, point.index, point.matrix) for point in points] == [
+        (run.id, 0, {"lr": 0.1}),
+        (run.id, 1, {"lr": 0.1}),
+        (run.id, 2, {"lr": 0.01}),
+        (run.id, 3, {"lr": 0.01}),
+    ]
+    parent = run.folder.asked
+    assert (parent.points, parent.parent, parent.matrix, parent.index) == (4, None, None, None)
+    assert [point.id for point in run.points()] == ids
+    assert len({(home.runs / one / "token").read_text() for one in ids}) == 4
+
+
+def test_a_target_that_is_not_there(home: Home, load: Load) -> None:
+    with pytest.raises(Refusal) as caught:
+        launch.start(home, load("command: train"), on="moon")
+    assert str(caught.value) == "--on: there is no target 'moon'\n\nhint: targets here: local"
+
+
+@pytest.mark.parametrize("repeat", [0, -1])
+def test_a_repeat_that_is_no_count(home: Home, load: Load, repeat: int) -> None:
+    with pytest.raises(Refusal, match="--repeat: must be a whole positive number"):
+        launch.start(home, load("command: train"), repeat=repeat)
+
+
+def test_a_run_after_one_that_is_not_there(home: Home, load: Load) -> None:
+    with pytest.raises(Refusal, match="there is no run 'none'"):
+        launch.start(home, load("command: train"), after="none")
+    assert list(home.all_ids()) == []
+
+
+# secrets
+
+
+def test_missing_secrets_are_refused_all_at_once(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONE_KEY", raising=False)
+    monkeypatch.delenv("TWO_KEY", raising=False)
+    workload = load("command: train\nsecrets: [ONE_KEY, PATH, TWO_KEY]")
+    with pytest.raises(Refusal) as caught:
+        launch.start(home, workload)
+    assert str(caught.value) == (
+        f"{workload.path}: secrets: ONE_KEY is not set here\n"
+        f"{workload.path}: secrets: TWO_KEY is not set here\n\n"
+        "hint: export it in the shell that starts the run; it is never written down"
+    )
+    assert list(home.runs.iterdir()) == list(home.code.iterdir()) == []
+
+
+@pytest.mark.parametrize("on", ["local", "local-frames"])
+def test_a_secret_is_in_no_file_after_a_run_that_prints_it(
+    home: Home, load: Load, monkeypatch: pytest.MonkeyPatch, on: str
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", SECRET)
+    script = 'env; echo "{\\"podwright\\": {\\"$WANDB_API_KEY\\": 1}}"; printf "half a line $WANDB_API_KEY" >&2; exit 3'
+    workload = load(f"command: [sh, -c, '{script}']\nsecrets: [WANDB_API_KEY]\nranks_per_node: 2\ncode: code")
+    run = launch.start(home, workload, on=on)
+    record = run.wait(60)
+    assert (record.state, record.exit_code) == ("failed", 3)
+    texts = files_in(home.path)
+    assert any(b"WANDB_API_KEY=***" in data for data in texts.values()), "the ranks did see it"
+    assert [name for name, data in texts.items() if SECRET.encode() in data] == []
+
+
+# code
+
+
+def test_the_same_code_is_stored_once(home: Home, load: Load, unstarted: Unstarted, tmp_path: Path) -> None:
+    workload = load("command: train\ncode: code\nmatrix: {lr: [1, 2]}")
+    (tmp_path / "work" / "code" / "a.py").write_text("print(1)\n")
+    first = launch.start(home, workload)
+    second = launch.start(home, workload)
+    (stored,) = home.code.iterdir()
+    assert stored.stat().st_nlink == 5
+    assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
+    assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
+    (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
+    launch.start(home, workload)
+    assert len(list(home.code.iterdir())) == 2
+
+
+def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Path) -> None:
+    (tmp_path / "work" / "code" / "frames").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    lines = "command: train {data.a} {data.b} {data.c} {data.d}\ncode: code\n"
+    data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 'data://a2d2/small'}}"
+    prepared = start_module.prepare(load(lines + data), "local", "toy-2222")
+    outside = str(tmp_path / "outside")
+    assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "data://a2d2/small"]
+
+
+def test_data_inside_the_code_travels_although_git_ignores_it(home: Home, load: Load, tmp_path: Path) -> None:
+    code = tmp_path / "work" / "code"
+    (code / "frames").mkdir(parents=True)
+    (code / "frames" / "1.png").write_text("x")
+    (code / ".gitignore").write_text("frames\n")
+    subprocess.run(["git", "init", "-q", str(code)], check=True)
+    workload = load("command: cat {data.a}/1.png\ncode: code\ndata: {a: code/frames}")
+    run = launch.start(home, workload)
+    assert run.wait(60).state == "succeeded"
+    assert [line.text for line in run.logs()] == ["x"]
+
+
+# a client that dies
+
+
+def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
+    home: Home, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "submit", die)
+        with pytest.raises(KeyboardInterrupt):
+            launch.start(home, load("command: echo hello"))
+    run = launch.find(Home.open(home.path), "last")
+    assert run.wait(60).state == "succeeded"
+    assert [line.text for line in run.logs()] == ["hello"]
+
+
+def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_module, "pilot_zip", lambda: b"not a zip")
+    with pytest.raises(Refusal) as caught:
+        launch.start(home, load("command: 'true'"))
+    assert caught.value.exit_code == 3
+    words = caught.value.problems[0].message
+    assert words.startswith("the run could not be started: ")
+    for _ in range(2):
+        (record,) = launch.recent(home)
+        assert (record.state, record.reason) == ("lost", words)
+    (notes,) = (path.read_text() for path in home.runs.glob("*/client.jsonl"))
+    assert notes.count('"lost"') == 1, "it is not tried again and again"
