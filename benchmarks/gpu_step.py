@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from measure import ROOT, Row, alternate, compare, conclude, machine, parser, say
+from measure import ROOT, Row, alternate, compare, conclude, machine, parser, say, start
 from resnet50 import resnet50
 
 GOAL = 1.002
@@ -226,4 +226,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

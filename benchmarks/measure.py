@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -141,6 +141,14 @@ def parser(description: str, pairs: int) -> argparse.ArgumentParser:
     made.add_argument("--pairs", type=int, default=pairs, help="rounds to measure (default: %(default)s)")
     made.add_argument("--json", type=Path, help="where the raw figures go (default: benchmarks/results)")
     return made
+
+
+def start(main: Callable[[], int]) -> NoReturn:
+    """Run a script to its exit code; an interrupt is an end like another, not a fault to trace."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def conclude(

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import fmean
 
-from measure import BIN, Row, bootstrap, conclude, environment, machine, parser, say
+from measure import BIN, Row, bootstrap, conclude, environment, machine, parser, say, start
 
 SETTLE_S = 5.0
 """Start-up is not what is measured here: benchmarks/trivial.py has it."""
@@ -117,4 +116,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
-import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
-from measure import BIN, alternate, compare, conclude, environment, machine, parser, say, timed
+from measure import BIN, alternate, compare, conclude, environment, machine, parser, say, start, timed
 from podwright.runs import Home, RunFolder
 
 FEW = 10
@@ -92,4 +91,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure import HEADINGS, RESULTS, Row, cells, from_json, say, table
+from measure import HEADINGS, RESULTS, Row, cells, from_json, say, start, table
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("startup", "trivial", "pilot_cpu", "ps_scale", "overhead")
@@ -87,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

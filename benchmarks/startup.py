@@ -5,12 +5,11 @@ python benchmarks/startup.py [--pairs 20] [--json OUT]
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from measure import BIN, alternate, compare, conclude, environment, machine, parser, timed
+from measure import BIN, alternate, compare, conclude, environment, machine, parser, start, timed
 
 BARE = "python -c pass"
 COMMANDS = {
@@ -38,4 +37,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

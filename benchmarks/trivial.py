@@ -9,12 +9,11 @@ function to submitit's LocalExecutor and takes its result. Only Podwright also s
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from measure import BIN, alternate, compare, conclude, environment, machine, parser, timed
+from measure import BIN, alternate, compare, conclude, environment, machine, parser, start, timed
 
 WORKLOAD = """\
 name: trivial
@@ -56,4 +55,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -94,7 +94,7 @@ def test_a_command_that_fails_ends_the_benchmark_with_its_words() -> None:
 
 ROWS = [
     Row("podwright --help / python -c pass", Estimate(5.04, 4.91, 5.2, 20), goal=8.0, seen="81.2 ms / 16.1 ms"),
-    Row("the same, less 0.3 s", Estimate(1.0041, 0.9957, 1.0122, 5), goal=1.01, seen="33.21 s / 33.07 s"),
+    Row("less 0.3 s / torchrun", Estimate(1.0041, 0.9957, 1.0122, 5), goal=1.01, seen="33.21 s / 33.07 s"),
     Row("pilot of the node", Estimate(0.128, 0.119, 0.14, 12), "%", goal=0.3),
     Row("live view / detached + wait", Estimate(1.01, 0.99, 1.03, 5), seen="33.50 s / 33.21 s"),
 ]
@@ -116,6 +116,15 @@ def test_the_raw_figures_are_written_with_the_machine(tmp_path: Path, capsys: py
     assert document["raw"] == {"seconds": {"a": [1.0]}}
     assert document["rows"] == [measure.as_json(row) for row in ROWS]
     assert capsys.readouterr().out == "\n".join(measure.table(ROWS)) + "\n"
+
+
+def test_an_interrupt_ends_without_a_trace() -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as end:
+        measure.start(interrupted)
+    assert end.value.code == 130
 
 
 def test_this_machine_has_facts() -> None:
