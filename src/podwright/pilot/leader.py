@@ -170,25 +170,25 @@ class Leader:
 
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
-        if len(here) == self._order.nodes and all(m.idle for m in here):
-            self._go()
-        elif self._over_time():
+        complete = len(here) == self._order.nodes and all(m.idle for m in here)
+        if complete and self._go():
+            return
+        if self._over_time():
             self._end_over_time()
         elif time.monotonic() - self._phase_began > self._order.join_timeout_s:
             missing = sorted(set(range(self._order.nodes)) - {m.node for m in here})
             names = ", ".join(str(node) for node in missing[:8]) + (" ..." if len(missing) > 8 else "")
-            why = (
-                f"node {names} did not join within {self._order.join_timeout_s:g} s"
-                if missing
-                else "a node would not stop"
-            )
+            why = f"node {names} did not join within {self._order.join_timeout_s:g} s"
+            if not missing:
+                why = "the lease folder cannot be written" if complete else "a node would not stop"
             self._say("given_back", why=why)
             self.end("given_back", why, None)
 
-    def _go(self) -> None:
+    def _go(self) -> bool:
+        """Begin the next attempt; False when its epoch could not be claimed this time."""
         epoch = self._claim()
         if epoch is None:
-            return
+            return self.phase == "end"
         self.epoch, self._next = epoch, None
         self.attempt += 1
         self._began = self._began or self._now()
@@ -212,6 +212,7 @@ class Leader:
         took_s = round(time.monotonic() - self._phase_began, 3)
         self._enter_phase("run")
         self._say_at(epoch, "go", hosts=hosts, took_s=took_s, retries_left=self._order.retries - self._spent, **go)
+        return True
 
     def _say_at(self, epoch: Epoch, kind: str, **fields: Any) -> None:
         self._say(kind, e=list(epoch), **fields)

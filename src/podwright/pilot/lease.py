@@ -33,19 +33,27 @@ class Leases:
 
     def claim(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
         """Take `epoch`; False when another job has it or a newer one."""
-        if self._folder is None:
-            return True
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
         newest = self.newest()
         if newest and newest.epoch >= epoch:
             return False
         try:
-            file = os.open(self._path(epoch), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
+            return self._folder is None or self._create(epoch, facts)
+        except OSError:  # taken by another, or a full disk: the caller looks again
             return False
-        with os.fdopen(file, "wb") as out:
-            out.write(json.dumps({"job": self._job, "facts": facts}).encode() + b"\n")
-        return True
+
+    def _create(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
+        os.makedirs(str(self._folder), mode=0o700, exist_ok=True)
+        file = os.open(self._path(epoch), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        data = json.dumps({"job": self._job, "facts": facts}).encode() + b"\n"
+        try:
+            if os.write(file, data) == len(data):
+                return True
+        except OSError:
+            pass
+        finally:
+            os.close(file)
+        os.unlink(self._path(epoch))  # half a claim would stand in the way of a whole one
+        return False
 
     def renew(self, epoch: Epoch) -> None:
         if self._folder is not None:
