@@ -117,7 +117,7 @@ def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
 def _code_files(root: Path) -> Iterator[str]:
     listed = _git_files(root)
     patterns = _ignore_patterns(root)
-    names = listed if listed is not None else _walk(root)
+    names = listed or _walk(root)  # a folder that its repository ignores as a whole is taken as one without git
     for name in names:
         path = root / name
         if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
