@@ -122,7 +122,7 @@ class Home:
                 target.write_bytes(data)
                 target.chmod(0o700 if name.endswith(".sh") else 0o600)
             for name, source in links.items():
-                (part / name).hardlink_to(source)
+                _link(source, part / name)
             write_whole(part / "run.json", json.dumps(asked.as_json(), indent=2).encode() + b"\n")
             part.rename(self.runs / asked.id)
         except OSError as error:
@@ -222,6 +222,14 @@ class Home:
         if not found:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
         raise refuse(f"{ref!r} may be any of {', '.join(found[:6])}", hint="give more of the id")
+
+
+def _link(source: Path, target: Path) -> None:
+    """Not every file system has hard links, and each has a limit of them: then it is a copy."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def row_of(record: Record) -> dict[str, Any]:
