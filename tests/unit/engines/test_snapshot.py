@@ -58,6 +58,13 @@ def test_a_folder_inside_a_repository_travels_alone(code: Path) -> None:
     assert names(snapshot(code / "inner")) == ["a.py", "deep/b.py"]
 
 
+def test_a_folder_that_its_repository_ignores_travels_whole(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "build/a.py", "build/sub/b.py")
+    (code / ".gitignore").write_text("build\n")
+    assert names(snapshot(code / "build")) == ["a.py", "sub/b.py"]
+
+
 def test_what_git_tracks_may_still_stay_behind(code: Path) -> None:
     git(code, "init", "-q")
     put(code, "a.py", "docs/x.md")

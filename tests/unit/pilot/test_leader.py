@@ -611,6 +611,17 @@ def test_an_epoch_somebody_else_was_faster_with_is_passed_over(crowd: Any, tmp_p
     assert go_of(c.links[0])["epoch"] == (1, 0)
 
 
+def test_a_lease_that_cannot_be_written_is_tried_again_and_in_the_end_given_back(crowd: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    c = crowd(Leases(str(tmp_path / "file" / "lease"), "job"), join_timeout_s=60.0)
+    c.join(0)
+    c.join(1)
+    c.after(59.0)
+    assert c.leader.phase == "join"
+    c.after(2.0)
+    assert c.said("given_back") == [{"why": "the lease folder cannot be written"}]
+
+
 def test_the_beat_reaches_every_node_and_renews_the_lease(crowd: Any, tmp_path: Path) -> None:
     renewed: list[Any] = []
 

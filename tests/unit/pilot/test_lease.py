@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from podwright.pilot.lease import STALE_S, Leases
 
 CLAIMANT = """
@@ -90,6 +92,25 @@ def test_a_living_holder_is_a_rival_and_a_stale_one_is_not(tmp_path: Path) -> No
     assert second.rival() is None
     first.renew((0, 0))
     assert second.rival() is not None
+
+
+def test_a_full_disk_grants_no_claim_and_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leases, write = Leases(str(tmp_path / "lease"), "a"), os.write
+
+    def full(file: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    for broken in (full, lambda file, data: write(file, data[:5])):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", broken)
+            assert not leases.claim((0, 0), {})
+        assert list((tmp_path / "lease").iterdir()) == []
+    assert leases.claim((0, 0), {})
+
+
+def test_a_folder_that_cannot_be_made_grants_no_claim(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not Leases(str(tmp_path / "file" / "lease"), "a").claim((0, 0), {})
 
 
 def test_without_a_shared_folder_every_claim_is_granted() -> None:

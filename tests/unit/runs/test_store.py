@@ -111,6 +111,16 @@ def test_a_run_appears_whole(home: Home) -> None:
     assert [path.name for path in home.runs.iterdir()] == ["toy-2222"]
 
 
+def test_where_there_are_no_hard_links_code_is_copied(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    stored = home.store_code("ab" * 32, b"tar")
+    folder = home.create(asked(), {"job/order.json": b"{}"}, {"job/code.tar": stored})
+    assert (folder.path / "job" / "code.tar").read_bytes() == b"tar"
+
+
 @pytest.mark.parametrize("step", range(6))
 def test_a_client_killed_while_creating_leaves_no_run(home: Home, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Whatever it was doing: what is there afterwards is nothing that looks like a run."""
