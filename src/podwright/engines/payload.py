@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
+import marshal
 import os
 import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -17,11 +20,15 @@ from pathlib import Path
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
+import os
 import sys
 
 if sys.version_info < (3, 8):
     sys.stderr.write("podwright: the pilot needs Python 3.8 or newer, this is %d.%d\\n" % sys.version_info[:2])
     sys.exit(69)
+compiled = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "pilot.%s.zip" % sys.implementation.cache_tag)
+if os.path.exists(compiled):
+    sys.path.insert(0, compiled)
 from pilot.main import main
 
 sys.exit(main(sys.argv[1:]))
@@ -42,6 +49,8 @@ exit 69
 LIMIT_BYTES = 1 << 30
 IGNORED = (".git", "__pycache__", ".podwrightignore")
 EPOCH = (1980, 1, 1, 0, 0, 0)
+UNCHECKED = (1).to_bytes(4, "little")
+"""Bytecode that is valid by the hash it was made with; nobody looks for its source."""
 
 
 @cache
@@ -53,6 +62,25 @@ def pilot_zip() -> bytes:
         _add(archive, "__main__.py", PILOT_MAIN.encode())
         for path in sorted(folder.glob("*.py")):
             _add(archive, f"pilot/{path.name}", path.read_bytes())
+    return buffer.getvalue()
+
+
+def compiled_name() -> str:
+    """Of the zip beside pilot.pyz that holds the pilot compiled for this Python."""
+    return f"pilot.{sys.implementation.cache_tag}.zip"
+
+
+def compiled_pilot() -> bytes:
+    """The pilot's modules as bytecode: a zip's sources are compiled anew at every start, which takes longer than all
+    else a pilot does before its ranks. Any other Python passes it over and takes the sources."""
+    folder = Path(__file__).parent.parent / "pilot"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.glob("*.py")):
+            source = path.read_bytes()
+            code = compile(source, f"pilot/{path.name}", "exec", dont_inherit=True)
+            head = importlib.util.MAGIC_NUMBER + UNCHECKED + importlib.util.source_hash(source)
+            _add(archive, f"pilot/{path.stem}.pyc", head + marshal.dumps(code))
     return buffer.getvalue()
 
 

@@ -78,16 +78,18 @@ class Run:
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
-        """What happens, as it happens; the last change is the final one."""
+        """What happens, as it happens; the last change is the final one. A short run is looked at more often."""
         events = self.folder.event_tail()
         samples = Tail(self.folder, ("metrics.jsonl",), ())
+        pause_s = POLL_S[0]
         while True:
             fresh = samples.read()  # before the record: sealing moves the samples elsewhere
             record = self.record()
             yield Change(record, events.read(), fresh)
             if self._is_over(record):
                 return
-            time.sleep(poll_s)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, poll_s)
 
     def logs(self, rank: int | None = None, follow: bool = False) -> Iterator[LogLine]:
         """Lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""

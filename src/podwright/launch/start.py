@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines import ENGINES, Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
-from podwright.engines.payload import Snapshot, pilot_zip, snapshot
+from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
 from podwright.launch.journal import note
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -89,12 +90,13 @@ def start(home: Home, prepared: Prepared) -> str:
     """From here on the run exists, whatever becomes of this client. Gives its id."""
     _check_secrets(prepared.request.workload)
     request = prepared.request
-    stored = home.store_code(prepared.code.sha256, prepared.code.tar) if prepared.code else None
+    links, code = _shared(home), prepared.code
     folders = []
     if request.is_parent:
-        home.create(_asked(prepared, request.run_id, None), _files(prepared, request.run_id), {})
+        home.create(_asked(prepared, request.run_id, None), _files(prepared, request.run_id), links)
+    if code:
+        links["job/code.tar"] = home.store(f"{code.sha256}.tar", lambda: code.tar)
     for index, run_id in enumerate(request.part_ids()):
-        links = {"job/code.tar": stored} if stored else {}
         folders.append(home.create(_asked(prepared, run_id, index), _files(prepared, run_id), links))
     for folder in folders:
         note(folder, "created")
@@ -102,6 +104,12 @@ def start(home: Home, prepared: Prepared) -> str:
         if alone:
             _submit(prepared.engine, prepared.job, folders)
     return request.run_id
+
+
+def _shared(home: Home) -> dict[str, Path]:
+    """What all runs of this Podwright and Python have in common: the compiled pilot."""
+    name = f"{hashlib.sha256(pilot_zip()).hexdigest()[:16]}.{compiled_name()}"
+    return {f"job/{compiled_name()}": home.store(name, compiled_pilot)}
 
 
 def _submit(engine: Engine, job: Job, folders: Sequence[RunFolder]) -> None:

@@ -95,6 +95,7 @@ class Node:
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:
+            role.tick()  # a node that need not wait for others does not wait for the first turn either
             while self.exit_code is None:
                 self._turn(role)
         finally:

@@ -3,12 +3,14 @@
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
 from podwright.report import _charts as charts
 from podwright.report import _classes as classes
@@ -115,6 +117,18 @@ def _asset(name: str) -> str:
     return (resources.files("podwright.report") / "assets" / name).read_text("utf-8")
 
 
+def _compiled() -> FileSystemBytecodeCache | None:
+    """Templates compiled once per machine instead of once per report; only in a folder that is this user's alone."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podwright" / "templates"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owner = folder.stat()
+    except OSError:
+        return None
+    alone = owner.st_uid == os.getuid() and not owner.st_mode & 0o022
+    return FileSystemBytecodeCache(str(folder)) if alone else None
+
+
 @cache
 def _templates() -> Environment:
     made = Environment(
@@ -123,6 +137,7 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_compiled(),
     )
     made.filters |= {
         "number": words.number,

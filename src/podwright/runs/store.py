@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,11 +130,12 @@ class Home:
             raise home_refusal(self.path, error) from None
         return self.folder(asked.id)
 
-    def store_code(self, sha256: str, tar: bytes) -> Path:
-        path = self.code / f"{sha256}.tar"
+    def store(self, name: str, make: Callable[[], bytes]) -> Path:
+        """A file that runs share, named by its content; made only when it is not there yet."""
+        path = self.code / name
         try:
             if not path.exists():
-                write_whole(path, tar)
+                write_whole(path, make())
         except OSError as error:
             raise home_refusal(self.path, error) from None
         return path
@@ -148,7 +149,7 @@ class Home:
         self.index.drop([run_id])
         for cache in (self._folds, self._folders, self._kept):
             cache.pop(run_id, None)
-        for path in self.code.glob("*.tar"):
+        for path in self.code.iterdir():
             if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
                 path.unlink(missing_ok=True)
 

@@ -102,7 +102,7 @@ def test_runs_that_were_removed_by_hand_leave_a_home_that_works(home: Home) -> N
 
 
 def test_a_run_appears_whole(home: Home) -> None:
-    stored = home.store_code("ab" * 32, b"tar")
+    stored = home.store("ab" * 32 + ".tar", lambda: b"tar")
     folder = home.create(asked(), {"job/node.sh": b"#!/bin/sh\n", "token": b"t\n"}, {"job/code.tar": stored})
     assert folder.asked == asked()
     modes = {name: stat.S_IMODE((folder.path / name).stat().st_mode) for name in ("job/node.sh", "token", "run.json")}
@@ -116,7 +116,7 @@ def test_where_there_are_no_hard_links_code_is_copied(home: Home, monkeypatch: p
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    stored = home.store_code("ab" * 32, b"tar")
+    stored = home.store("ab" * 32 + ".tar", lambda: b"tar")
     folder = home.create(asked(), {"job/order.json": b"{}"}, {"job/code.tar": stored})
     assert (folder.path / "job" / "code.tar").read_bytes() == b"tar"
 
@@ -165,7 +165,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(home: Home, monkeypatch: pytest.
         with pytest.raises(Refusal) as caught:
             home.create(asked(), {"job/order.json": b"{}"}, {})
         with pytest.raises(Refusal, match="no space left on device"):
-            home.store_code("ab" * 32, b"tar")
+            home.store("ab" * 32 + ".tar", lambda: b"tar")
     assert str(caught.value) == (
         f"{home.path} cannot be written: no space left on device\n\n"
         "hint: free some space, or set PODWRIGHT_HOME to a folder on another disk"
@@ -329,7 +329,7 @@ def test_what_was_read_goes_on_from_there(home: Home, add: Add) -> None:
 
 def test_removing_takes_the_folder_and_code_nobody_holds(home: Home) -> None:
     for name in ("a", "b"):
-        home.store_code(name * 64, b"tar")
+        home.store(name * 64 + ".tar", lambda: b"tar")
         os.utime(home.code / f"{name * 64}.tar", (START, START))
     home.create(asked("toy-2222"), {}, {"code.tar": home.code / f"{'a' * 64}.tar"})
     home.create(asked("toy-3333"), {}, {"code.tar": home.code / f"{'b' * 64}.tar"})
