@@ -43,6 +43,7 @@ YAWS_DEGREES = {
 }
 FOCAL = 0.87  # picture widths: a view of 60 degrees, as A2D2's front camera
 MARK = ".scenes.json"
+PER_PROCESS = 40  # frames that are worth starting another process for
 
 # How strongly the surface of each class is mottled, as a share of its brightness.
 MOTTLE = {streets.NATURE: 0.30, streets.ROAD: 0.09, streets.PAVEMENT: 0.10, streets.HOUSE: 0.08, streets.SKY: 0.02}
@@ -186,7 +187,7 @@ def write_all(plan: Plan, root: Path) -> set[int]:
                 parents=True, exist_ok=True
             )
     (root / "class_list.json").write_text(json.dumps(a2d2_classes().labels, indent=1))
-    workers = min(2, len(os.sched_getaffinity(0)), plan.frames)
+    workers = min(2, len(os.sched_getaffinity(0)), plan.frames // PER_PROCESS)
     if workers < 2:
         return write_share(plan, root, 0, 1)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:

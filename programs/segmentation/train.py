@@ -23,7 +23,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -322,9 +322,9 @@ def conclude(training: Training, matrix: Tensor) -> None:
     training.teller.line(f"results in {training.config.out}")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
-    config = read_config(sys.argv[1:])
+    config = read_config(arguments)
     world = enter(config.device)
     teller = Teller(world.leads, config.tell_every_s)
     training = make_training(config, world, teller)
@@ -347,4 +347,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
