@@ -10,6 +10,7 @@ import pytest
 
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
+from podwright.engines.payload import compiled_name
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.unit.launch.conftest import Load
@@ -44,7 +45,7 @@ def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -
     written = {}
     for name in {path.split("/")[0] for path in rendered}:
         for path, data in files_in(home.runs / name / "job").items():
-            if path not in ("pilot.pyz", "code.tar"):
+            if path not in ("pilot.pyz", compiled_name(), "code.tar"):
                 written[f"{name}/job/{path}"] = data.decode()
     assert written == rendered
 
@@ -153,13 +154,13 @@ def test_the_same_code_is_stored_once(home: Home, load: Load, unstarted: Unstart
     (tmp_path / "work" / "code" / "a.py").write_text("print(1)\n")
     first = launch.start(home, workload)
     second = launch.start(home, workload)
-    (stored,) = home.code.iterdir()
+    (stored,) = home.code.glob("*.tar")
     assert stored.stat().st_nlink == 5
     assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
     assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
     launch.start(home, workload)
-    assert len(list(home.code.iterdir())) == 2
+    assert len(list(home.code.glob("*.tar"))) == 2
 
 
 def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Path) -> None:

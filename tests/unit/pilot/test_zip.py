@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.engines.payload import PILOT_MAIN, pilot_zip
+from podwright.engines.payload import PILOT_MAIN, compiled_name, compiled_pilot, pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
 from podwright.pilot.protocol import Order, read_lines
@@ -126,3 +126,15 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         assert f"rank {rank} of 2 in toy-2222" in lines
     assert read_lines(str(record / "metrics.jsonl"))[0]
     assert (record / "closed").exists()
+
+
+def test_bytecode_beside_the_pilot_is_what_runs(tmp_path: Path) -> None:
+    """The compiled modules are taken where their Python fits, and passed over by any other."""
+    pilot = tmp_path / "pilot.pyz"
+    pilot.write_bytes(pilot_zip())
+    (tmp_path / compiled_name()).write_bytes(compiled_pilot())
+    code = f"import sys; sys.argv = [{str(pilot)!r}, '--version']; import runpy\ntry: runpy.run_path({str(pilot)!r})\n"
+    code += "except SystemExit: print(sys.modules['pilot.main'].__loader__.archive)"
+    for python, archive in ((sys.executable, compiled_name()), (oldest_python(), "pilot.pyz")):
+        done = subprocess.run([python, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1].endswith(archive), done.stdout
