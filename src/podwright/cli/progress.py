@@ -156,7 +156,7 @@ def _hang(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
 
 def _goal(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
     sense = f" {goal_text(progress.goal)}" if progress.goal else ""
-    return "goal", f"{event['metric']} {figures.value(event['value'])}{sense} after {figures.duration(event['took_s'])}"
+    return "goal", f"{event['metric']} {figures.value(event['value'])}{sense}"
 
 
 def _seen(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:

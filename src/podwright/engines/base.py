@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
 from podwright.spec.placeholders import fill
-from podwright.spec.problems import Problem, Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -78,7 +77,7 @@ class Engine(Protocol):
     def lacks(self) -> Mapping[str, str]:
         """What this engine cannot do, each with the reason; shown before anything starts."""
 
-    def probe(self, pod: Pod | None) -> Mapping[str, Any]:
+    def probe(self, request: Request) -> Mapping[str, Any]:
         """Look at the target once; the facts are then passed in everywhere."""
 
     def plan(self, request: Request, facts: Mapping[str, Any]) -> Job: ...
@@ -113,10 +112,9 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
 
 def check_abilities(engine: Engine, request: Request) -> None:
     lacks, workload = engine.lacks(), request.workload
-    missing = [(name, field) for name, field, asks in NEEDS if name in lacks and asks(workload, request)]
+    missing = [(field, lacks[name], None) for name, field, asks in NEEDS if name in lacks and asks(workload, request)]
     if missing:
-        file = str(workload.path)
-        raise Refusal([Problem(file, None, None, field, lacks[name], None) for name, field in missing])
+        raise workload.refusal(missing)
 
 
 def order_of(request: Request, index: int, **of_engine: Any) -> Order:

@@ -21,7 +21,7 @@ from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, p
 from podwright.launch.journal import note
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
-from podwright.spec.problems import Problem, Refusal, refuse
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
@@ -59,7 +59,7 @@ def prepare(workload: Workload, target: str, run_id: str, repeat: int = 1, after
         after=after,
     )
     check_abilities(engine, request)
-    job = engine.plan(request, engine.probe(None))
+    job = engine.plan(request, engine.probe(request))
     return Prepared(request, target, engine, job, engine.render(job), code)
 
 
@@ -127,9 +127,8 @@ def _submit(engine: Engine, job: Job, folders: Sequence[RunFolder]) -> None:
 def _check_secrets(workload: Workload) -> None:
     missing = [name for name in workload.secrets if name not in os.environ]
     if missing:
-        file = str(workload.path)
         hint = "export it in the shell that starts the run; it is never written down"
-        raise Refusal([Problem(file, None, None, "secrets", f"{name} is not set here", hint) for name in missing])
+        raise workload.refusal(("secrets", f"{name} is not set here", hint) for name in missing)
 
 
 def _asked(prepared: Prepared, run_id: str, index: int | None) -> Asked:

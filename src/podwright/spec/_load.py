@@ -64,7 +64,7 @@ def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ..
     before = [*no_gaps(tree, _PATCH), *_octal_in_patch(document)]
     checks = (*_workload_checks.CHECKS, lambda values: _workload_checks.on_disk(values, folder))
     workload = checked(Workload, document, checks, before)
-    workload._path, workload._source = folder / path.name, source
+    workload._path, workload._source, workload._document = folder / path.name, source, document
     return workload
 
 

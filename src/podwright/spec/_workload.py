@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,10 @@ from podwright.spec._types import (
     Strict,
     Whole,
 )
+from podwright.spec._words import Finding, problems
+from podwright.spec._yaml import Document
 from podwright.spec.placeholders import Scalar
+from podwright.spec.problems import Refusal
 
 Launcher = Literal["torchrun", "mpi", "ranks"]
 Runtime = Literal["bare", "container"]
@@ -150,6 +154,12 @@ class Workload(Strict):
 
     _path: Path = PrivateAttr(default=Path("workload.yaml"))
     _source: bytes = PrivateAttr(default=b"")
+    _document: Document = PrivateAttr(default=Document("workload.yaml"))
+
+    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Makes a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
+        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in found]
+        return Refusal(problems(findings, self._document))
 
     @property
     def path(self) -> Path:

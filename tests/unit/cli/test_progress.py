@@ -129,7 +129,7 @@ def test_quality_prefers_loss_and_the_goal() -> None:
         ),
         (
             {"k": "goal", "metric": "mean_iou", "value": 0.66, "took_s": 114},
-            ("goal", "mean_iou 0.66 >= 0.65 after 1m 54s"),
+            ("goal", "mean_iou 0.66 >= 0.65"),
         ),
         ({"k": "seen", "n": 1, "what": "xid", "device": "gpu 3", "text": "XID 48"}, ("seen", "b gpu 3: XID 48")),
         ({"k": "given_back", "n": 1, "why": "not all nodes came"}, ("waiting", "b: not all nodes came")),

@@ -17,7 +17,7 @@ from podwright.pilot.protocol import read_order
 
 FOLDER = Path(__file__).parents[2] / "cases" / "engines" / "local"
 CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-FACTS = {"python": "/usr/bin/python3", "path": '"$PATH"', "gpus": 0, "cpus": 2, "mpirun": False}
+FACTS = {"python": "/usr/bin/python3", "path": '"$PATH"', "gpus": 0, "cpus": 2, "mpirun": False, "missing_data": []}
 
 
 def rendered(name: str) -> dict[str, str]:
@@ -73,36 +73,41 @@ BARE = "the local engine runs bare processes; set `runtime: bare` to run without
 REFUSALS = {
     "gpus": (
         "resources: {gpus: 4}",
-        "DIR/workload.yaml: resources.gpus: 4 GPUs are asked for and this machine has 1\n\n"
+        "DIR/workload.yaml:3:19: resources.gpus: 4 GPUs are asked for and this machine has 1\n\n"
         "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
     ),
     "gpus of several nodes": (
         "resources: {gpus: 1}\nnodes: 2",
-        "DIR/workload.yaml: resources.gpus: 2 x 1 GPUs are asked for and this machine has 1\n\n"
+        "DIR/workload.yaml:3:19: resources.gpus: 2 x 1 GPUs are asked for and this machine has 1\n\n"
         "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
     ),
     "container": (
         "image: registry.example/train:1",
-        f"DIR/workload.yaml: runtime: {BARE}",
+        f"DIR/workload.yaml:1:1: runtime: {BARE}",
     ),
     "mpi without mpirun": (
         "launcher: mpi",
-        "DIR/workload.yaml: launcher: mpirun is not on this machine\n\n"
+        "DIR/workload.yaml:3:11: launcher: mpirun is not on this machine\n\n"
         "hint: apt-get install openmpi-bin, or load your site's MPI module",
+    ),
+    "data that is not there": (
+        "data: {frames: /no/such/folder}",
+        "DIR/workload.yaml:3:16: data.frames: /no/such/folder is not on this machine\n\n"
+        "hint: an absolute path must be there already",
     ),
     "mig": (
         "resources: {gpus: 1, mig: 1g.10gb}",
-        "DIR/workload.yaml: resources.mig: the local engine gives whole GPUs, not slices",
+        "DIR/workload.yaml:3:27: resources.mig: the local engine gives whole GPUs, not slices",
     ),
     "all that an engine lacks at once": (
         "image: registry.example/train:1\nresources: {gpus: 1, mig: 1g.10gb}",
-        f"DIR/workload.yaml: runtime: {BARE}\n"
-        "DIR/workload.yaml: resources.mig: the local engine gives whole GPUs, not slices",
+        f"DIR/workload.yaml:1:1: runtime: {BARE}\n"
+        "DIR/workload.yaml:4:27: resources.mig: the local engine gives whole GPUs, not slices",
     ),
     "all that this machine lacks at once": (
         "resources: {gpus: 4}\nlauncher: mpi",
-        "DIR/workload.yaml: resources.gpus: 4 GPUs are asked for and this machine has 1\n"
-        "DIR/workload.yaml: launcher: mpirun is not on this machine\n\n"
+        "DIR/workload.yaml:3:19: resources.gpus: 4 GPUs are asked for and this machine has 1\n"
+        "DIR/workload.yaml:4:11: launcher: mpirun is not on this machine\n\n"
         "hint: run it on a pod with --on, or try it here with --set resources.gpus=0\n"
         "hint: apt-get install openmpi-bin, or load your site's MPI module",
     ),
@@ -111,13 +116,13 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("text", "words"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_refusal(tmp_path: Path, text: str, words: str) -> None:
-    assert refusal(tmp_path, text, gpus=1) == words
+    assert refusal(tmp_path, text, gpus=1, missing_data=["frames"] if "frames" in text else []) == words
 
 
 def test_retries_over_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
     words = refusal(tmp_path, "nodes: 2\nretries: 1", LocalEngine(shared=False))
     assert words == (
-        "DIR/workload.yaml: retries: retries over several nodes need a checkpoint folder that all of them share"
+        "DIR/workload.yaml:4:10: retries: retries over several nodes need a checkpoint folder that all of them share"
     )
 
 

@@ -124,8 +124,8 @@ def test_missing_secrets_are_refused_all_at_once(home: Home, load: Load, monkeyp
     with pytest.raises(Refusal) as caught:
         launch.start(home, workload)
     assert str(caught.value) == (
-        f"{workload.path}: secrets: ONE_KEY is not set here\n"
-        f"{workload.path}: secrets: TWO_KEY is not set here\n\n"
+        f"{workload.path}:3:10: secrets: ONE_KEY is not set here\n"
+        f"{workload.path}:3:10: secrets: TWO_KEY is not set here\n\n"
         "hint: export it in the shell that starts the run; it is never written down"
     )
     assert list(home.runs.iterdir()) == list(home.code.iterdir()) == []

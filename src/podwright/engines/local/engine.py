@@ -14,16 +14,13 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.payload import STUB
 from podwright.runs import RunFolder
-from podwright.spec.problems import Problem, Refusal, refuse
-
-if TYPE_CHECKING:
-    from podwright.spec import Pod
+from podwright.spec.problems import refuse
 
 START = """\
 #!/bin/sh
@@ -55,7 +52,7 @@ class LocalEngine:
             lacks["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
         return lacks
 
-    def probe(self, pod: Pod | None) -> Mapping[str, Any]:
+    def probe(self, request: Request) -> Mapping[str, Any]:
         """An activated environment wins on PATH; without one, the environment Podwright is installed in is found."""
         own = str(Path(sys.executable).parent)
         active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
@@ -66,6 +63,7 @@ class LocalEngine:
             "gpus": len(gpus),
             "cpus": len(os.sched_getaffinity(0)),
             "mpirun": shutil.which("mpirun") is not None,
+            "missing_data": [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()],
         }
 
     def plan(self, request: Request, facts: Mapping[str, Any]) -> Job:
@@ -87,18 +85,21 @@ class LocalEngine:
         return Job(request.run_id, tuple(parts), request.after, facts)
 
     def _check(self, request: Request, facts: Mapping[str, Any]) -> None:
-        workload, file = request.workload, str(request.workload.path)
-        problems = []
+        workload = request.workload
+        found: list[tuple[str, str, str | None]] = []
         if workload.resources.gpus * workload.nodes > facts["gpus"]:
             wanted = f"{workload.nodes} x {workload.resources.gpus}" if workload.nodes > 1 else workload.resources.gpus
             words = f"{wanted} GPUs are asked for and this machine has {facts['gpus']}"
             hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
-            problems.append(Problem(file, None, None, "resources.gpus", words, hint))
+            found.append(("resources.gpus", words, hint))
         if workload.launcher == "mpi" and not facts["mpirun"]:
-            words, hint = "mpirun is not on this machine", "apt-get install openmpi-bin, or load your site's MPI module"
-            problems.append(Problem(file, None, None, "launcher", words, hint))
-        if problems:
-            raise Refusal(problems)
+            hint = "apt-get install openmpi-bin, or load your site's MPI module"
+            found.append(("launcher", "mpirun is not on this machine", hint))
+        for name in facts["missing_data"]:
+            words = f"{workload.data[name]} is not on this machine"
+            found.append((f"data.{name}", words, "an absolute path must be there already"))
+        if found:
+            raise workload.refusal(found)
 
     def render(self, job: Job) -> Files:
         files = {}
