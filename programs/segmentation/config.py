@@ -49,7 +49,7 @@ class Config:
     )
     epochs: int = _option(6, count_of, "passes over the training frames")
     batch: int = _option(2, count_of, "frames per rank and step")
-    lr: float = _option(4e-3, float, "highest learning rate, for 8 frames per step over all ranks; scaled by the root")
+    lr: float = _option(6e-3, float, "highest learning rate, for 8 frames per step over all ranks; scaled by the root")
     width: int = _option(24, count_of, "width of the network; its cost grows with the square")
     size: tuple[int, int] = _option((176, 112), size_of, "pictures are resized to this, width x height")
     cameras: tuple[str, ...] = _option((), names_of, "cameras to use, such as front_center,front_left; default: all")

@@ -196,7 +196,37 @@ def _draw_truck(canvas: Canvas, thing: Thing, at: Point, weather: Weather) -> No
     _box(
         canvas, (x - wide * 0.9, 0.0, z - long * 0.95), (x + wide * 0.9, 0.5, z + long * 0.95), (40, 40, 44), what, 0.1
     )
+    _dress_truck(canvas, thing, (x, 0.0, z))
     _wheels(canvas, x, z, wide, long)
+
+
+def _dress_truck(canvas: Canvas, thing: Thing, at: Point) -> None:
+    """What tells a truck from a wall: a red and white board and lights at the back, a windscreen in front, a stripe."""
+    x, _, z = at
+    wide, long = thing.wide / 2, thing.long / 2
+    if z > 0:
+        end = z - long - 0.02
+        _patch(canvas, (x - 0.03, 0.9, end), (x + 0.03, thing.high * 0.96, end), (45, 45, 48))
+        for i in range(6):
+            left = x - wide + i * wide / 3
+            _patch(canvas, (left, 0.5, end), (left + wide / 3, 0.9, end), (205, 35, 30) if i % 2 else (238, 238, 232))
+    else:
+        end = z + long + 0.02
+        _patch(
+            canvas, (x - wide * 0.85, thing.high * 0.5, end), (x + wide * 0.85, thing.high * 0.76, end), (52, 60, 72)
+        )
+    side = x - wide - 0.02 if x > 0 else x + wide + 0.02
+    canvas.face(
+        [(side, y, z + along) for y, along in ((0.5, -long), (0.8, -long), (0.8, long * 0.5), (0.5, long * 0.5))],
+        (225, 190, 40),
+        None,
+    )
+
+
+def _patch(canvas: Canvas, low: Point, high: Point, colour: Colour) -> None:
+    """Paint a rectangle that faces along the street onto what is there already."""
+    (x0, y0, z), (x1, y1, _) = low, high
+    canvas.face([(x0, y0, z), (x1, y0, z), (x1, y1, z), (x0, y1, z)], colour, None)
 
 
 _AROUND = [math.tau * i / 10 for i in range(10)]

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from classes import IGNORE
 
 SMALL_FIRST = 0.6  # a class weighs by its pixels to the power of minus this: 0 is every pixel alike, 1 every class
-WARM_UP = 0.08  # share of the training in which the learning rate rises
+WARM_UP = 0.2  # share of the training in which the learning rate rises
 
 
 def loss_of(scores: Tensor, truth: Tensor) -> Tensor:

@@ -45,6 +45,7 @@ from tell import Teller, Value
 from world import Pulse, World, add_up, enter, leave, match_buffers, share
 
 STOPPED = 143
+STEEPEST = 1.0  # gradients are cut to this length: a single odd frame must not undo many good steps
 
 
 class Stopped(Exception):
@@ -190,6 +191,7 @@ def train_step(training: Training, pictures: Tensor, truth: Tensor) -> Tensor:
     loss = loss_of(scores, truth.to(device, non_blocking=True))
     training.optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(training.net.parameters(), STEEPEST)
     training.optimizer.step()
     return loss.detach()
 
