@@ -2,36 +2,43 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PYTEST := $(BIN)/python -m pytest -p tests.plugins.no_skips
 
+# The first Python that is new enough runs the set-up.
+define SET_UP
+for python in $${PYTHON:-python3.11 python3.12 python3.13 python3}; do \
+  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
+done; \
+test -n "$${found:-}" || { echo "Podwright needs Python 3.11 or newer: apt-get install python3.11" >&2; exit 2; }; \
+"$$found" scripts/setup.py
+endef
+
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## leave .venv with everything in it; seconds when nothing changed
-	@for python in $${PYTHON:-python3.11 python3.12 python3.13 python3}; do \
-	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	    exec "$$python" scripts/setup.py; \
-	  fi; \
-	done; \
-	echo "Podwright needs Python 3.11 or newer: apt-get install python3.11 python3.11-venv" >&2; exit 2
+	@$(SET_UP)
 
-demo: setup ## train a model on this machine, watch it, and open its report
+ready:
+	@$(SET_UP) --quiet
+
+demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
 
-test: setup lint ## all checks and tests but the nightly ones
+test: ready lint ## all checks and tests but the nightly ones
 	$(PYTEST) -n 2 --dist loadgroup
 
-test-fast: setup ## unit tests only
+test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
 
-test-nightly: setup lint ## all tests and the long campaigns
+test-nightly: ready lint ## all tests and the long campaigns
 	$(PYTEST) -m ""
 
-lint: setup ## style, types, import directions, sizes
+lint: ready ## style, types, import directions, sizes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -40,15 +47,15 @@ lint: setup ## style, types, import directions, sizes
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_tree.py
 
-bench: setup ## measure, as ratios within one run; figures go to benchmarks/results
+bench: ready ## measure, as ratios within one run; figures go to benchmarks/results
 	@status=0; for name in startup trivial pilot_cpu ps_scale overhead; do \
 	  $(BIN)/python "benchmarks/$$name.py" || status=1; \
 	done; exit $$status
 
-docs: setup ## make the reference pages and docs/site
+docs: ready ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_site
 
-lock: setup ## pin all dependencies anew
+lock: ready ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra bench --extra dev pyproject.toml -o requirements/lock.txt
 	echo uv | $(BIN)/uv pip compile -q --upgrade $(LOCKED) - -o requirements/bootstrap.txt

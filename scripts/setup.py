@@ -102,7 +102,6 @@ def install_packages() -> None:
     """Installs missing Debian packages, or says the exact command and goes on: all but `ensurepip` are for tests."""
     missing = wanted_packages()
     if not missing:
-        say("packages", "all there")
         return
     for package in missing:
         say("packages", f"{package.name} is missing: {package.reason}")
@@ -189,11 +188,12 @@ def install_browser() -> None:
 
 
 def main() -> None:
-    """Brings the machine and `.venv` to where every `make` verb works."""
+    """Brings the machine and `.venv` to where every `make` verb works; `--quiet`: not a word when it is."""
     started = time.monotonic()
     install_packages()
     if is_current():
-        say("ready", ".venv/bin/podwright")
+        if "--quiet" not in sys.argv[1:]:
+            say("ready", ".venv/bin/podwright")
         return
     fill_environment()
     install_browser()

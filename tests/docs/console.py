@@ -19,12 +19,12 @@ NEEDS = {"gpu", "hours", "root", "cluster", "terminal", "network"}
 _BLOCK = re.compile(
     r"(?:<!-- (?P<key>needs|exit|file): (?P<value>\S+) -->\n+)?```(?P<kind>\w*)\n(?P<body>.*?)^```", re.M | re.S
 )
-_DURATION = r"(?:\d+h )?(?:\d+m )?\d+(?:\.\d+)? ?s"
+_DURATION = r"(?:\d+[dhm] ?)*\d+(?:\.\d+)? ?[dhms](?![a-z])"
 # What differs from run to run -> what any run may print there. Order matters: a run's id holds digits.
 _LOOSE = {
     "elided": (r"\.\.\.", r".*?"),
     "run": (r"\b[a-z][a-z0-9-]*-(?=[a-z]*\d)[a-z0-9]{4}\b", r"[a-z][a-z0-9-]*-[a-z0-9]{4}"),
-    "duration": (rf"\b{_DURATION}\b", _DURATION),
+    "duration": (rf"\b{_DURATION}", _DURATION),
     "number": (r"\d[\d.,:T+Z-]*", r"\d[\d.,:T+Z-]*"),
     "space": (r"\s+", r"\s+"),
 }

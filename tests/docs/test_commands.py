@@ -16,7 +16,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 def environment(home: Path) -> dict[str, str]:
     """A user's shell after `source .venv/bin/activate`, with a home of its own."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PODWRIGHT_", "PYTEST_"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PODWRIGHT_", "PYTEST_", "MAKE", "MFLAGS"))
+    }
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
     return kept | {"PODWRIGHT_HOME": str(home), "PATH": path, "NO_COLOR": "1", "COLUMNS": "80"}
 
@@ -47,6 +51,9 @@ def run_page(page: Page, folder: Path, home: Path) -> None:
 def test_a_page_does_what_it_shows(path: Path, tmp_path: Path) -> None:
     page = read_page(path)
     assert not (page.files and page.in_repository), "a page that makes files does so in a folder of its own"
+    if page.in_repository:
+        # The page shows what is printed once set-up is done; a lock that changed meanwhile would print more.
+        subprocess.run(["make", "-s", "ready"], cwd=ROOT, env=environment(tmp_path), check=True)
     folder = tmp_path / "work"
     folder.mkdir()
     run_page(page, folder, tmp_path / "home")

@@ -57,6 +57,8 @@ def test_a_page_is_read_into_steps_files_and_needs(tmp_path: Path) -> None:
         ("run       segmentation-7f3k  on local", "run   segmentation-q2xz  on slurm", False),
         ("mean_iou 0.71 in 2m 11s", "mean_iou 0.684 in 58 s", True),
         ("mean_iou 0.71 in 2m 11s", "mean_iou 0.684 in ages", False),
+        ("local  2  3m  4 scenes", "local  2  1h 12m  4 scenes", True),
+        ("local  2  3m  4 scenes", "local  2  3m  4 s", False),
         ("report file:///.../runs/hello-4k2d/report.html", "report file:///h/x/runs/hello-aaaa/report.html", True),
         ("report file:///.../runs/hello-4k2d/report.html", "report file:///h/x/runs/hello-aaaa/report.txt", False),
         ("ends at 10:41:07", "ends at 23:59:59", True),
