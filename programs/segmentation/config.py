@@ -30,6 +30,24 @@ def count_of(text: str) -> int:
     return int(text)
 
 
+def whole_of(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    return int(text)
+
+
+def share_of(text: str) -> float:
+    """A share between 0 and 1, neither of them."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a share between 0 and 1')
+    return share
+
+
 def _option(default: Any, read: Any, words: str, choices: Sequence[str] | None = None) -> Any:
     return field(default=default, metadata={"type": read, "help": words, "choices": choices})
 
@@ -53,14 +71,14 @@ class Config:
     width: int = _option(24, count_of, "width of the network; its cost grows with the square")
     size: tuple[int, int] = _option((176, 112), size_of, "pictures are resized to this, width x height")
     cameras: tuple[str, ...] = _option((), names_of, "cameras to use, such as front_center,front_left; default: all")
-    held_out: float = _option(0.25, float, "share of the scenes to score on")
-    limit: int = _option(0, int, "use this many frames, evenly spread; 0: all")
+    held_out: float = _option(0.25, share_of, "share of the scenes to score on")
+    limit: int = _option(0, whole_of, "use this many frames, evenly spread; 0: all")
     precision: str = _option("auto", str, "auto is bf16 on a GPU that has it, else fp32", ("auto", "fp32", "bf16"))
     device: str = _option("auto", str, "auto is cuda where there is a GPU", ("auto", "cpu", "cuda"))
     workers: int = _option(-1, int, "loader processes per rank; -1: none on the CPU, up to 8 on a GPU")
-    checkpoint_steps: int = _option(50, int, "steps between checkpoints within an epoch; 0: at its end only")
+    checkpoint_steps: int = _option(50, whole_of, "steps between checkpoints within an epoch; 0: at its end only")
     tell_every_s: float = _option(0.5, float, "least seconds between two lines of progress")
-    seed: int = _option(0, int, "decides first weights, order and changes of the frames")
+    seed: int = _option(0, whole_of, "decides first weights, order and changes of the frames")
     compile: bool = field(default=False, metadata={"help": "use torch.compile; slow to start"})
 
 

@@ -241,7 +241,7 @@ def _draw_plant(canvas: Canvas, thing: Thing, at: Point, weather: Weather) -> No
         canvas.upright(
             at, [(-trunk, 0), (trunk, 0), (trunk, base * 1.4), (-trunk, base * 1.4)], (78, 60, 44), ID[NATURE]
         )
-    middle = (base + thing.high) / 2
+    middle = (base + thing.high) / 2 if base else thing.high * 0.35  # a bush stands in the ground
     for light, size in ((1 - weather.sun, 1.0), (1.0, 0.75), (1.15, 0.45)):
         radii = rng.uniform(0.75, 1.0, len(_AROUND)) * size
         outline = [

@@ -23,6 +23,10 @@ class Teller:
         if self.speaks:
             print(text, flush=True)
 
+    def warn(self, text: str) -> None:
+        """A line about what this rank alone has met, on stderr."""
+        print(text, file=sys.stderr, flush=True)
+
     def values(self, values: dict[str, Value]) -> None:
         """Progress and results, as one JSON line."""
         rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}

@@ -118,7 +118,8 @@ def make_training(config: Config, world: World, teller: Teller) -> Training:
     net = UNet(len(classes.names), config.width).to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     model: nn.Module = torch.compile(net) if config.compile else net  # type: ignore[assignment]
     if world.size > 1:
-        model = DistributedDataParallel(model, device_ids=[world.device.index] if world.on_gpu else None)
+        devices = [world.device.index] if world.on_gpu else None
+        model = DistributedDataParallel(model, device_ids=devices, gradient_as_bucket_view=True)
     optimizer = torch.optim.AdamW(net.parameters(), lr=config.lr, weight_decay=0.02, fused=True)
     order = TrainBatches(len(train_set), config.batch, world.rank, world.size, config.seed)
     return Training(
@@ -141,7 +142,7 @@ def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames,
         if train[0].scene != score[-1].scene
         else f"{len(train)} frames to train on, {len(score)} of the same scene to score on"
     )
-    return Frames(train, classes, config.size, teller.line), Frames(score, classes, config.size, teller.line)
+    return Frames(train, classes, config.size, teller.warn), Frames(score, classes, config.size, teller.warn)
 
 
 def loader(training: Training, frames: Frames, batches: Any) -> DataLoader[tuple[Tensor, Tensor]]:
@@ -172,6 +173,7 @@ def train_epoch(training: Training) -> None:
         clock.tell(training.step - 1, seen)
         if training.pulse.stop:
             save(training)
+            add_up(torch.zeros(1))  # a rank that left at once would have the launcher end the one that still writes
             raise Stopped
         if training.config.checkpoint_steps and training.place.step % training.config.checkpoint_steps == 0:
             save(training)
@@ -279,10 +281,17 @@ def resume(training: Training) -> None:
         )
     training.net.load_state_dict(state["model"])
     training.optimizer.load_state_dict(state["optimizer"])
-    training.place = Place(state["epoch"], min(training.order.steps, -(-state["frames"] // training.frames_per_step)))
+    training.place = place_of(training, state)
     training.teller.line(
         f"resumed from {name}: epoch {training.place.epoch + 1}, step {training.place.step} of {training.order.steps}"
     )
+
+
+def place_of(training: Training, state: checkpoint.State) -> Place:
+    """Where a checkpoint goes on; one from beyond the last epoch is only scored."""
+    if state["epoch"] >= training.config.epochs:
+        return Place(training.config.epochs - 1, training.order.steps)
+    return Place(state["epoch"], min(training.order.steps, -(-state["frames"] // training.frames_per_step)))
 
 
 def epochs_left(training: Training) -> Iterator[int]:
@@ -329,7 +338,7 @@ def main(arguments: Sequence[str]) -> int:
     config = read_config(arguments)
     world = enter(config.device)
     teller = Teller(world.leads, config.tell_every_s)
-    training = make_training(config, world, teller)
+    training, code = make_training(config, world, teller), 0
     try:
         resume(training)
         matrix = train(training)
@@ -338,14 +347,13 @@ def main(arguments: Sequence[str]) -> int:
     except Stopped:
         teller.mllog("INTERVAL_END", "run_stop", status="aborted")
         teller.line(f"stopped at step {training.step} of {training.steps}")
-        return STOPPED
+        code = STOPPED
     except RuntimeError:
         if training.pulse.asked:  # a rank that was asked first is gone already, and its connection with it
             return STOPPED
         raise
-    finally:
-        leave()
-    return 0
+    leave()
+    return code
 
 
 if __name__ == "__main__":

@@ -121,6 +121,16 @@ def test_a_finished_run_only_scores_again(
     assert (tmp_path / "one/iou.json").read_bytes() == (tmp_path / "two/iou.json").read_bytes()
 
 
+def test_a_checkpoint_beyond_the_last_epoch_is_scored(
+    train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = ("--data", frames, "--out", tmp_path / "out", "--checkpoint", tmp_path / "kept")
+    train(*kept)
+    before = capsys.readouterr().out
+    assert train(*kept, "--epochs", 1) == 0
+    assert told(capsys.readouterr().out, "mean_iou") == {6: told(before, "mean_iou")[12]}
+
+
 def test_a_damaged_checkpoint_falls_back(
     train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,9 +226,9 @@ def test_real_frames(train: Train, tmp_path: Path, capsys: pytest.CaptureFixture
         label.paste((7, 7, 7), (0, 0, 1920, 100))
         label.save(labels[1])
     assert train("--data", tmp_path / "a2d2", "--out", tmp_path / "out", "--epochs", 1, "--held-out", 0.5) == 0
-    text = capsys.readouterr().out
+    text, warned = capsys.readouterr()
     assert text.count("1 frame has no label and is left out: ") == 1
-    assert text.count("are ignored, the first: #070707 in ") == 1
+    assert warned == f"colours that class_list.json does not name are ignored, the first: #070707 in {labels[1]}\n"
     assert list(told(text, "mean_iou")) == [3]
 
 
@@ -235,6 +245,23 @@ def test_settings_from_podwright() -> None:
     assert (given.out, given.checkpoint) == (Path("o"), Path("c"))
     alone = read_config(["--data", "d"], {})
     assert (alone.out, alone.checkpoint) == (Path("results"), None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--held-out", "1.5"], '"1.5" is not a share between 0 and 1'),
+        (["--epochs", "0"], '"0" is not a whole number of at least 1'),
+        (["--seed=-1"], '"-1" is not a whole number'),
+        (["--size", "big"], '"big" is not a size like 176x112, at least 16 pixels each way'),
+        (["--precision", "int8"], "invalid choice: 'int8'"),
+    ],
+)
+def test_wrong_settings(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_config(["--data", "d", *arguments], {})
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
 
 
 def test_bf16_on_request(train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
