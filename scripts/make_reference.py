@@ -38,6 +38,14 @@ hardware library, or is written out. `podwright check` reads it as a run would.
 """,
 }
 
+LIBRARY_INTRO = """\
+# Hardware library
+
+Names that `pod.yaml` can use instead of writing the hardware out. Each is a file in `src/podwright/spec/library`, and a
+fact that no source gives is left open there, not guessed.
+"""
+LIBRARY = {"nodes": "Nodes", "switches": "Switches", "storage": "Storage"}
+
 Node = dict[str, Any]
 
 # What JSON schema calls a type -> what the page calls it.
@@ -156,9 +164,23 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
+def library_page() -> str:
+    """Gives the list of hardware that a pod can name, each with the source of its facts."""
+    parts = [NOTE + LIBRARY_INTRO]
+    for kind, title in LIBRARY.items():
+        rows = [f"| `{name}` | {model.title} | {model.source} |" for name, model in spec.library(kind).items()]
+        parts.append("\n".join([f"## {title}\n", "| name | what it is | source |", "| --- | --- | --- |", *rows, ""]))
+    return "\n".join(parts)
+
+
 def pages() -> dict[str, str]:
     """Gives every page by its file name."""
-    return {"workload.md": file_page("workload"), "pod.md": file_page("pod"), "cli.md": cli_page()}
+    return {
+        "workload.md": file_page("workload"),
+        "pod.md": file_page("pod"),
+        "library.md": library_page(),
+        "cli.md": cli_page(),
+    }
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ TOKENS = ROOT / "src" / "podwright" / "report" / "assets" / "tokens.css"
 MENU = {
     "Start": ("index", "getting-started"),
     "Guides": ("concepts", "python-api", "troubleshooting"),
-    "Reference": ("reference/workload", "reference/pod", "reference/cli"),
+    "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
     "Inside": ("architecture", "dependencies"),
 }
 
