@@ -99,7 +99,9 @@ def trial(site: LocalSite, seed: int) -> None:
         if record.state == "succeeded":
             told = [e["values"]["step"] for e in site.events(run, "result") if e["rank"] == 1]
             assert told[-1] == STEPS, f"seed {seed}"
-            assert sorted(set(told)) == list(range(1, STEPS + 1)), f"seed {seed}: a step was never told"
+            untold = set(range(1, STEPS + 1)) - set(told)
+            kills = len(site.events(run, "go")) - 1
+            assert len(untold) <= kills, f"seed {seed}: more than the words of the last moment were lost: {untold}"
             back = [a - b for a, b in pairwise(told) if b <= a]
             assert all(steps <= 1 for steps in back), f"seed {seed}: more than the last step was done again"
         assert {r.state for r in launch.recent(site.home)} == {record.state}

@@ -15,6 +15,13 @@ def main(argv: list[str] | None = None) -> int:
     """Runs one command line and returns its exit code; no exception and no traceback leaves it."""
     args = list(sys.argv[1:] if argv is None else argv)
     _make_streams_safe()
+    code = _code_of(args)
+    if argv is None:
+        _leave(code)
+    return code
+
+
+def _code_of(args: list[str]) -> int:
     try:
         return _answer(args)
     except KeyboardInterrupt:
@@ -25,6 +32,18 @@ def main(argv: list[str] | None = None) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
         return _explained(error, args)
+
+
+def _leave(code: int) -> None:
+    """Ends the process at once: taking the interpreter and its libraries down takes longer than many commands do."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        _reader_has_gone()
+    except OSError:
+        code = code or 1
+    os._exit(code)
 
 
 def _answer(args: list[str]) -> int:

@@ -20,11 +20,12 @@ def ps_command(
     from podwright import launch
     from podwright.runs import Home
 
-    records = [record.as_json() for record in launch.recent(Home.open(), limit=None if everything else 20)]
+    found = launch.recent(Home.open(), limit=None if everything else 20)
     if as_json:
-        return talk.print_json(records)
-    if not records:
+        return talk.print_json([record.as_json() for record in found])
+    if not found:
         return talk.say("no runs", "start one with `podwright run WORKLOAD`")
+    records = [{**record.as_json(), "goal": record.goal} for record in found]
     return print("\n".join(listing(records, talk.width_of(sys.stdout))))
 
 
@@ -53,7 +54,9 @@ def _rough(seconds: float | None) -> str:
 
 
 def outcome(record: dict[str, Any]) -> str:
-    """Gives the reason of a run that is not well, else its latest results."""
+    """Gives the reason of a run that is not well, else its latest results: that of the goal when there is one."""
     if record["state"] not in ("succeeded", "running") and record.get("reason"):
         return str(record["reason"]).splitlines()[0]
-    return figures.results(record.get("results") or {}, limit=3)
+    results = record.get("results") or {}
+    metric = str((record.get("goal") or {}).get("metric"))
+    return figures.results({metric: results[metric]} if metric in results else results, limit=3)

@@ -135,7 +135,12 @@ class Workload(Strict):
         "checkpoints", description="the folder for checkpoints; relative: inside the run's own folder"
     )
     retries: Whole = Field(default=0, description="how often ranks that fail or hang start again from the checkpoint")
-    grace_s: Span = Field(default=30.0, alias="grace", description="time between the request to stop and the kill")
+    grace_s: Span = Field(
+        default=30.0,
+        alias="grace",
+        description="time between the request to stop and the kill",
+        json_schema_extra={"default": "30s"},
+    )
     time_limit_s: Duration | None = Field(
         default=None, alias="time_limit", description="of the whole run, all attempts"
     )
@@ -143,7 +148,10 @@ class Workload(Strict):
         default=None, alias="hang_after", description="no output and no progress for so long ends the attempt"
     )
     join_timeout_s: Duration = Field(
-        default=600.0, alias="join_timeout", description="how long nodes wait for each other"
+        default=600.0,
+        alias="join_timeout",
+        description="how long nodes wait for each other",
+        json_schema_extra={"default": "10m"},
     )
     goal: Goal | None = Field(default=None, description="the quality that ends the clock of time to train")
     matrix: dict[FieldName, tuple[Point, ...]] = Field(
