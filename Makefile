@@ -36,7 +36,9 @@ test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
 
 test-nightly: ready lint ## all tests and the long campaigns
-	$(PYTEST) -m ""
+	@mkdir -p .cache && rm -f .cache/campaign.jsonl
+	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" -n 2 --dist loadgroup
+	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md
 
 lint: ready ## style, types, import directions, sizes
 	$(BIN)/ruff check .
@@ -48,9 +50,7 @@ lint: ready ## style, types, import directions, sizes
 	$(BIN)/python scripts/check_tree.py
 
 bench: ready ## measure, as ratios within one run; figures go to benchmarks/results
-	@status=0; for name in startup trivial pilot_cpu ps_scale overhead; do \
-	  $(BIN)/python "benchmarks/$$name.py" || status=1; \
-	done; exit $$status
+	$(BIN)/python benchmarks/run_all.py
 
 docs: ready ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_reference

@@ -6,6 +6,7 @@ its checkpoint. Seeded: a failure names the seed that shows it again.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -20,6 +21,7 @@ import pytest
 
 from podwright import launch
 from podwright.launch import Run
+from podwright.runs import Record
 from tests.contract.sites import LocalSite, until
 
 VICTIMS = ("client", "client", "rank", "pilot", "leader", "keeper", "everything")
@@ -85,6 +87,15 @@ def is_keeper(pid: int) -> bool:
         return False
 
 
+def keep_count(seed: int, victim: str, hit: set[str], record: Record) -> None:
+    """A line of the campaign's log, where `make test-nightly` wants one: what was killed and what became of the run."""
+    path = os.environ.get("PODWRIGHT_CAMPAIGN")
+    if path:
+        row = {"seed": seed, "victim": victim, "hit": bool(hit), "state": record.state, "attempts": record.attempts}
+        with Path(path).open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
 def trial(site: LocalSite, seed: int) -> None:
     chance = random.Random(seed)
     victim = VICTIMS[seed % len(VICTIMS)]
@@ -105,6 +116,7 @@ def trial(site: LocalSite, seed: int) -> None:
             back = [a - b for a, b in pairwise(told) if b <= a]
             assert all(steps <= 1 for steps in back), f"seed {seed}: more than the last step was done again"
         assert {r.state for r in launch.recent(site.home)} == {record.state}
+        keep_count(seed, victim, hit, record)
         run.remove()
     leftovers = [path.name for path in site.home.runs.iterdir() if not path.name.endswith(".part")]
     assert leftovers == [], f"seed {seed}"

@@ -49,9 +49,10 @@ def _warm_up() -> None:
     The thread is no daemon: one that is cut off in the middle of an import may crash the interpreter's end.
     """
     with contextlib.suppress(Exception):
-        import pyarrow.parquet  # noqa: F401
-
         import podwright.report  # noqa: F401
+        from podwright.runs.seal import prepare
+
+        prepare()
 
 
 def run_document(run: Run) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,12 @@ from podwright.engines import ENGINES
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
 from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
+from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
 CLOSE_S = 10.0
-POLL_S = (0.05, 0.2)
-"""A short run is noticed at once, a long one is asked about five times a second."""
+POLL_S = (0.05, 0.1)
+"""A short run is noticed at once, a long one is asked about ten times a second."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Run:
             record = self.record()
             if self._is_over(record) or (deadline is not None and time.monotonic() >= deadline):
                 return record
+            if pause_s == POLL_S[0]:
+                threading.Thread(target=prepare).start()
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, POLL_S[1])
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from podwright.runs.folder import RunFolder
 from podwright.runs.record import Record
 
 COLUMNS = ("t", "node", "restart", "retry", "name", "value")
+
+
+def prepare() -> None:
+    """Load what sealing needs, in a thread while a run is at work, and not when somebody waits for its end."""
+    with suppress(ImportError):
+        import pyarrow.parquet  # noqa: F401
 
 
 def seal(folder: RunFolder, record: Record) -> bool:
