@@ -40,5 +40,5 @@ def test_a_killed_rank_goes_on_from_its_checkpoint_and_the_loss_with_it(local: L
     told_late = 3  # a checkpoint comes every two steps, and a kill may swallow the last words before it
     assert 8 <= second[0]["step"] <= first[-1]["step"] + told_late, "it starts where the last checkpoint was"
     assert second[-1]["step"] == second[-1]["steps"]
-    assert second[-1]["loss"] < first[0]["loss"] / 1.5, "and goes on learning"
+    assert second[-1]["loss"] < 0.95 * first[0]["loss"], "and goes on learning"
     assert (run.folder.path / "results" / "confusion.json").exists()
