@@ -26,6 +26,8 @@ from tests.contract.sites import LocalSite, until
 
 VICTIMS = ("client", "client", "rank", "pilot", "leader", "keeper", "everything")
 STEPS = 24
+DELAYS_S = {"client": (0.2, 2.5), "rank": (0.0, 0.9)}
+"""When to strike: a client from its start on, a rank while it counts, all others from the nodes' start on."""
 CLIENT = """
 import sys
 from pathlib import Path
@@ -49,13 +51,14 @@ def strike(site: LocalSite, victim: str, chance: random.Random) -> set[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    delay_s = chance.uniform(0.2, 2.5) if victim == "client" else chance.uniform(0.0, 1.6)
+    delay_s = chance.uniform(*DELAYS_S.get(victim, (0.0, 1.6)))
     hit = set()
     try:
         if victim != "client":
             until(lambda: any(site.home.all_ids()), "the run's folder")
             run = Run(site.home, next(iter(site.home.all_ids())))
-            until(lambda: site.events(run, "node"), "its nodes")
+            born = "rank" if victim == "rank" else "node"
+            until(lambda: len(site.events(run, born)) == 2, "its victim")
         time.sleep(delay_s)
         if victim == "client":
             return {"client"}
