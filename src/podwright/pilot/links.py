@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .protocol import join_ports, mac, parse_line, same_mac
+from .protocol import PORT_TRIES, join_ports, mac, parse_line, same_mac
 
 LINE_BYTES = 256 * 1024
 HANDSHAKE_S = 5.0
@@ -16,6 +16,10 @@ HANDSHAKE_S = 5.0
 
 class Broken(Exception):
     """The other side is gone, or is not who it says it is."""
+
+
+class Unreachable(Broken):
+    """No answer of any kind: a cut network, a name that is not known yet."""
 
 
 class Link:
@@ -110,13 +114,27 @@ def accept(sock: socket.socket, token: bytes, instance: str) -> Tuple[Link, Dict
     return Link(sock, _key(token, mine, theirs), "leader"), facts
 
 
+def find_leader(leader: str, run: str, token: bytes, facts: Dict[str, Any]) -> Tuple[Link, str]:
+    """Look for it on all of the run's ports in turn; a host that does not answer at all is not asked eight times."""
+    for index in range(PORT_TRIES):
+        try:
+            return connect(leader, run, token, facts, index)
+        except Unreachable:
+            raise
+        except Broken:
+            continue
+    raise Broken(f"no leader of {run} at {leader}")
+
+
 def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_index: int) -> Tuple[Link, str]:
     """Member's side: one try at one of the run's ports. Gives the link and which leader process answered."""
     port = join_ports(run)[port_index % len(join_ports(run))]
     try:
         sock = socket.create_connection((leader, port), timeout=HANDSHAKE_S)
-    except OSError as error:
+    except ConnectionRefusedError as error:
         raise Broken(str(error)) from None
+    except OSError as error:
+        raise Unreachable(str(error)) from None
     try:
         hello = _hear(sock)
         theirs, mine, body = str(hello.get("nonce")), os.urandom(16).hex(), json.dumps(facts)

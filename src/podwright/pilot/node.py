@@ -25,7 +25,7 @@ from .ranks import Failure, Go, Rank, Ranks
 from .roles import Role, role_of
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
-TURN_S, BUSY_TURN_S = 0.5, 0.2
+TURN_S, BUSY_TURN_S = 0.5, 0.05
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 

@@ -123,13 +123,13 @@ class Following:
     def _connect(self) -> None:
         self._trying = True
         facts, self._tries = self._node.facts(), self._tries + 1
-        threading.Thread(target=self._try, args=(facts, self._tries - 1), daemon=True).start()
+        threading.Thread(target=self._try, args=(facts,), daemon=True).start()
 
-    def _try(self, facts: Dict[str, Any], index: int) -> None:
+    def _try(self, facts: Dict[str, Any]) -> None:
         """In a thread: a cut network makes each try wait, and the ranks must be heard meanwhile."""
         node = self._node
         try:
-            link, instance = links.connect(node.place.leader, node.order.run, node.token, facts, index)
+            link, instance = links.find_leader(node.place.leader, node.order.run, node.token, facts)
         except Exception:  # whatever it is, the next try must come
             node.loop.call_soon(self._missed)
             return
