@@ -65,10 +65,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the engine itself knows of a run: `waiting`, `there` or `gone`, and why."""
+    """What the engine itself knows of a run: `waiting`, `there` or `gone`, and why.
+
+    `outcome` is how a run ended that is gone (`succeeded`, `failed`, `cancelled`), where the engine itself knows.
+    """
 
     state: str
     reason: str = ""
+    outcome: str = ""
 
 
 class Engine(Protocol):

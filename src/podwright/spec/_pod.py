@@ -75,12 +75,13 @@ class SlurmScheduler(Strict):
     name: Name = Field(default="slurm", description="its name in targets")
     hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
     login: Line | None = Field(default=None, description="the host to reach it through; left out: this machine")
+    ssh_config: Line | None = Field(default=None, description="an ssh configuration to use instead of the user's own")
     folder: Line | None = Field(
         default=None, description="where runs live, on a file system that login and compute hosts share"
     )
     python: Line | None = Field(default=None, description="the Python for the pilot")
-    container: Literal["pyxis", "apptainer", "podman", "oci"] | None = Field(
-        default=None, description="how containers are started"
+    container: Literal["pyxis", "apptainer", "podman", "charliecloud", "oci"] | None = Field(
+        default=None, description="how containers are started; left out: by what the cluster has"
     )
 
 

@@ -1,0 +1,21 @@
+"""Which nodes belong together: the scalable units of a pod, in which a job stays on one layer of leaf switches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+
+def unit_size(pod: Pod) -> int | None:
+    """Nodes of a scalable unit; None where the pod has no compute fabric that says so."""
+    fabric = pod.compute_fabric()
+    return fabric.scalable_unit if fabric else None
+
+
+def scalable_units(pod: Pod) -> list[list[str]]:
+    """The compute hosts unit by unit, in the order of the file; one unit when the fabric has none."""
+    hosts = pod.compute_hosts()
+    size = unit_size(pod) or max(len(hosts), 1)
+    return [hosts[i : i + size] for i in range(0, len(hosts), size)]
