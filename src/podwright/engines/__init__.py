@@ -1,10 +1,14 @@
-"""Engines: the code behind a target. The table below is all the rest of Podwright knows of them."""
+"""Engines: the code behind a target. The tables below are all the rest of Podwright knows of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from podwright.engines.base import Engine
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
 
 
 def _local() -> Engine:
@@ -19,7 +23,19 @@ def _local_frames() -> Engine:
     return LocalEngine(shared=False)
 
 
+def _slurm(pod: Pod, scheduler: str | None) -> Engine:
+    from podwright.engines.slurm import SlurmEngine
+    from podwright.spec import SlurmScheduler
+
+    found = pod.scheduler(scheduler)
+    assert isinstance(found, SlurmScheduler)
+    return SlurmEngine(pod, found)
+
+
 ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "local-frames": _local_frames}
 """`local-frames`: the local engine without a shared folder, which tries on a laptop how a record travels in frames."""
 
-__all__ = ["ENGINES", "Engine"]
+SCHEDULERS: dict[str, Callable[[Pod, str | None], Engine]] = {"slurm": _slurm}
+"""The engine of a pod's scheduler, by its kind."""
+
+__all__ = ["ENGINES", "SCHEDULERS", "Engine"]

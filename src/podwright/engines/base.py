@@ -38,6 +38,8 @@ class Job:
     parts: tuple[Part, ...]
     after: str | None
     facts: Mapping[str, Any]
+    root: str | None = None
+    """Where the runs' folders must lie for the nodes to see them; None: in the client's home."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Request:
     code: dict[str, str] | None
     data: Mapping[str, str]
     after: str | None = None
+    after_handle: str | None = None
+    """What the engine calls the run that this one comes after."""
 
     @property
     def is_parent(self) -> bool:
@@ -73,10 +77,14 @@ class Seen:
     state: str
     reason: str = ""
     outcome: str = ""
+    handle: str = ""
+    """What the engine calls the job, where its list of jobs tells."""
 
 
 class Engine(Protocol):
     name: str
+    lag_s: float
+    """How long the record may come after the engine's own news: a run is not given up for lost before."""
 
     def lacks(self) -> Mapping[str, str]:
         """What this engine cannot do, each with the reason; shown before anything starts."""
@@ -88,6 +96,9 @@ class Engine(Protocol):
 
     def render(self, job: Job) -> Files: ...
 
+    def ready(self, job: Job) -> None:
+        """A last look at the target before the run exists; refuses what could not run there."""
+
     def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
         """Start the job, or find it started: calling it twice starts it once. Gives the engine's name for it."""
 
@@ -96,8 +107,17 @@ class Engine(Protocol):
 
     def cancel(self, folders: Sequence[RunFolder]) -> None: ...
 
-    def collect(self, folder: RunFolder) -> list[str]:
-        """Bring the pilots' record into the folder; gives words about what is missing from it."""
+    def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
+        """Bring the pilots' records into the folders; gives words about what is missing from them, by run."""
+
+    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
+        """Bring these parts of the run's folder to this machine; gives the names of what was too much."""
+
+    def shell(self, folder: RunFolder, node: int) -> list[str]:
+        """The command that opens a shell beside the ranks of a node."""
+
+    def remove(self, folder: RunFolder) -> None:
+        """What the run left elsewhere goes; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a lost run left behind."""

@@ -13,6 +13,7 @@ from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
 from podwright.runs import Home, Record
 from podwright.runs.record import from_json
+from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Run", "find", "find_all", "rebuild", "recent", "render", "start"]
 
 
-def render(workload: Workload, on: str = "local", run_id: str | None = None) -> dict[str, str]:
+def render(
+    workload: Workload, on: str = "local", run_id: str | None = None, home: Home | None = None
+) -> dict[str, str]:
     """What `start` would write and start, file by file, to the letter; nothing is touched."""
-    return prepare(workload, on, run_id or f"{workload.name}-0000").files
+    return prepare(home or Home(default_home()), workload, on, run_id or f"{workload.name}-0000").files
 
 
 def start(home: Home, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None) -> Run:
     """Start a run and return once it is submitted."""
     before = home.resolve(after) if after else None
-    prepared = prepare(workload, on, home.new_id(workload.name), repeat, before)
+    prepared = prepare(home, workload, on, home.new_id(workload.name), repeat, before)
     return Run(home, _start(home, prepared))
 
 

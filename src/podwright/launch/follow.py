@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
-from podwright.engines import ENGINES, Engine
+from podwright.engines import Engine
 from podwright.engines.base import Seen
 from podwright.launch.journal import note
 from podwright.launch.start import resubmit, submitting
+from podwright.launch.targets import engine_of
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
 
+ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
+"""An engine's outcome as an end. Without the pilots' own last word, success cannot be believed."""
+RESULTS_BYTES = 64 << 20
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
@@ -24,12 +30,9 @@ def reconcile(home: Home, ids: Iterable[str]) -> list[Record]:
     folders = [home.folder(run_id) for run_id in ids]
     parents = [folder for folder in folders if folder.asked.points]
     singles = [folder for folder in folders if not folder.asked.points]
-    by_engine: dict[str, list[RunFolder]] = {}
-    for folder in singles:
-        by_engine.setdefault(folder.asked.target, []).append(folder)
     records = {}
-    for target, some in by_engine.items():
-        records.update(_reconcile_on(home, ENGINES[target](), some))
+    for engine, some in _by_engine(singles):
+        records.update(_reconcile_on(home, engine, some))
     for folder in parents:
         points = [f"{folder.id}-{i + 1}" for i in range(folder.asked.points)]
         reconcile(home, [point for point in points if home.has(point)])
@@ -39,26 +42,42 @@ def reconcile(home: Home, ids: Iterable[str]) -> list[Record]:
     return [records[folder.id] for folder in folders]
 
 
+def _by_engine(folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
+    """A sealed run needs no engine, but one of its target's is as good as any."""
+    found: dict[int, tuple[Engine, list[RunFolder]]] = {}
+    for folder in folders:
+        engine = engine_of(folder)
+        found.setdefault(id(engine), (engine, []))[1].append(folder)
+    return list(found.values())
+
+
 def _reconcile_on(home: Home, engine: Engine, folders: Sequence[RunFolder]) -> dict[str, Record]:
     """The engine is asked before the record is read: a run that ends in between is found ended, never lost."""
     live = [folder for folder in folders if not folder.is_sealed]
     seen = engine.status(live) if live else {}
+    gaps = engine.collect(live) if live else {}
     records = {}
     for folder in folders:
-        if not folder.is_sealed:
-            _bring_in(engine, folder)
+        _note_gaps(folder, gaps.get(folder.id, []))
         record = home.read(folder.id)
-        if record.state not in SETTLED:
+        if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
             record = _judge(home, engine, folder, record, seen[folder.id])
         if record.state in SETTLED and not folder.is_sealed and engine.status([folder])[folder.id].state == "gone":
-            with suppress(OSError):
-                seal(folder, record)
+            _close(engine, folder, record)
         records[folder.id] = record
     return records
 
 
-def _bring_in(engine: Engine, folder: RunFolder) -> None:
-    gaps = engine.collect(folder)
+def _close(engine: Engine, folder: RunFolder, record: Record) -> None:
+    """The last of the record and the results come here, then the folder is sealed."""
+    _note_gaps(folder, engine.collect([folder]).get(folder.id, []))
+    left = engine.fetch(folder, ("results",), RESULTS_BYTES)
+    _note_gaps(folder, [f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`" for name in left])
+    with suppress(OSError):
+        seal(folder, record)
+
+
+def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
     known = {event["text"] for event in folder.client_events() if event["k"] == "gap"} if gaps else set()
     for words in gaps:
         if words not in known:
@@ -66,16 +85,45 @@ def _bring_in(engine: Engine, folder: RunFolder) -> None:
 
 
 def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
-    """A run the engine does not know: never submitted, or lost."""
-    if seen.state != "gone":
-        return record
-    events = {event["k"] for event in folder.client_events()}
-    if "submitted" not in events:
+    """What the engine says of a run whose record has no last word, or one that only the engine can explain."""
+    events = {event["k"]: event for event in folder.client_events()}
+    if "submitted" not in events and seen.handle:
+        note(folder, "submitted", handle=seen.handle)  # its client died before it could say so
+    elif "submitted" not in events and seen.state == "gone":
         return record if "lost" in events else _finish_submit(home, engine, folder, record)
-    if record.state != "lost":
+    if seen.state != "gone":
+        return _still_there(home, folder, record, seen)
+    if record.stopped_in and seen.outcome in ("", "cancelled"):
+        return record
+    if engine.lag_s and time.time() - _first_gone(folder, events, seen) < engine.lag_s:
+        return record
+    if seen.outcome in ENDS:
+        note(folder, "end", state=ENDS[seen.outcome], reason=seen.reason, code=None)
+    elif record.state != "lost":
         engine.clean(folder)
         note(folder, "lost", why=seen.reason)
     return home.read(folder.id)
+
+
+def _still_there(home: Home, folder: RunFolder, record: Record, seen: Seen) -> Record:
+    """A run that waits says why; one whose pilots were stopped and that waits again was requeued."""
+    if record.stopped_in and seen.state == "waiting":
+        note(folder, "requeued", e=list(record.stopped_in), why=seen.reason)
+        return home.read(folder.id)
+    if record.stopped_in:
+        return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
+    if record.state == "pending" and seen.reason and seen.reason != record.reason:
+        note(folder, "waiting", why=seen.reason)
+        return home.read(folder.id)
+    return record
+
+
+def _first_gone(folder: RunFolder, events: Mapping[str, dict[str, Any]], seen: Seen) -> float:
+    """When a client first found the run gone; its last events may still be on their way."""
+    if "gone" in events:
+        return float(events["gone"]["t"])
+    note(folder, "gone", why=seen.reason)
+    return time.time()
 
 
 def _finish_submit(home: Home, engine: Engine, folder: RunFolder, record: Record) -> Record:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podwright.engines import ENGINES
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
+from podwright.launch.targets import engine_of
 from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
@@ -126,19 +126,20 @@ class Run:
         for part in live:
             note(part.folder, "cancel")
         if live:
-            ENGINES[self.folder.asked.target]().cancel([part.folder for part in live])
+            engine_of(self.folder).cancel([part.folder for part in live])
 
     def remove(self) -> None:
         """The folder goes, with its checkpoints; a run that is not over is refused."""
         state = self.record().state
         if state not in ("succeeded", "failed", "cancelled", "lost"):
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
-        for part in self.points():
+        for part in (*self.points(), self):
+            engine_of(part.folder).remove(part.folder)
             self._home.remove(part.id)
-        self._home.remove(self.id)
 
     def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
+        engine_of(self.folder).fetch(self.folder, list(paths) or ["results", "checkpoints"])
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
         copied = []
         for name in wanted:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines import ENGINES, Engine
+from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
-from podwright.launch.journal import note
+from podwright.launch.journal import handle_of, note
+from podwright.launch.targets import POD_FILE, find_target
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -39,28 +40,35 @@ class Prepared:
     code: Snapshot | None
 
 
-def engine_of(target: str) -> Engine:
-    if target not in ENGINES:
-        raise refuse(f"there is no target {target!r}", hint="targets here: local", field="--on")
-    return ENGINES[target]()
-
-
-def prepare(workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None) -> Prepared:
+def prepare(
+    home: Home, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
+) -> Prepared:
     """The printable twin of `start`: looks at the code folder and the target, starts nothing."""
-    engine = engine_of(target)
+    engine, pod = find_target(home, target)
     code, data = _code_and_data(workload)
     request = Request(
         run_id=run_id,
         workload=workload,
-        pod=None,
+        pod=pod,
         points=_points(workload, repeat),
         code={"file": "code.tar", "sha256": code.sha256} if code else None,
         data=data,
         after=after,
+        after_handle=_handle_after(home, target, after) if after else None,
     )
     check_abilities(engine, request)
     job = engine.plan(request, engine.probe(request))
     return Prepared(request, target, engine, job, engine.render(job), code)
+
+
+def _handle_after(home: Home, target: str, after: str) -> str | None:
+    """Only within one target can an engine wait for a run."""
+    before = home.folder(after)
+    if before.asked.target != target:
+        words = f"{after} is on {before.asked.target}, and this run goes to {target}"
+        raise refuse(words, hint="a run can only come after one on the same target", field="--after")
+    part = home.folder(f"{after}-1") if before.asked.points else before
+    return handle_of(part)
 
 
 def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
@@ -89,15 +97,20 @@ def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, str]]
 def start(home: Home, prepared: Prepared) -> str:
     """From here on the run exists, whatever becomes of this client. Gives its id."""
     _check_secrets(prepared.request.workload)
+    prepared.engine.ready(prepared.job)
     request = prepared.request
-    links, code = _shared(home), prepared.code
-    folders = []
+    links = _links(home, prepared)
+    root = Path(prepared.job.root) if prepared.job.root else None
+
+    def create(run_id: str, index: int | None) -> RunFolder:
+        files = _files(prepared, run_id)
+        starts = any(name.endswith(".sh") for name in files)  # the pilot lies beside the script that starts it
+        own = {name: path for name, path in links.items() if starts or name.startswith("spec/")}
+        return home.create(_asked(prepared, run_id, index), files, own, root)
+
     if request.is_parent:
-        home.create(_asked(prepared, request.run_id, None), _files(prepared, request.run_id), links)
-    if code:
-        links["job/code.tar"] = home.store(f"{code.sha256}.tar", lambda: code.tar)
-    for index, run_id in enumerate(request.part_ids()):
-        folders.append(home.create(_asked(prepared, run_id, index), _files(prepared, run_id), links))
+        create(request.run_id, None)
+    folders = [create(run_id, index) for index, run_id in enumerate(request.part_ids())]
     for folder in folders:
         note(folder, "created")
     with submitting(folders[0]) as alone:
@@ -106,10 +119,24 @@ def start(home: Home, prepared: Prepared) -> str:
     return request.run_id
 
 
-def _shared(home: Home) -> dict[str, Path]:
-    """What all runs of this Podwright and Python have in common: the compiled pilot."""
-    name = f"{hashlib.sha256(pilot_zip()).hexdigest()[:16]}.{compiled_name()}"
-    return {f"job/{compiled_name()}": home.store(name, compiled_pilot)}
+def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
+    """What runs have in common is stored once: the two files, the pilot, its compiled twin, the code."""
+    workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
+    pilot = hashlib.sha256(pilot_zip()).hexdigest()[:16]
+    links = {
+        "spec/workload.yaml": _store(home, workload.source, "workload.yaml"),
+        "job/pilot.pyz": home.store(f"{pilot}.pilot.pyz", pilot_zip),
+        f"job/{compiled_name()}": home.store(f"{pilot}.{compiled_name()}", compiled_pilot),
+    }
+    if pod:
+        links[POD_FILE.as_posix()] = _store(home, pod.source, "pod.yaml")
+    if code:
+        links["job/code.tar"] = home.store(f"{code.sha256}.tar", lambda: code.tar)
+    return links
+
+
+def _store(home: Home, data: bytes, name: str) -> Path:
+    return home.store(f"{hashlib.sha256(data).hexdigest()[:16]}.{name}", lambda: data)
 
 
 def _submit(engine: Engine, job: Job, folders: Sequence[RunFolder]) -> None:
@@ -163,8 +190,6 @@ def _files(prepared: Prepared, run_id: str) -> dict[str, bytes]:
     prefix = f"{run_id}/"
     texts = {name[len(prefix) :]: text for name, text in prepared.files.items() if name.startswith(prefix)}
     files = {name: text.encode() for name, text in texts.items()}
-    files["spec/workload.yaml"] = prepared.request.workload.source
-    files["job/pilot.pyz"] = pilot_zip()
     files["token"] = secrets.token_hex(32).encode() + b"\n"
     return files
 

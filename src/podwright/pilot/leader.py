@@ -328,6 +328,15 @@ class Leader:
         if self.phase != "end" and not (self.phase == "stop" and self._next is None):
             self.stop_for_good("terminated", why, 143)
 
+    def give_back(self, why: str) -> None:
+        """The engine wants the nodes back: the ranks write their checkpoint, and it starts the run again later."""
+        if self.phase == "run" or (self.phase == "stop" and self._next is not None):
+            self._say("given_back", why=why)
+            self.stop_for_good("given_back", why, None)
+        elif self.phase == "join":
+            self._say("given_back", why=why)
+            self.end("given_back", why, None)
+
     def stop_for_good(self, state: str, why: str, code: Optional[int], grace_s: Optional[float] = None) -> None:
         self._verdict, self._next = (state, why, code), None
         self._stop(self._order.grace_s if grace_s is None else grace_s)

@@ -20,6 +20,7 @@ STALE_S = 60.0
 class Claim(NamedTuple):
     epoch: Epoch
     job: str
+    copy: str
     facts: Dict[str, Any]
     age_s: float
 
@@ -27,9 +28,9 @@ class Claim(NamedTuple):
 class Leases:
     """The claims of one run, newest last. Without a shared folder (`folder` None) every claim is granted."""
 
-    def __init__(self, folder: Optional[str], job: str) -> None:
+    def __init__(self, folder: Optional[str], job: str, copy: str = "") -> None:
         self._folder = folder
-        self._job = job
+        self._job, self._copy = job, copy
 
     def claim(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
         """Take `epoch`; False when another job has it or a newer one."""
@@ -44,7 +45,7 @@ class Leases:
     def _create(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
         os.makedirs(str(self._folder), mode=0o700, exist_ok=True)
         file = os.open(self._path(epoch), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        data = json.dumps({"job": self._job, "facts": facts}).encode() + b"\n"
+        data = json.dumps({"job": self._job, "copy": self._copy, "facts": facts}).encode() + b"\n"
         try:
             if os.write(file, data) == len(data):
                 return True
@@ -67,12 +68,14 @@ class Leases:
         return self._read(epochs[-1]) if epochs else None
 
     def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[Claim]:
-        """A claim that fences `epoch`: of another job, or for a leader (`own_too`) of any other process.
+        """A claim that fences `epoch`: of another job or copy of it, or for a leader (`own_too`) of any other process.
 
         A leader knows its own claims at once; the other nodes of its job hear of them only with the next GO.
         """
         newest = self.newest()
-        return newest if newest and newest.epoch > epoch and (own_too or self._is_other(newest)) else None
+        if newest is None or newest.epoch <= epoch:
+            return None
+        return newest if own_too or self._is_other(newest) or (newest.job and newest.copy != self._copy) else None
 
     def rival(self) -> Optional[Claim]:
         """A living holder that is not this job: the mark of a run that was submitted twice."""
@@ -98,7 +101,7 @@ class Leases:
                 age_s = time.time() - os.fstat(file.fileno()).st_mtime
         except OSError:
             return None
-        return Claim(epoch, str(row.get("job", "")), row.get("facts") or {}, age_s)
+        return Claim(epoch, str(row.get("job", "")), str(row.get("copy", "")), row.get("facts") or {}, age_s)
 
     def _path(self, epoch: Epoch) -> str:
         return os.path.join(str(self._folder), f"{epoch[0]:06d}.{epoch[1]:06d}")

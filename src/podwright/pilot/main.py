@@ -14,6 +14,7 @@ The pilot of Podwright: runs beside the workload on every node of a run.
   pilot.pyz keep [--after RUN_FOLDER] ORDER...  all nodes of a run on this machine; several orders one after the other
   pilot.pyz rank -- COMMAND                     one rank, started by a launcher
   pilot.pyz ship ORDER                          send this node's record to standard output as frames
+  pilot.pyz mirror                              answer what has come of runs, asked on standard input
   pilot.pyz sample [--seconds N] [--out FILE]   show what the sensors read here
   pilot.pyz --version
 """
@@ -43,6 +44,12 @@ def _ship(argv: List[str]) -> int:
     return run(argv[0])
 
 
+def _mirror(argv: List[str]) -> int:
+    from .mirror import main as run
+
+    return run()
+
+
 def _sample(argv: List[str]) -> int:
     from .sensors import main as run
 
@@ -54,6 +61,7 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
     "keep": _keep,
     "rank": _rank,
     "ship": _ship,
+    "mirror": _mirror,
     "sample": _sample,
 }
 LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "ship": 1}

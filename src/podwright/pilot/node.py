@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import stat
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -36,7 +39,10 @@ class Paths:
         here = os.path.dirname(os.path.abspath(order_file))
         self.job = here
         self.folder = os.path.normpath(os.path.join(here, order.folder))
-        self.scratch = os.path.join(os.path.normpath(os.path.join(here, order.scratch)), f"n{place.node}")
+        root = os.path.normpath(os.path.join(here, order.scratch)) if order.scratch else own_scratch(order.run)
+        self.scratch = os.path.join(root, f"n{place.node}")
+        self.removed = self.scratch if not order.scratch else None
+        self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
         base = self.folder if order.shared else self.scratch
         self.record = os.path.join(base, "record", record_name(place.node, place.restart))
         self.lease = os.path.join(self.folder, "lease") if order.shared else None
@@ -46,6 +52,25 @@ class Paths:
     def make(self) -> None:
         for path in (self.record, self.scratch, self.checkpoint):
             os.makedirs(path, mode=0o700, exist_ok=True)
+
+    def clear(self) -> None:
+        """A node's own scratch folder goes with the run; the folders above it once they are empty."""
+        if self.removed is None:
+            return
+        shutil.rmtree(self.removed, ignore_errors=True)
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(self.removed))
+            os.rmdir(os.path.dirname(os.path.dirname(self.removed)))
+
+
+def own_scratch(run: str) -> str:
+    """In the node's temporary folder, under a name of this user's that nobody else can have taken."""
+    home = os.path.join(tempfile.gettempdir(), f"podwright-{os.getuid()}")
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    facts = os.lstat(home)
+    if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode) or facts.st_mode & 0o022:
+        home = tempfile.mkdtemp(prefix="podwright-")
+    return os.path.join(home, run)
 
 
 def fill_checkpoint(order: Order, path: str) -> Order:
@@ -91,7 +116,7 @@ class Node:
         self.ranks.on_rank = self.sampler.watch_rank
         self._prepare()
         self.ranks.listen()
-        self.leases = Leases(self.paths.lease, self.place.job)
+        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy)
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:
@@ -119,6 +144,7 @@ class Node:
             text = "log lines found no room on disk"
             self.say("seen", what="log", device="disk", value=self.log.lost_bytes, text=text)
         self.log.close()
+        self.paths.clear()
         self.journal.close()
         with suppress(OSError):  # tells the shipper that all is written
             os.close(os.open(os.path.join(self.paths.record, "closed"), os.O_WRONLY | os.O_CREAT, 0o600))

@@ -13,6 +13,8 @@ class Place(NamedTuple):
     leader: str
     host: str
     job: str
+    copy: str = ""
+    """Tells copies of a job apart where a restart begins the whole job anew under the same id."""
 
 
 class Row(NamedTuple):
@@ -22,12 +24,14 @@ class Row(NamedTuple):
     node: str
     restart: str
     job: str
+    whole: bool = False
+    """A restart is one of all nodes at once."""
 
 
 ENGINES: Tuple[Row, ...] = (
     Row("local", "PODWRIGHT_NODE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
     Row("kubernetes", "JOB_COMPLETION_INDEX", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
-    Row("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID"),
+    Row("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID", whole=True),
     Row("openmpi", "OMPI_COMM_WORLD_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
 )
 """Open MPI has no number for nodes: with one pilot per node the rank is it."""
@@ -45,12 +49,14 @@ def find_place(environ: Mapping[str, str], leader: Optional[str]) -> Place:
     """The first engine whose node variable is set wins; none set means a run of one node."""
     row = next((row for row in ENGINES if environ.get(row.node, "").isdigit()), ENGINES[0])
     host = environ.get("PODWRIGHT_HOST") or socket.gethostname()
+    restart = _number(environ, row.restart)
     return Place(
         node=_number(environ, row.node),
-        restart=_number(environ, row.restart),
+        restart=restart,
         leader=environ.get("PODWRIGHT_LEADER") or leader or "127.0.0.1",
         host=host,
         job=environ.get(row.job) or f"{host}.{os.getpid()}",
+        copy=str(restart) if row.whole else "",
     )
 
 

@@ -36,6 +36,9 @@ PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 class Order:
     """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
 
+    An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
+    MPI program on this site, without them it is mpirun.
+
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
 
@@ -63,6 +66,7 @@ class Order:
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
     hardware: Optional[Dict[str, Any]] = None
+    mpi: List[str] = field(default_factory=list)
     virtual: bool = False
     sample_s: float = 1.0
     beat_s: float = 2.0

@@ -330,7 +330,8 @@ def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
         return [(torchrun_line(order, node, go, shim), {})]
     if order.launcher == "mpi":
         extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return [(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size), *shim], extra)]
+        mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size)]
+        return [([*(order.mpi or mpirun), *shim], extra)]
     first = node * order.ranks_per_node
     return [(shim, {"RANK": str(first + i), "LOCAL_RANK": str(i)}) for i in range(order.ranks_per_node)]
 

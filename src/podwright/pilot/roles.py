@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Dict, Optional, Union
@@ -97,6 +98,8 @@ class Leading:
 
     def beat(self) -> None:
         self.tell(self._node.pulse())
+        if os.path.exists(self._node.paths.yield_mark):
+            self.leader.give_back("its slice of time is over")
         self.leader.beat()
 
     def close(self) -> None:

@@ -63,13 +63,15 @@ class Record:
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
+    stopped_in: tuple[int, int] | None = None
+    """The attempt whose pilots were stopped from outside, when nobody said yet why: only the engine knows."""
 
     @property
     def is_final(self) -> bool:
         return self.state in FINAL
 
     def as_json(self) -> dict[str, Any]:
-        row = {name: value for name, value in asdict(self).items() if name != "goal"}
+        row = {name: value for name, value in asdict(self).items() if name not in ("goal", "stopped_in")}
         row["hosts"] = list(self.hosts)
         for name in ("created_at", "started_at", "ended_at"):
             row[name] = iso(row[name])
@@ -161,6 +163,16 @@ class Fold:
     def _take_goal(self, event: Event) -> None:
         self._goal_at = self._goal_at or event["t"]
 
+    def _take_waiting(self, event: Event) -> None:
+        """Why the engine has not started it yet."""
+        if self._epoch == (-1, 0) or self._state == "pending":
+            self._why = str(event["why"])
+
+    def _take_requeued(self, event: Event) -> None:
+        """The engine has the run again: whoever stopped its pilots did not mean the run."""
+        if self._end is not None and self._end["state"] == "terminated" and _epoch(self._end) <= _epoch(event):
+            self._end, self._state, self._why = None, "pending", str(event["why"])
+
     def _take_cancel(self, event: Event) -> None:
         self._cancelled = True
 
@@ -192,7 +204,15 @@ class Fold:
             time_to_train_s=self._time_to_train(),
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
             goal=asked.workload.get("goal"),
+            stopped_in=self._stopped_in(),
         )
+
+    def _stopped_in(self) -> tuple[int, int] | None:
+        stopped = self._end is not None and self._end["state"] == "terminated"
+        if not stopped or self._cancelled or self._engine_end is not None:
+            return None
+        assert self._end is not None
+        return _epoch(self._end)
 
     def _outcome(self) -> tuple[str, str, int | None, float | None]:
         """(state, reason, exit code, ended at); the pilots' own end counts most, then the engine's, then a loss."""

@@ -111,10 +111,16 @@ class Home:
             if not (self.runs / candidate).exists():
                 return candidate
 
-    def create(self, asked: Asked, files: Mapping[str, bytes], links: Mapping[str, Path]) -> RunFolder:
-        """The whole folder appears at once: a client killed here leaves a run or nothing."""
-        part = self.runs / f".{asked.id}.{os.getpid()}.part"
+    def create(
+        self, asked: Asked, files: Mapping[str, bytes], links: Mapping[str, Path], root: Path | None = None
+    ) -> RunFolder:
+        """The whole folder appears at once: a client killed here leaves a run or nothing.
+
+        With a `root`, where the nodes of a cluster see it, the folder lies there and the home holds a link to it.
+        """
+        part = (root or self.runs) / f".{asked.id}.{os.getpid()}.part"
         try:
+            part.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             part.mkdir(mode=0o700)
             for name, data in files.items():
                 target = part / name
@@ -122,9 +128,12 @@ class Home:
                 target.write_bytes(data)
                 target.chmod(0o700 if name.endswith(".sh") else 0o600)
             for name, source in links.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _link(source, part / name)
             write_whole(part / "run.json", json.dumps(asked.as_json(), indent=2).encode() + b"\n")
-            part.rename(self.runs / asked.id)
+            part.rename(part.parent / asked.id)
+            if root is not None and root != self.runs:
+                (self.runs / asked.id).symlink_to(root / asked.id)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
             raise home_refusal(self.path, error) from None
@@ -143,8 +152,11 @@ class Home:
     def remove(self, run_id: str) -> None:
         """Out of sight at once, then deleted; code that no run holds any more goes with it."""
         folder = self.runs / run_id
-        gone = self.runs / f".{run_id}.{os.getpid()}.gone"
-        folder.rename(gone)
+        real = folder.resolve()
+        gone = real.parent / f".{run_id}.{os.getpid()}.gone"
+        real.rename(gone)
+        if folder.is_symlink():
+            folder.unlink()
         shutil.rmtree(gone, ignore_errors=True)
         self.index.drop([run_id])
         for cache in (self._folds, self._folders, self._kept):

@@ -155,7 +155,7 @@ def test_the_same_code_is_stored_once(home: Home, load: Load, unstarted: Unstart
     first = launch.start(home, workload)
     second = launch.start(home, workload)
     (stored,) = home.code.glob("*.tar")
-    assert stored.stat().st_nlink == 5
+    assert stored.stat().st_nlink == 7, "the store, two parents and four points"
     assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
     assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
@@ -168,7 +168,7 @@ def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Pa
     (tmp_path / "outside").mkdir()
     lines = "command: train {data.a} {data.b} {data.c} {data.d}\ncode: code\n"
     data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 'data://a2d2/small'}}"
-    prepared = start_module.prepare(load(lines + data), "local", "toy-2222")
+    prepared = start_module.prepare(home, load(lines + data), "local", "toy-2222")
     outside = str(tmp_path / "outside")
     assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "data://a2d2/small"]
 

@@ -72,6 +72,15 @@ def test_a_newer_claim_of_another_job_fences_an_older_one(tmp_path: Path) -> Non
     assert new.newer_than((0, 0)) is None, "a job does not fence itself: its leader claims before its nodes hear of it"
 
 
+def test_a_later_copy_of_the_same_job_fences_the_older_but_is_no_rival(tmp_path: Path) -> None:
+    old, new = Leases(str(tmp_path / "lease"), "77", "0"), Leases(str(tmp_path / "lease"), "77", "1")
+    assert old.claim((0, 0), {})
+    assert new.rival() is None, "a requeued job must not stand back before its own old self"
+    assert new.claim((1, 0), {})
+    assert old.newer_than((0, 0)) is not None
+    assert new.newer_than((1, 0)) is None
+
+
 def test_a_claim_that_is_being_written_fences_nobody(tmp_path: Path) -> None:
     (tmp_path / "000000.000001").touch()
     leases = Leases(str(tmp_path), "a")

@@ -13,20 +13,21 @@ PLACES = [
         {"PODWRIGHT_NODE": "2", "PODWRIGHT_RESTART": "1", "PODWRIGHT_JOB": "j", "PODWRIGHT_LEADER": "10.0.0.1"},
         (2, 1, "10.0.0.1", "j"),
     ),
-    ({"SLURM_NODEID": "3", "SLURM_RESTART_COUNT": "2", "SLURM_JOB_ID": "77"}, (3, 2, "first", "77")),
-    ({"SLURM_NODEID": "3", "SLURM_JOB_ID": "77"}, (3, 0, "first", "77")),
+    ({"SLURM_NODEID": "3", "SLURM_RESTART_COUNT": "2", "SLURM_JOB_ID": "77"}, (3, 2, "first", "77", "2")),
+    ({"SLURM_NODEID": "3", "SLURM_JOB_ID": "77"}, (3, 0, "first", "77", "0")),
     ({"JOB_COMPLETION_INDEX": "5", "PODWRIGHT_RESTART": "4", "PODWRIGHT_JOB": "uid"}, (5, 4, "first", "uid")),
     ({"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_NODE_RANK": "0", "PODWRIGHT_JOB": "m"}, (6, 0, "first", "m")),
     ({"PODWRIGHT_NODE": "1", "SLURM_NODEID": "0", "PODWRIGHT_JOB": "j"}, (1, 0, "first", "j")),
-    ({"PODWRIGHT_NODE": "", "SLURM_NODEID": "4", "SLURM_JOB_ID": "5"}, (4, 0, "first", "5")),
+    ({"PODWRIGHT_NODE": "", "SLURM_NODEID": "4", "SLURM_JOB_ID": "5"}, (4, 0, "first", "5", "0")),
     ({"PODWRIGHT_NODE": "x", "PODWRIGHT_JOB": "j"}, (0, 0, "first", "j")),
 ]
 
 
 @pytest.mark.parametrize(("environ", "place"), PLACES, ids=range(len(PLACES)))
 def test_place(environ: dict[str, str], place: tuple[int, int, str, str]) -> None:
-    node, restart, leader, job = place
-    assert find_place({**environ, "PODWRIGHT_HOST": "here"}, "first") == Place(node, restart, leader, "here", job)
+    node, restart, leader, job, *copy = place
+    found = find_place({**environ, "PODWRIGHT_HOST": "here"}, "first")
+    assert found == Place(node, restart, leader, "here", job, *copy)
 
 
 def test_without_an_engine_it_is_a_run_of_one_node() -> None:

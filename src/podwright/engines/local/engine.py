@@ -39,6 +39,7 @@ class LocalEngine:
     """`shared` False makes the pilots send their record as frames, as on a cluster whose nodes share no folder."""
 
     name = "local"
+    lag_s = 0.0
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
@@ -113,6 +114,9 @@ class LocalEngine:
         files[f"{job.run_id}/job/start.sh"] = text
         return files
 
+    def ready(self, job: Job) -> None:
+        pass
+
     def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
         """The keeper takes each run's lock before it answers: a second one finds them taken and starts nothing."""
         starter = folders[0].path.parent / job.run_id / "job" / "start.sh"
@@ -154,9 +158,29 @@ class LocalEngine:
                     if _is_pilot(pid):
                         _send(pid, signal.SIGTERM)
 
-    def collect(self, folder: RunFolder) -> list[str]:
-        frames = folder.path / "frames"
-        return assemble(sorted(frames.glob("*.log")), folder.record_path) if frames.is_dir() else []
+    def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
+        if self._shared:
+            return {}
+        frames = {folder: folder.path / "frames" for folder in folders}
+        return {
+            folder.id: assemble(sorted(path.glob("*.log")), folder.record_path)
+            for folder, path in frames.items()
+            if path.is_dir()
+        }
+
+    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
+        return []
+
+    def shell(self, folder: RunFolder, node: int) -> list[str]:
+        """In the node's own copy of the code, with what a rank would see of the run's folders."""
+        scratch = folder.path / "scratch" / f"n{node}"
+        code = next(iter(sorted(scratch.glob("code-*"))), folder.path)
+        shared = {"PODWRIGHT_RUN": folder.id, "PODWRIGHT_FOLDER": folder.path, "PODWRIGHT_SCRATCH": scratch}
+        words = [f"{name}={value}" for name, value in shared.items()]
+        return ["env", f"--chdir={code}", *words, os.environ.get("SHELL") or "/bin/sh"]
+
+    def remove(self, folder: RunFolder) -> None:
+        pass
 
     def clean(self, folder: RunFolder) -> None:
         """Processes that lost every parent are known by their environment."""

@@ -1,0 +1,54 @@
+"""The pods a user can name: a file, or one that was made known under its name in the home."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podwright.runs import Home
+from podwright.runs.seal import write_whole
+from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+
+
+def folder(home: Home) -> Path:
+    return home.path / "pods"
+
+
+def known(home: Home) -> list[str]:
+    """The names of the pods that were made known."""
+    return sorted(path.stem for path in folder(home).glob("*.yaml"))
+
+
+def find(home: Home, ref: str) -> Pod:
+    """The pod a user means: a path that ends in .yaml or .yml, else a name."""
+    from podwright.spec import load_pod
+
+    if ref.endswith((".yaml", ".yml")):
+        return load_pod(Path(ref))
+    path = folder(home) / f"{ref}.yaml"
+    if NAME.fullmatch(ref) is None or not path.exists():
+        names = known(home)
+        hint = f"known pods: {', '.join(names)}" if names else "make one known with `podwright pod add POD.yaml`"
+        raise refuse(f"there is no pod {short(ref)!r}", hint=hint)
+    return load_pod(path)
+
+
+def add(home: Home, path: Path) -> Pod:
+    """Make a pod known under its name; a later `add` of the same name takes its place."""
+    from podwright.spec import load_pod
+
+    pod = load_pod(path)
+    folder(home).mkdir(mode=0o700, exist_ok=True)
+    write_whole(folder(home) / f"{pod.name}.yaml", pod.source)
+    return pod
+
+
+def forget(home: Home, name: str) -> None:
+    find(home, name)
+    (folder(home) / f"{name}.yaml").unlink()
