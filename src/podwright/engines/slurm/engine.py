@@ -1,0 +1,312 @@
+"""The Slurm engine: plans and renders one batch script, and gives it to sbatch, squeue and scancel."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
+from podwright.engines.payload import STUB
+from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
+from podwright.engines.slurm.mirror import Mirror
+from podwright.engines.slurm.network import network_variables
+from podwright.engines.slurm.parcel import pack
+from podwright.engines.slurm.queue import Queue
+from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh
+from podwright.engines.slurm.script import ScriptJob, render_script, script_job
+from podwright.runs import RunFolder
+from podwright.spec.problems import Refusal, refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod, SlurmScheduler
+
+SITE = "job/site.json"
+"""What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
+MIRROR_S = 0.5
+COME_BACK_S = 60.0
+"""How long a controller that does not answer is waited for when a job is submitted."""
+AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
+"""What Slurm's commands say when the controller is not there; the job may or may not have been taken."""
+LOOK = """\
+umask 077
+mkdir -p "$1/runs" && cd "$1" || exit 1
+pwd -P
+[ -e proved ] && echo proved
+shift
+for path; do [ -e "$path" ] || echo "missing $path"; done
+exit 0
+"""
+SHELL = "sh -c 'exec \"$(command -v bash || command -v sh)\" -i'"
+PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
+
+
+@dataclass(frozen=True)
+class SlurmJob(Job):
+    """A job with its script, and what later clients need of it."""
+
+    script: ScriptJob | None = None
+    site: Mapping[str, Any] | None = None
+
+
+class SlurmEngine:
+    """One pod's Slurm. What it asked the cluster a moment ago answers for all runs."""
+
+    name = "slurm"
+    lag_s = 10.0
+
+    def __init__(self, pod: Pod, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
+        self._pod, self._scheduler = pod, scheduler
+        login, config = scheduler.login, scheduler.ssh_config
+        self._reach: Reach = reach or (Ssh(login, config) if login else Here())
+        self._queue = Queue(self._reach)
+        self._mirrored_at = 0.0
+
+    # pure
+
+    def lacks(self) -> Mapping[str, str]:
+        return {}
+
+    def plan(self, request: Request, facts: Mapping[str, Any]) -> SlurmJob:
+        workload, slurm = request.workload, Facts.from_json(facts["slurm"])
+        _check_data(request, facts["missing_data"])
+        root = f"{facts['folder']}/runs"
+        script = script_job(request, self._scheduler, slurm, root, request.after_handle)
+        model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
+        of_engine: dict[str, Any] = {
+            "engine": self.name,
+            "folder": "..",
+            "scratch": "",
+            "shared": True,
+            "bind": "0.0.0.0",
+            "mpi": _mpi_words(request, slurm),
+            "hardware": model.hardware() if workload.resources.gpus else None,
+        }
+        parts = []
+        for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
+            order = order_of(_from_parent(request), index, env=network_variables(workload, self._pod), **of_engine)
+            parts.append(Part(run_id, point or None, order))
+        around = script.wrapping
+        site = {"folder": facts["folder"], "step": list(around.step), "before": list(around.before)}
+        local_root = root if self._reach.is_here else None
+        return SlurmJob(request.run_id, tuple(parts), request.after, facts, local_root, script, site)
+
+    def render(self, job: Job) -> Files:
+        assert isinstance(job, SlurmJob)
+        assert job.script is not None
+        files = {f"{part.run_id}/job/order.json": part.order.text() for part in job.parts}
+        files[f"{job.run_id}/job/node.sh"] = STUB
+        files[f"{job.run_id}/job/batch.sh"] = render_script(job.script)
+        files[f"{job.run_id}/{SITE}"] = json.dumps(job.site, indent=2) + "\n"
+        return files
+
+    # looking at the cluster
+
+    def probe(self, request: Request) -> Mapping[str, Any]:
+        answer = self._reach.call(["sh", "-c", PROBE])
+        if answer.code:
+            raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
+        slurm = parse_probe(answer.text)
+        text = self._scheduler.folder or "~/podwright"
+        folder = _expand(text, slurm)
+        data = [path for path in request.data.values() if path.startswith("/")]
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
+        if look.code:
+            words = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
+            raise refuse(words, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
+        lines = look.text.splitlines()
+        missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
+        return {
+            "slurm": slurm.as_json(),
+            "folder": lines[0],
+            "proved": "proved" in lines,
+            "missing_data": [name for name, path in request.data.items() if path in missing],
+        }
+
+    def ready(self, job: Job) -> None:
+        """Login and compute nodes must share the folder: a file made here is looked for there.
+
+        Where no node is free at once the job proves it itself: it ends with words when it does not find its files.
+        """
+        if job.facts["proved"]:
+            return
+        folder = job.facts["folder"]
+        mark = f"{folder}/proof.{os.getpid()}"
+        srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
+        steps = ["touch", "--", mark]
+        if self._reach.call(steps).code == 0:
+            answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark])
+            self._reach.call(["rm", "-f", "--", mark])
+            if answer.text.strip() == "unseen":
+                words = f"the compute nodes do not see {folder}, where the run would lie"
+                hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
+                raise refuse(words, hint=hint)
+            if answer.text.strip() == "seen":
+                self._reach.call(["touch", "--", f"{folder}/proved"])
+
+    # starting and ending
+
+    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
+        """A job that was perhaps taken is looked for by its name before it is given again."""
+        parent = folders[0].path.parent / job.run_id
+        site = json.loads((parent / SITE).read_text())
+        if not self._reach.is_here:
+            pack(self._reach, site["folder"], [parent, *(one.path for one in folders if one.path != parent)])
+        secrets = folders[0].asked.workload.get("secrets", [])
+        env = {name: os.environ[name] for name in secrets}
+        command = ["sbatch", "--parsable", f"{site['folder']}/runs/{job.run_id}/job/batch.sh"]
+        deadline, may_be_there = time.monotonic() + COME_BACK_S, not job.parts
+        while True:
+            taken = self._queue.find(job.run_id) if may_be_there else None
+            if taken:
+                return taken
+            answer = self._try(command, env)
+            if answer.code == 0:
+                return answer.text.strip().partition(";")[0]
+            away = any(words in answer.err.lower() for words in AWAY)
+            if not away or time.monotonic() > deadline:
+                raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
+            may_be_there = True
+            self._wait_for_controller(deadline)
+
+    def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
+        try:
+            return self._reach.call(command, env=env)
+        except Refusal as refusal:  # the connection broke: nobody knows whether the job was taken
+            if refusal.exit_code != 3:
+                raise
+            return Answer(1, b"", f"{AWAY[0]}: {refusal.problems[0].message}")
+
+    def _wait_for_controller(self, deadline: float) -> None:
+        while time.monotonic() < deadline:
+            with suppress(Refusal):
+                if self._reach.call(["scontrol", "ping"]).code == 0:
+                    return
+            time.sleep(0.5)
+
+    def cancel(self, folders: Sequence[RunFolder]) -> None:
+        """What waits is removed; what runs is asked to stop, and its pilots give the ranks their grace.
+
+        The mark tells the script that a run whose pilots were stopped is not to be started again.
+        """
+        known = [folder for folder in folders if self._queue.handle(folder)]
+        if known:
+            marks = [f"{site_of(folder)['folder']}/runs/{folder.id}/cancelled" for folder in known]
+            self._reach.call(["touch", "--", *marks])
+            self._queue.stop(known, gently=True)
+
+    def clean(self, folder: RunFolder) -> None:
+        with suppress(Refusal):
+            self._queue.stop([folder], gently=False)
+
+    # following
+
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        return self._queue.status(folders)
+
+    def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
+        if self._reach.is_here or time.monotonic() - self._mirrored_at < MIRROR_S:
+            return {}
+        with suppress(Refusal):  # a cluster that is away for a while has lost nothing
+            self._exchange(folders, None, None)
+        self._mirrored_at = time.monotonic()
+        return {}
+
+    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
+        if self._reach.is_here:
+            return []
+        return self._exchange([folder], names, limit_bytes)
+
+    def _exchange(
+        self, folders: Sequence[RunFolder], names: Sequence[str] | None, limit_bytes: int | None
+    ) -> list[str]:
+        submitted = [folder for folder in folders if self._queue.handle(folder)]
+        if not submitted:
+            return []
+        folder = site_of(submitted[0])["folder"]
+        root, parent = f"{folder}/runs", submitted[0].asked.parent or submitted[0].id
+        with Mirror(submitted) as mirror:
+            asked = mirror.request(root) if names is None else mirror.trees(root, names, limit_bytes)
+            python = self._scheduler.python or "python3"
+            command = [python, "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
+            answer = self._reach.call(command, json.dumps(asked).encode())
+            if answer.code:
+                raise refuse(f"the record cannot be read on the cluster: {_last(answer)}", exit_code=3)
+            return mirror.take(answer.out)
+
+    def remove(self, folder: RunFolder) -> None:
+        if not self._reach.is_here and self._queue.handle(folder):
+            root = f"{site_of(folder)['folder']}/runs"
+            self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+
+    def shell(self, folder: RunFolder, node: int) -> list[str]:
+        site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]
+        run = f"{site['folder']}/runs/{folder.id}"
+        job = f"{site['folder']}/runs/{folder.asked.parent or folder.id}/job"
+        where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
+        step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
+        command = [shlex.join([*step, *where, "--mpi=none", "--export=ALL"]), *site["step"], *site["before"], SHELL]
+        text = f"run={shlex.quote(run)} job={shlex.quote(job)}; exec {' '.join(command)}"
+        return self._reach.terminal(["sh", "-c", text])
+
+
+def site_of(folder: RunFolder) -> dict[str, Any]:
+    """Of a point it lies in the parent's folder, beside the script."""
+    parent = folder.path.parent / (folder.asked.parent or folder.id)
+    loaded: dict[str, Any] = json.loads((parent / SITE).read_text())
+    return loaded
+
+
+def _from_parent(request: Request) -> Request:
+    """Points share the code that lies in their parent's job folder."""
+    if request.code is None or not request.is_parent:
+        return request
+    return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
+
+
+def _mpi_words(request: Request, facts: Facts) -> list[str]:
+    """Slurm's own start of MPI ranks where it speaks PMIx; else the site's mpirun, which finds the allocation."""
+    workload = request.workload
+    if workload.launcher != "mpi" or facts.mpi_plugin is None:
+        return []
+    ranks = workload.ranks_per_node
+    return [
+        "srun",
+        f"--mpi={facts.mpi_plugin}",
+        "--overlap",
+        "--export=ALL",
+        f"--nodes={workload.nodes}",
+        f"--ntasks={workload.nodes * ranks}",
+        f"--ntasks-per-node={ranks}",
+        f"--cpus-per-task={max((workload.resources.cpus or ranks) // ranks, 1)}",
+        "--distribution=block",
+        "--kill-on-bad-exit=1",
+    ]
+
+
+def _check_data(request: Request, missing: Sequence[str]) -> None:
+    workload = request.workload
+    if missing:
+        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
+        raise workload.refusal(
+            (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
+        )
+
+
+def _expand(text: str, facts: Facts) -> str:
+    """`$USER`, `$HOME` and `~` as they are on the cluster; nothing else is looked at."""
+    if text == "~" or text.startswith("~/"):
+        text = facts.home + text[1:]
+    for name, value in (("USER", facts.user), ("HOME", facts.home)):
+        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    return text
+
+
+def _last(answer: Answer) -> str:
+    lines = [line for line in (answer.err or answer.text).strip().splitlines() if line.strip()]
+    return lines[-1].removeprefix("sbatch: error: ") if lines else f"exit code {answer.code}"

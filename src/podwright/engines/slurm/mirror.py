@@ -1,0 +1,119 @@
+"""Brings what pilots wrote on a cluster into the runs' folders on this machine: one question for any number of runs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from podwright.pilot.protocol import parse_line, parse_record_name
+from podwright.runs import RunFolder
+from podwright.runs.seal import write_whole
+
+GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
+STATE = "mirror.json"
+
+
+class Mirror:
+    """The runs that are mirrored in one exchange; whoever else is at one of them just now is left to it."""
+
+    def __init__(self, folders: Sequence[RunFolder]) -> None:
+        self._stack = ExitStack()
+        self._folders = {folder.id: folder for folder in folders}
+        self._known: dict[str, dict[str, list[int]]] = {}
+
+    def __enter__(self) -> Mirror:
+        self._folders = {name: folder for name, folder in self._folders.items() if self._lock(folder)}
+        self._known = {name: _read_state(folder) for name, folder in self._folders.items()}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _lock(self, folder: RunFolder) -> bool:
+        file = os.open(folder.path / "mirror.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        self._stack.callback(os.close, file)
+        return True
+
+    def request(self, root: str) -> dict[str, Any]:
+        return {"folder": root, "runs": self._known}
+
+    def trees(self, root: str, names: Sequence[str], limit_bytes: int | None) -> dict[str, Any]:
+        return {"folder": root, "trees": {run: list(names) for run in self._folders}, "limit": limit_bytes or 0}
+
+    def take(self, answer: bytes) -> list[str]:
+        """Put every piece where it belongs; gives the names of what was left out.
+
+        A cut answer is taken as far as it goes.
+        """
+        left, place, changed = [], 0, set()
+        while place < len(answer):
+            end = answer.find(b"\n", place)
+            head = parse_line(answer[place:end]) if end >= 0 else None
+            if head is None or head.get("end"):
+                break
+            data = answer[end + 1 : end + 1 + int(head["n"])]
+            place = end + 1 + int(head["n"])
+            folder = self._folders.get(str(head.get("r")))
+            if folder is None or len(data) < int(head["n"]) or not _is_safe(str(head.get("f"))):
+                continue
+            if "left" in head:
+                left.append(str(head["f"]))
+            else:
+                self._place(folder, head, data)
+                changed.add(folder.id)
+        for run in changed:
+            write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())
+        return left
+
+    def _place(self, folder: RunFolder, head: Mapping[str, Any], data: bytes) -> None:
+        path = folder.path / head["f"]
+        if head.get("turn"):
+            with suppress(FileNotFoundError):
+                path.replace(path.with_name(path.name + ".1"))
+            self._known[folder.id].pop(head["f"], None)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        anew = os.O_TRUNC if "of" in head and not head["o"] else 0
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | anew, 0o600)
+        try:
+            os.pwrite(file, data, head["o"])
+        finally:
+            os.close(file)
+        if "i" in head:
+            self._known[folder.id][head["f"]] = [head["i"], head["o"] + len(data)]
+
+
+def _read_state(folder: RunFolder) -> dict[str, list[int]]:
+    """What this machine has of each file; a file that is shorter than that was lost here and is asked for anew."""
+    try:
+        known: dict[str, list[int]] = json.loads((folder.path / STATE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return {name: row for name, row in known.items() if _size(folder.path / name) >= row[1]}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _is_safe(name: str) -> bool:
+    """What comes from elsewhere decides nothing about our paths."""
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts:
+        return False
+    if parts[0] == "record":
+        return len(parts) == 3 and parse_record_name(parts[1]) is not None
+    return parts[0] not in ("job", "spec", "run.json", "token", "client.jsonl", "record.json", STATE)

@@ -1,0 +1,145 @@
+"""What Slurm says of many jobs at once: one squeue for all runs, however many there are and whoever asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from podwright.engines.base import Seen
+from podwright.engines.slurm.reach import Reach
+from podwright.engines.slurm.words import seen
+from podwright.runs import RunFolder
+from podwright.spec.problems import Refusal
+
+FLOOR_S = 2.0
+"""Between two questions to the controller, whatever number of runs is followed."""
+ABSENT_S = 5.0
+"""How long a job must be missing from the queue before that is believed: a controller that has just come back may
+give an empty list."""
+FORMAT = "%i|%F|%T|%r|%j"
+STOP = """\
+scancel --quiet --state=PENDING -- "$@"
+scancel --quiet --signal=TERM --state=RUNNING -- "$@"
+exit 0
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One job or one task of an array, as squeue lists it."""
+
+    job: str
+    array: str
+    state: str
+    reason: str
+    run: str
+
+
+class Queue:
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._rows: dict[str, Row] = {}
+        self._asked_at = -FLOOR_S
+        self._away = ""
+        self._absent: dict[str, float] = {}
+        self._final: dict[str, Seen] = {}
+
+    def handle(self, folder: RunFolder) -> str | None:
+        """Slurm's name for the job of this run: of a point the task's."""
+        from_client = [event["handle"] for event in folder.client_events() if event["k"] == "submitted"]
+        if not from_client:
+            return None
+        index = folder.asked.index
+        return str(from_client[-1]) if index is None else f"{from_client[-1]}_{index + 1}"
+
+    def find(self, run_id: str) -> str | None:
+        """The job of this name, when the controller has it; a double is ended."""
+        answer = self._reach.call(["squeue", "--noheader", "--me", "--states=all", f"--name={run_id}", "--format=%F"])
+        jobs = sorted({int(line) for line in answer.text.split() if line.isdigit()})
+        if len(jobs) > 1:
+            self._reach.call(["scancel", "--", *map(str, jobs[1:])])
+        return str(jobs[0]) if jobs else None
+
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        self._ask()
+        found, missing = {}, []
+        for folder in folders:
+            row = self._rows.get(folder.id)
+            if row:
+                self._absent.pop(folder.id, None)
+                found[folder.id] = replace(seen(row.state, row.reason), handle=row.array)
+            elif folder.id in self._final:
+                found[folder.id] = self._final[folder.id]
+            else:
+                missing.append(folder)
+        found.update(self._missing(missing))
+        return found
+
+    def _ask(self) -> None:
+        """A controller that is away has lost no run: what was known last stays, and nothing is called gone."""
+        if time.monotonic() - self._asked_at < FLOOR_S:
+            return
+        command = ["squeue", "--noheader", "--me", "--array", "--states=all", f"--format={FORMAT}"]
+        try:
+            answer = self._reach.call(command)
+            self._away = answer.err.strip() or "no answer" if answer.code else ""
+        except Refusal as refusal:
+            self._away = refusal.problems[0].message
+        self._asked_at = time.monotonic()
+        if not self._away:
+            self._rows = {row.run: row for row in parse_queue(answer.text)}
+
+    def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""
+        now = time.monotonic()
+        known: dict[str, Seen] = {}
+        asked: dict[str, str] = {}
+        for folder in folders:
+            job = self.handle(folder)
+            since = self._absent.setdefault(folder.id, now)
+            if job is None:
+                known[folder.id] = Seen("gone", "it was never submitted")
+            elif self._away:
+                known[folder.id] = Seen("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
+            elif now - since < ABSENT_S:
+                known[folder.id] = Seen("there")
+            else:
+                asked[folder.id] = job
+        known.update(self._from_accounting(asked) if asked else {})
+        return known
+
+    def _from_accounting(self, jobs: dict[str, str]) -> dict[str, Seen]:
+        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State"]
+        answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
+        rows = dict(line.split("|", 1) for line in answer.text.splitlines() if "|" in line)
+        gone = Seen("gone", "Slurm does not know it any more")
+        found = {}
+        for run, job in jobs.items():
+            state = rows.get(job, "").split(" ")[0]
+            found[run] = seen(state, "") if state else gone
+            if found[run].state == "gone":
+                self._final[run] = found[run]
+        return found
+
+    def stop(self, folders: Iterable[RunFolder], gently: bool) -> None:
+        jobs = [job for job in map(self.handle, folders) if job]
+        if not jobs:
+            return
+        if gently:
+            self._reach.call(["sh", "-c", STOP, "podwright", *jobs])
+        else:
+            self._reach.call(["scancel", "--quiet", "--", *jobs])
+        self._asked_at = -FLOOR_S
+
+
+def parse_queue(text: str) -> list[Row]:
+    """squeue's lines; a task of an array belongs to the point of that number."""
+    rows = []
+    for line in text.splitlines():
+        parts = line.split("|", 4)
+        if len(parts) == 5:
+            job, array, state, reason, name = parts
+            task = job.partition("_")[2]
+            rows.append(Row(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
+    return rows

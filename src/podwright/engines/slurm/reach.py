@@ -1,0 +1,133 @@
+"""How Slurm's commands are reached: on this machine, or through one multiplexed OpenSSH connection.
+
+With `login:` the user's own keys and configuration are used, nothing of ours is installed there, and a connection that
+dropped is opened again. Values that must not be seen travel on standard input.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from podwright.spec.problems import Refusal, refuse
+
+SSH_FAILED = 255
+TRIES = 3
+PAUSE_S = 0.5
+PERSIST_S = 120
+MARK = "== podwright"
+"""What a login's profile prints comes before this line and is not ours."""
+REMOTE = f"""\
+while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
+echo '{MARK}'
+exec "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "replace")
+
+
+class Reach(Protocol):
+    is_here: bool
+
+    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+        """Run a command where Slurm's commands are; refuses when that place cannot be reached."""
+
+    def terminal(self, argv: Sequence[str]) -> list[str]:
+        """The command to run here that gives a person a terminal on `argv` there."""
+
+
+class Here:
+    """Slurm's commands are on this machine."""
+
+    is_here = True
+
+    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+        environ = {**os.environ, **(env or {})}
+        try:
+            done = subprocess.run(list(argv), input=stdin, env=environ, capture_output=True, check=False)
+        except FileNotFoundError:
+            hint = "apt-get install slurm-client, or name the host that has it with `login:` of the scheduler"
+            raise refuse(f"{argv[0]} is not on this machine", hint=hint, exit_code=3) from None
+        return Answer(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+
+    def terminal(self, argv: Sequence[str]) -> list[str]:
+        return list(argv)
+
+
+class Ssh:
+    """Slurm's commands are on `login`."""
+
+    is_here = False
+
+    def __init__(self, login: str, config: str | None = None) -> None:
+        self._login, self._config = login, config
+
+    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+        """Asked again when the connection breaks before the command was started; after that only its answer counts."""
+        head = "".join(f"{name}={value}\n" for name, value in (env or {}).items()).encode() + b"\n"
+        command = [*self._ssh(), "-T", self._login, _remote(argv)]
+        for turn in range(TRIES):
+            done = subprocess.run(command, input=head + stdin, capture_output=True, check=False)
+            _, mark, out = done.stdout.partition(f"{MARK}\n".encode())
+            if mark and done.returncode != SSH_FAILED:
+                return Answer(done.returncode, out, done.stderr.decode("utf-8", "replace"))
+            if mark:
+                raise self._refusal("the connection broke", done.stderr)
+            time.sleep(PAUSE_S * turn)
+        raise self._refusal("it cannot be reached", done.stderr)
+
+    def _refusal(self, words: str, err: bytes) -> Refusal:
+        last = err.decode("utf-8", "replace").strip().splitlines()
+        hint = f"try `ssh {self._login}`; it must work without Podwright"
+        return refuse(f"{self._login}: {words}: {last[-1] if last else 'no answer'}", hint=hint, exit_code=3)
+
+    def terminal(self, argv: Sequence[str]) -> list[str]:
+        return [*self._ssh(), "-t", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
+
+    def _ssh(self) -> list[str]:
+        """A person may be asked once for a second factor; a script is not."""
+        batch = "no" if sys.stdin is not None and sys.stdin.isatty() else "yes"
+        options = {
+            "ControlMaster": "auto",
+            "ControlPath": str(_sockets() / "%C"),
+            "ControlPersist": str(PERSIST_S),
+            "BatchMode": batch,
+            "ServerAliveInterval": "15",
+            "ServerAliveCountMax": "3",
+            "ConnectTimeout": "15",
+            "LogLevel": "ERROR",
+        }
+        words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+        return ["ssh", *(["-F", self._config] if self._config else []), *words]
+
+
+def _remote(argv: Sequence[str]) -> str:
+    """One command line for whatever shell the user has there: a login shell of sh, so that its profile counts."""
+    return "exec sh -lc " + shlex.join([REMOTE, "podwright", *argv])
+
+
+def _sockets() -> Path:
+    """A short path: a control socket's name may have a hundred bytes only."""
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder = base / f"podwright-ssh-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
+        raise refuse(f"{folder} is not this user's alone", hint=f"remove {folder}")
+    return folder

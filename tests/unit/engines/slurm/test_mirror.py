@@ -1,0 +1,123 @@
+"""The mirror: what the pilots wrote on the cluster comes here byte for byte, and nothing else does."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.engines.slurm.mirror import STATE, Mirror
+from podwright.pilot import mirror as far
+from podwright.runs import RunFolder
+
+EVENTS = "record/n0.r0/events.jsonl"
+LOG = "record/n0.r0/merged.log"
+
+
+class Sides:
+    """A run on the cluster and its folder here."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.root = tmp_path / "far"
+        self.there = self.root / "toy-2222"
+        self.here = tmp_path / "near" / "toy-2222"
+        (self.there / "record" / "n0.r0").mkdir(parents=True)
+        self.here.mkdir(parents=True)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.there / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(text)
+
+    def exchange(self, **asked: Any) -> list[str]:
+        with Mirror([RunFolder(self.here)]) as mirror:
+            request = mirror.request(str(self.root))
+            if asked:
+                request = mirror.trees(str(self.root), asked["names"], asked.get("limit"))
+            return mirror.take(self.answer(request))
+
+    def answer(self, request: dict[str, Any]) -> bytes:
+        out = io.BytesIO()
+        far.answer(json.loads(json.dumps(request)), out)
+        return out.getvalue()
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Sides:
+    return Sides(tmp_path)
+
+
+def test_only_what_is_new_comes(sides: Sides) -> None:
+    sides.write(EVENTS, "one\n")
+    sides.exchange()
+    sides.write(EVENTS, "two\n")
+    request = {"folder": str(sides.root), "runs": {"toy-2222": json.loads((sides.here / STATE).read_text())}}
+    assert b"one" not in sides.answer(request)
+    sides.exchange()
+    assert (sides.here / EVENTS).read_text() == "one\ntwo\n"
+
+
+def test_a_log_that_was_turned_over_loses_nothing(sides: Sides) -> None:
+    sides.write(LOG, "a\n")
+    sides.exchange()
+    sides.write(LOG, "b\n")
+    (sides.there / LOG).rename(sides.there / f"{LOG}.1")
+    sides.write(LOG, "c\n")
+    sides.exchange()
+    assert (sides.here / f"{LOG}.1").read_text() == "a\nb\n"
+    assert (sides.here / LOG).read_text() == "c\n"
+
+
+def test_a_cut_answer_is_taken_as_far_as_it_goes_and_made_good_later(sides: Sides) -> None:
+    sides.write(EVENTS, "x" * 5000 + "\n")
+    sides.write(LOG, "y" * 5000 + "\n")
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        whole = sides.answer(mirror.request(str(sides.root)))
+        mirror.take(whole[: len(whole) // 2 + 1000])
+    assert (sides.here / EVENTS).exists() != (sides.here / LOG).exists()
+    sides.exchange()
+    for name in (EVENTS, LOG):
+        assert (sides.here / name).read_bytes() == (sides.there / name).read_bytes()
+
+
+def test_a_file_that_was_lost_here_comes_again(sides: Sides) -> None:
+    sides.write(EVENTS, "one\n")
+    sides.exchange()
+    (sides.here / EVENTS).unlink()
+    sides.exchange()
+    assert (sides.here / EVENTS).read_text() == "one\n"
+
+
+def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
+    sides.write("results/a.json", "{}")
+    sides.write("results/deep/empty", "")
+    sides.write("results/large.bin", "z" * 4000)
+    (sides.there / "results" / "link").symlink_to("/etc/passwd")
+    assert sides.exchange(names=["results"], limit=1000) == ["results/large.bin"]
+    found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
+    assert found == ["mirror.json", "mirror.lock", "results/a.json", "results/deep/empty"]
+    sides.write("results/a.json", "[]")
+    assert sides.exchange(names=["results"]) == []
+    assert (sides.here / "results" / "a.json").read_text() == "{}[]"
+    assert (sides.here / "results" / "large.bin").stat().st_size == 4000
+
+
+@pytest.mark.parametrize("name", ["../token", "/etc/x", "job/batch.sh", "run.json", "record/../x", "record/n0.r0/a/b"])
+def test_what_comes_from_elsewhere_decides_nothing_about_our_paths(sides: Sides, name: str) -> None:
+    piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.take(piece)
+    assert [path.name for path in sides.here.parent.rglob("*") if path.is_file()] == ["mirror.lock"]
+
+
+def test_another_client_that_is_at_it_is_left_to_it(sides: Sides) -> None:
+    sides.write(EVENTS, "one\n")
+    with Mirror([RunFolder(sides.here)]):
+        sides.exchange()
+        assert not (sides.here / EVENTS).exists()
+    assert os.listdir(sides.here) == ["mirror.lock"]

@@ -1,0 +1,142 @@
+"""The queue: one question for all runs, a controller that is away loses nobody, accounting has the last word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from podwright.engines.base import Seen
+from podwright.engines.slurm import queue as queue_module
+from podwright.engines.slurm.queue import Queue, parse_queue
+from podwright.engines.slurm.reach import Answer
+from podwright.runs import Home, RunFolder
+from tests.unit.runs.made import asked
+
+GONE = Seen("gone", "Slurm does not know it any more")
+
+
+class Cluster:
+    """Answers as Slurm's commands do, and counts the questions."""
+
+    is_here = True
+
+    def __init__(self) -> None:
+        self.squeue = Answer(0, b"", "")
+        self.sacct = Answer(1, b"", "Slurm accounting storage is disabled")
+        self.calls: list[list[str]] = []
+
+    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+        self.calls.append(list(argv))
+        return {"squeue": self.squeue, "sacct": self.sacct}.get(argv[0], Answer(0, b"", ""))
+
+    def terminal(self, argv: Sequence[str]) -> list[str]:
+        return list(argv)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(queue_module.time, "monotonic", clock.monotonic)
+    return clock
+
+
+def add(tmp_path: Path, run_id: str, handle: str | None = "70", **changes: object) -> RunFolder:
+    home = Home.open(tmp_path / "home")
+    folder = home.create(asked(run_id, **changes), {}, {})
+    if handle:
+        line = json.dumps({"t": 0, "k": "submitted", "handle": handle})
+        (folder.path / "client.jsonl").write_text(line + "\n")
+    return folder
+
+
+def lines(*rows: str) -> Answer:
+    return Answer(0, "".join(row + "\n" for row in rows).encode(), "")
+
+
+def test_rows_of_jobs_and_of_tasks() -> None:
+    text = (
+        "70|70|RUNNING|None|toy-2222\n71_3|71|PENDING|Priority|sweep-3333\n71_[4-9%2]|71|PENDING|Priority|sweep-3333\n"
+    )
+    assert [row.run for row in parse_queue(text)] == ["toy-2222", "sweep-3333-3", "sweep-3333"]
+
+
+def test_any_number_of_runs_is_one_question(tmp_path: Path, clock: Clock) -> None:
+    cluster = Cluster()
+    points = [add(tmp_path, f"sweep-3333-{i}", "71", parent="sweep-3333", index=i - 1) for i in range(1, 41)]
+    cluster.squeue = lines(*(f"71_{i}|71|PENDING|Priority|sweep-3333" for i in range(1, 41)))
+    queue = Queue(cluster)
+    for _ in range(5):
+        found = queue.status(points)
+    assert {seen.state for seen in found.values()} == {"waiting"}
+    assert {seen.handle for seen in found.values()} == {"71"}
+    assert len(cluster.calls) == 1
+    clock.now += queue_module.FLOOR_S
+    queue.status(points)
+    assert len(cluster.calls) == 2
+
+
+def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) -> None:
+    cluster = Cluster()
+    run, new = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71")
+    cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
+    queue = Queue(cluster)
+    queue.status([run])
+    cluster.squeue = Answer(1, b"", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+    for _ in range(5):
+        clock.now += 10
+        found = queue.status([run, new])
+        assert found["toy-2222"].state == "there"
+        assert found["toy-3333"].state == "there"
+    assert found["toy-3333"].reason.startswith("Slurm does not answer: slurm_load_jobs error")
+
+
+def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
+    cluster = Cluster()
+    run = add(tmp_path, "toy-2222")
+    queue = Queue(cluster)
+    assert queue.status([run])["toy-2222"].state == "there"
+    clock.now += queue_module.ABSENT_S / 2
+    cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
+    assert queue.status([run])["toy-2222"].state == "there"
+    cluster.squeue = lines()
+    clock.now += queue_module.ABSENT_S
+    assert queue.status([run])["toy-2222"].state == "there", "it was seen meanwhile"
+    clock.now += queue_module.ABSENT_S
+    assert queue.status([run])["toy-2222"] == GONE
+
+
+def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Clock) -> None:
+    cluster = Cluster()
+    cluster.sacct = lines("70|CANCELLED by 1000", "71_2|OUT_OF_MEMORY")
+    runs = [add(tmp_path, "toy-2222"), add(tmp_path, "sweep-3333-2", "71", parent="sweep-3333", index=1)]
+    queue = Queue(cluster)
+    queue.status(runs)
+    clock.now += queue_module.ABSENT_S
+    found = queue.status(runs)
+    assert [found[run.id].outcome for run in runs] == ["cancelled", "failed"]
+    clock.now += 100
+    queue.status(runs)
+    assert sum(call[0] == "sacct" for call in cluster.calls) == 1, "what is over is not asked again"
+
+
+def test_a_run_that_was_never_submitted_is_gone(tmp_path: Path, clock: Clock) -> None:
+    run = add(tmp_path, "toy-2222", None)
+    assert Queue(Cluster()).status([run])["toy-2222"] == Seen("gone", "it was never submitted")
+
+
+def test_a_double_is_ended_and_the_first_is_taken() -> None:
+    cluster = Cluster()
+    cluster.squeue = lines("72", "70", "70")
+    assert Queue(cluster).find("toy-2222") == "70"
+    assert cluster.calls[-1] == ["scancel", "--", "72"]
