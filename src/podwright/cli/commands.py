@@ -79,6 +79,14 @@ _ROWS = (
         "podwright rebuild",
         "The folders are the truth and the index is a cache of them: nothing is lost.",
     ),
+    Command(
+        "predict",
+        "Pods",
+        "predict",
+        "Predict collectives and training on some nodes of a pod",
+        "podwright predict pod.yaml --nodes 16",
+        "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
+    ),
     Command("check", "Files", "files", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
         "render",
@@ -102,6 +110,7 @@ _GROUPS = {
     "Run": "Run a workload",
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
+    "Pods": "Design pods",
     "Files": "The two files",
 }
 

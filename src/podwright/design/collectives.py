@@ -1,0 +1,268 @@
+"""How long an all-reduce takes on some nodes: ring, tree, SHARP and NVLS by message size.
+
+Every algorithm is `latency + bytes / bandwidth` with the constants that NCCL itself chooses by. NCCL needs only the
+order of its choices to be right; two constants are calibrated here so that the times are right as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import log2
+from typing import TYPE_CHECKING
+
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import NodeModel
+
+PROTOCOLS = ("LL", "LL128", "Simple")
+
+# NCCL 2.30.7, src/graph/tuning.cc: microseconds by protocol, in the order of PROTOCOLS.
+RING_BASE_US = (6.6, 14.0, 8.4)
+RING_NVLINK_US = (0.6, 1.9, 3.4)
+RING_NETWORK_US = (2.7, 4.0, 14.0)
+TREE_BASE_US = (6.8, 14.0, 8.4)
+TREE_NVLINK_US = (0.6, 1.25, 4.0)
+TREE_NETWORK_US = (5.0, 8.5, 14.0)
+SHARP_NVLINK_US, SHARP_NETWORK_US = 2.8, 30.0
+NVLS_NVLINK_US, NVLS_NETWORK_US, NVLS_TREE_US = 25.0, 18.0, 20.9
+# The same file: a step through the host's memory by its maker, three times that with Simple; a large Simple ring is
+# slower than its steps ("plateau"); half of LL's bytes are flags; a tree reaches so much of a ring's wires.
+INTEL_STEP_US, AMD_STEP_US, SIMPLE_STEPS = 1.0, 2.0, 3.0
+SIMPLE_PLATEAU, SIMPLE_PLATEAU_VOLTA = 1.4, 1.9
+LL_SHARE, TREE_SHARE = 0.5, 0.92
+# The same file: how far trees fall short at medium sizes, by powers of two from 64 bytes, in the order of PROTOCOLS.
+TREE_SHORTFALL = (
+    (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1, 1),
+    (1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1, 1),
+    (*[0.9] * 7, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
+)
+# The same file: 24 GB/s of a 200 Gb/s port and 48 of a 400 Gb/s one.
+NIC_SHARE = 0.96
+# A maintainer of NCCL on SHARP: 20 GB/s of a 200 Gb/s port, and what NVLink lets through of a tree.
+SHARP_NIC_SHARE = 0.8
+
+# Calibrated on the published curve of two DGX A100 (1 MiB to 4 GiB), where NCCL's own are up to 44 % too fast.
+CALIBRATED_LATENCY = 1.45
+CALIBRATED_LL128_SHARE = 0.85
+
+# What the calibrated model is off by at most on that curve; a test computes it anew.
+WORST_ERROR = 0.04
+VALIDATED = (
+    "modelled; within 4 % of the published curve of two DGX A100",
+    "from 1 MiB to 4 GiB; no curve above 4 nodes is published",
+)
+
+ALGORITHMS = ("ring", "tree", "sharp", "nvls")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFamily:
+    """What NCCL reckons with for a generation of GPUs: NVLink's GB/s, and the share that NVLS reaches where it is."""
+
+    name: str
+    nvlink_gb_s: float
+    nvls_share: float | None = None
+    before_ampere: bool = False
+
+
+# Links of one GPU times GB/s of a link, as NCCL reckons (tuning.cc, topo.h); NVLS efficiency from the same place.
+FAMILIES = (
+    GpuFamily("V100", 6 * 20.0, before_ampere=True),
+    GpuFamily("A100", 12 * 20.0),
+    GpuFamily("H100", 18 * 20.6, nvls_share=0.85),
+    GpuFamily("H200", 18 * 20.6, nvls_share=0.85),
+    GpuFamily("B200", 18 * 40.1, nvls_share=0.74),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """What a node offers to a collective: its GPUs, its ports to the compute fabric, its step through the host."""
+
+    family: GpuFamily
+    gpus: int
+    nics: int
+    nic_gb_s: float
+    step_us: float = INTEL_STEP_US
+
+    @property
+    def network_gb_s(self) -> float:
+        """All compute ports together."""
+        return self.nics * self.nic_gb_s
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Whole nodes that reduce together; `share` is the part of the ports' bandwidth that the fabric lets through."""
+
+    nodes: int
+    wires: Wires
+    share: float = 1.0
+    in_network: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """One for each GPU."""
+        return self.nodes * self.wires.gpus
+
+    @property
+    def network_gb_s(self) -> float:
+        """What a node's ports give to this job."""
+        return self.wires.network_gb_s * self.share
+
+    @property
+    def ring_gb_s(self) -> float:
+        """The narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
+        nvlink = self.wires.family.nvlink_gb_s
+        return nvlink if self.nodes == 1 else min(nvlink, self.network_gb_s)
+
+    @property
+    def bus_factor(self) -> float:
+        """Bus bandwidth to algorithm bandwidth, as NCCL tests print both."""
+        return 2 * (self.ranks - 1) / self.ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The time of one all-reduce."""
+
+    algorithm: str
+    protocol: str
+    size_bytes: int
+    time_s: float
+    bus_gb_s: float
+
+
+def wires_of(model: NodeModel) -> Wires:
+    """Gives what a node model offers; refuses one whose GPUs or ports we have no constants for."""
+    gpus = model.gpus
+    name = model.title or model.name or "this node model"
+    if gpus is None:
+        raise refuse(f"{name} has no GPUs", hint="predict needs nodes with GPUs")
+    family = next((one for one in FAMILIES if gpus.model.upper().startswith(one.name)), None)
+    if family is None:
+        known = ", ".join(one.name for one in FAMILIES)
+        raise refuse(f"there are no constants for the GPU {gpus.model}", hint=f"known are {known}")
+    ports = [nic.speed_gbps for nic in model.nics if nic.kind == "compute"]
+    slowest_gb_s = min(ports, default=0.0) / 8 * NIC_SHARE
+    step_us = AMD_STEP_US if model.cpu and "amd" in model.cpu.lower() else INTEL_STEP_US
+    return Wires(family, gpus.count, len(ports), slowest_gb_s, step_us)
+
+
+def available(job: Job) -> list[str]:
+    """Names the algorithms this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
+    can = {
+        "ring": job.ranks > 1,
+        "tree": job.nodes > 1,
+        "sharp": job.nodes > 1 and job.in_network,
+        "nvls": job.wires.family.nvls_share is not None and job.wires.gpus > 1,
+    }
+    return [name for name in ALGORITHMS if can[name]]
+
+
+def estimate(job: Job, algorithm: str, size_bytes: int) -> Estimate:
+    """Gives the time of an all-reduce of this size, with the protocol that is fastest."""
+    return min(_ESTIMATES[algorithm](job, size_bytes), key=lambda one: one.time_s)
+
+
+def chosen(job: Job, size_bytes: int) -> Estimate:
+    """Gives what NCCL chooses without being told: the fastest; SHARP needs a plugin and is left out.
+
+    Of two nodes a tree sends half of what a ring does and reads above wire speed, which proves nothing about the wires:
+    there the ring is taken, as a test should with `NCCL_ALGO=Ring`.
+    """
+    names = [name for name in available(job) if name != "sharp" and not (name == "tree" and job.nodes == 2)]
+    return min((estimate(job, name, size_bytes) for name in names), key=lambda one: one.time_s)
+
+
+def needs_network(job: Job) -> None:
+    """Refuses several nodes without ports between them."""
+    if job.nodes > 1 and not job.network_gb_s:
+        raise refuse("the node model has no compute ports", hint="give it `nics:` of kind compute")
+
+
+def _estimate(job: Job, algorithm: str, protocol: str, size_bytes: int, cost: tuple[float, float]) -> Estimate:
+    """Puts latency (microseconds) and algorithm bandwidth (GB/s) together."""
+    latency_us, gb_s = cost
+    time_s = latency_us * 1e-6 + size_bytes / (gb_s * 1e9)
+    return Estimate(algorithm, protocol, size_bytes, time_s, size_bytes / time_s / 1e9 * job.bus_factor)
+
+
+def _ring(job: Job, size_bytes: int) -> Iterable[Estimate]:
+    """Every rank passes every part on twice; the steps between nodes cost the network's latency."""
+    between = 2 * (job.nodes - 1)
+    inside = 2 * (job.ranks - 1) - between
+    for number, protocol in enumerate(PROTOCOLS):
+        step_us = max(RING_NVLINK_US[number], _step_us(job, protocol) if job.nodes > 1 else 0.0)
+        latency_us = RING_BASE_US[number] + inside * step_us + between * RING_NETWORK_US[number]
+        gb_s = job.ring_gb_s / job.bus_factor * _share(protocol)
+        yield _estimate(job, "ring", protocol, size_bytes, (latency_us * _slower(job, protocol), gb_s))
+
+
+def _tree(job: Job, size_bytes: int) -> Iterable[Estimate]:
+    """Up and down again: a chain inside each node, and between nodes as many steps as the tree is high."""
+    inside, between = job.wires.gpus - 1, log2(job.nodes)
+    for number, protocol in enumerate(PROTOCOLS):
+        steps_us = inside * TREE_NVLINK_US[number] + between * TREE_NETWORK_US[number]
+        latency_us = (TREE_BASE_US[number] + 2 * steps_us) * _slower(job, protocol)
+        gb_s = TREE_SHARE * job.ring_gb_s / 2 * _share(protocol) * _shortfall(number, size_bytes)
+        yield _estimate(job, "tree", protocol, size_bytes, (latency_us, gb_s))
+
+
+def _sharp(job: Job, size_bytes: int) -> Iterable[Estimate]:
+    """The switches add up: the same steps for any number of nodes; inside a node a chain, or NVLS where it is."""
+    network = job.network_gb_s / NIC_SHARE * SHARP_NIC_SHARE
+    if job.wires.family.nvls_share is not None:
+        cost = NVLS_NVLINK_US + NVLS_NETWORK_US, min(network, _nvls_gb_s(job))
+    else:
+        latency_us = 2 * (job.wires.gpus - 1) * SHARP_NVLINK_US + SHARP_NETWORK_US
+        cost = latency_us, min(network, TREE_SHARE * job.wires.family.nvlink_gb_s / 2)
+    yield _estimate(job, "sharp", "Simple", size_bytes, cost)
+
+
+def _nvls(job: Job, size_bytes: int) -> Iterable[Estimate]:
+    """NVLink's switches add up inside a node; between nodes there is a tree."""
+    latency_us, gb_s = NVLS_NVLINK_US, _nvls_gb_s(job)
+    if job.nodes > 1:
+        latency_us += 2 * log2(job.nodes) * NVLS_TREE_US
+        gb_s = min(gb_s, TREE_SHARE * job.network_gb_s / 2)
+    yield _estimate(job, "nvls", "Simple", size_bytes, (latency_us, gb_s))
+
+
+def _nvls_gb_s(job: Job) -> float:
+    wires = job.wires
+    return wires.family.nvlink_gb_s * (wires.family.nvls_share or 0.0) * (wires.gpus - 1) / wires.gpus
+
+
+def _step_us(job: Job, protocol: str) -> float:
+    return job.wires.step_us * (SIMPLE_STEPS if protocol == "Simple" else 1.0)
+
+
+def _share(protocol: str) -> float:
+    """The part of the wires that carries data and not flags."""
+    return {"LL": LL_SHARE, "LL128": CALIBRATED_LL128_SHARE}.get(protocol, 1.0)
+
+
+def _slower(job: Job, protocol: str) -> float:
+    """How much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
+    if job.nodes == 1:
+        return 1.0
+    if protocol != "Simple":
+        return CALIBRATED_LATENCY
+    return SIMPLE_PLATEAU_VOLTA if job.wires.family.before_ampere else SIMPLE_PLATEAU
+
+
+def _shortfall(number: int, size_bytes: int) -> float:
+    table = TREE_SHORTFALL[number]
+    place = int(log2(max(size_bytes, 64) / 64))
+    return table[place] if place < len(table) else 1.0
+
+
+_ESTIMATES: dict[str, Callable[[Job, int], Iterable[Estimate]]] = {
+    "ring": _ring,
+    "tree": _tree,
+    "sharp": _sharp,
+    "nvls": _nvls,
+}

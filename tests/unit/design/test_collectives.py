@@ -1,0 +1,152 @@
+"""The collective models against what was published, and against laws that hold whatever the constants are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright.design import collectives, collectives_place, collectives_sheet
+from podwright.design.collectives import FAMILIES, Job, Wires, available, chosen, estimate, wires_of
+from podwright.spec import Pod, Refusal, load_pod, node_model
+
+CASES = Path(__file__).parents[2] / "cases" / "collectives"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    lines = (CASES / name).read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def pod(tmp_path: Path, hosts: str = "dgx[001-140]", model: str = "dgx-a100", more: str = "") -> Pod:
+    path = tmp_path / "pod.yaml"
+    path.write_text(f'name: adas\nnodes:\n  - {{hosts: "{hosts}", model: {model}}}\n{more}')
+    return load_pod(path)
+
+
+def off(model: str, nodes: int, size_bytes: int, bus_gb_s: float) -> float:
+    expected = estimate(Job(nodes, wires_of(node_model(model))), "ring", size_bytes)
+    return expected.bus_gb_s / bus_gb_s - 1
+
+
+@pytest.mark.parametrize("row", rows("two-dgx-a100.csv"), ids=lambda row: row["size_bytes"])
+def test_published_curve_of_two_nodes(row: dict[str, str]) -> None:
+    assert abs(off("dgx-a100", 2, int(row["size_bytes"]), float(row["bus_gb_s"]))) <= 0.10
+
+
+def test_the_stated_error_is_the_true_one() -> None:
+    errors = [abs(off("dgx-a100", 2, int(r["size_bytes"]), float(r["bus_gb_s"]))) for r in rows("two-dgx-a100.csv")]
+    assert round(max(errors), 2) == collectives.WORST_ERROR
+    assert f"within {round(max(errors) * 100)} %" in collectives.VALIDATED[0]
+
+
+@pytest.mark.parametrize(
+    "row", rows("large-messages.csv"), ids=lambda r: f"{r['system']}-{r['nodes']}-{r['algorithm']}"
+)
+def test_large_messages_as_reported(row: dict[str, str]) -> None:
+    wires = replace(wires_of(node_model(row["system"])), nics=int(row["nics"]))
+    found = estimate(Job(int(row["nodes"]), wires), row["algorithm"], 1 << 36).bus_gb_s
+    assert 0.9 * float(row["least_gb_s"]) <= found <= 1.1 * float(row["most_gb_s"])
+
+
+def test_sharp_takes_the_same_steps_on_any_number_of_nodes() -> None:
+    wires = wires_of(node_model("dgx-a100"))
+    times = [estimate(Job(nodes, wires, in_network=True), "sharp", 1 << 20).time_s for nodes in (2, 20, 140)]
+    assert times == [pytest.approx(79e-6, rel=0.01)] * 3
+
+
+JOBS = st.builds(
+    Job,
+    nodes=st.integers(2, 2048),
+    wires=st.builds(
+        Wires,
+        family=st.sampled_from(FAMILIES),
+        gpus=st.sampled_from([4, 8, 16]),
+        nics=st.integers(1, 8),
+        nic_gb_s=st.sampled_from([12.0, 24.0, 48.0]),
+    ),
+    share=st.floats(0.1, 1.0),
+    in_network=st.booleans(),
+)
+
+
+@given(job=JOBS, power=st.integers(10, 34))
+def test_laws_of_any_job(job: Job, power: int) -> None:
+    for name in available(job):
+        small, large = estimate(job, name, 1 << power), estimate(job, name, 1 << power + 1)
+        assert small.time_s < large.time_s
+    ring = estimate(job, "ring", 1 << power)
+    assert ring.bus_gb_s <= job.ring_gb_s * (1 + 1e-9)
+    assert estimate(replace(job, nodes=job.nodes + 1), "ring", 1 << power).time_s > ring.time_s
+    assert estimate(replace(job, share=job.share / 2), "ring", 1 << power).time_s >= ring.time_s
+    assert chosen(job, 1 << power).algorithm != "sharp"
+
+
+def test_the_first_nodes_stand_in_one_unit(tmp_path: Path) -> None:
+    given_pod = pod(tmp_path)
+    spans = {}
+    for count in (1, 20, 21, 140):
+        spans[count] = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, count)).span
+    assert spans == {1: "one node", 20: "one scalable unit", 21: "2 scalable units", 140: "7 scalable units"}
+
+
+def test_order_of_ranks_matters_where_the_fabric_is_narrow(tmp_path: Path) -> None:
+    narrow = pod(tmp_path, more="fabrics:\n  compute: {oversubscription: 4}\n")
+    across = collectives_place.place(narrow, collectives_place.first_hosts(narrow, 40))
+    assert collectives_place.job(across).share == 1.0
+    assert collectives_place.job(across, "scattered").share == 0.25
+
+
+def test_the_core_counts_between_pods(tmp_path: Path) -> None:
+    tapered = pod(tmp_path)
+    two = collectives_place.place(tapered, collectives_place.first_hosts(tapered, 140), pods=2)
+    assert collectives_place.job(two, "scattered").share == 0.5
+
+
+def test_what_a_failure_costs(tmp_path: Path) -> None:
+    given_pod = pod(tmp_path)
+    inside = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 20))
+    across = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 140))
+    assert [(one.what, one.scattered) for one in collectives_place.failures(inside)] == [("one port of a node", 0.875)]
+    costs = {one.what: (one.in_order, one.scattered) for one in collectives_place.failures(across)}
+    assert costs == {
+        "one port of a node": (0.875, 0.875),
+        "one leaf-spine link": (1.0, 0.95),
+        "one spine switch": (1.0, 0.9),
+    }
+
+
+def test_sheets(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
+    given_pod = pod(tmp_path)
+    placed = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 16))
+    golden(CASES / "sixteen-nodes" / "expected" / "sheet.csv", collectives_sheet.as_csv(placed))
+    document = json.dumps(collectives_sheet.as_json(placed), indent=2) + "\n"
+    golden(CASES / "sixteen-nodes" / "expected" / "sheet.json", document)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("cpu-server", "has no GPUs"),
+        ("{gpus: {model: RTX-4090, count: 8}}", "there are no constants for the GPU RTX-4090"),
+        ("{gpus: {model: H100-PCIe, count: 8}}", "the node model has no compute ports"),
+    ],
+)
+def test_refusals(tmp_path: Path, model: str, message: str) -> None:
+    given_pod = pod(tmp_path, "n[1-2]", model)
+    with pytest.raises(Refusal, match=message):
+        collectives_place.place(given_pod, ["n1", "n2"])
+
+
+def test_nodes_must_be_alike_and_there(tmp_path: Path) -> None:
+    mixed = pod(tmp_path, "a[1-2]", more='  - {hosts: "b[1-2]", model: dgx-h100}\n')
+    with pytest.raises(Refusal, match="these nodes are not alike"):
+        collectives_place.place(mixed, ["a1", "b1"])
+    with pytest.raises(Refusal, match="has 4 nodes with GPUs, not 5"):
+        collectives_place.first_hosts(mixed, 5)
