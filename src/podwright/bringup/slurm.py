@@ -1,0 +1,275 @@
+"""Slurm's files, from a pod and facts of its site: the one place that writes slurm.conf.
+
+Facts verify and never generate: nothing here asks a live node, so that a pod can be written before it is bought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from podwright.design.units import scalable_units
+from podwright.spec.hostlist import fold_hosts
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import NodeModel, Pod, SlurmScheduler
+
+Version = tuple[int, int]
+Settings = Mapping[str, str | None]
+OLDEST: Version = (22, 5)
+
+# Between which versions a key may be written: from the first, before the second. Slurm refuses to start on a key that
+# it does not know yet, or no longer.
+_KNOWN: dict[str, tuple[Version, Version]] = {
+    "CgroupAutomount": (OLDEST, (23, 11)),
+    "MetricsType": ((25, 11), (99, 0)),
+}
+
+# Slurm counts what the kernel leaves of the memory; a node that has less than its line says is drained.
+_USABLE_MEMORY = 0.95
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class SlurmSite:
+    """What a pod's file does not say and Slurm's files need."""
+
+    controller: str
+    version: Version
+    controller_address: str = ""
+    accounting: bool = True
+    slurm_user: str = "slurm"
+    config: str = "/etc/slurm"
+    state: str = "/var/spool/slurmctld"
+    spool: str = "/var/spool/slurmd"
+    logs: str = "/var/log/slurm"
+    run: str = "/run/slurm"
+    scratch: str = "/tmp"
+    devices: str = "/dev/nvidia"
+    pyxis: str = "/usr/local/lib/slurm/spank_pyxis.so"
+    health_check: str = ""
+    settings: Settings = field(default_factory=dict)
+    """What stands in slurm.conf instead of our choice; None leaves a key out."""
+    cgroup: Settings = field(default_factory=dict)
+    """The same for cgroup.conf."""
+    lines: tuple[str, ...] = ()
+    """Further lines at the end of slurm.conf, such as partitions."""
+
+
+class Kind(NamedTuple):
+    """Hosts that share one line of slurm.conf."""
+
+    hosts: list[str]
+    model: NodeModel
+    cores: int
+    threads: int
+    memory_mib: int
+
+    @property
+    def gpu_type(self) -> str:
+        """The GPU's family in lower case, which is also part of the name that Slurm detects itself."""
+        return self.model.gpus.model.split("-")[0].lower() if self.model.gpus else ""
+
+    @property
+    def gpu_count(self) -> int:
+        return self.model.gpus.count if self.model.gpus else 0
+
+
+def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, str]:
+    """Gives every file by its name; slurmdbd.conf only with accounting, plugstack.conf only where Pyxis is."""
+    kinds = kinds_of(pod, scheduler)
+    files = {
+        "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
+        "gres.conf": _text(_gres_lines(kinds, site)),
+        "cgroup.conf": _text(_assigned(_cgroup(site), site)),
+        "topology.conf": _text(topology_lines(pod, scheduler)),
+    }
+    if site.accounting:
+        files["slurmdbd.conf"] = _text(_assigned(_slurmdbd(site), site))
+    if scheduler.container == "pyxis":
+        files["plugstack.conf"] = _text([f"required {site.pyxis}", f"include {site.config}/plugstack.conf.d/*.conf"])
+    return files
+
+
+def kinds_of(pod: Pod, scheduler: SlurmScheduler) -> list[Kind]:
+    """Gives the scheduler's hosts by node group; refuses a model that does not say what Slurm must know."""
+    mine = set(pod.scheduler_hosts(scheduler))
+    groups = [(group, [host for host in group.hosts if host in mine]) for group in pod.nodes]
+    return [_kind(hosts, group.model) for group, hosts in groups if hosts]
+
+
+def _kind(hosts: list[str], model: NodeModel) -> Kind:
+    if not (model.sockets and model.cores and model.threads and model.memory_bytes):
+        missing = [name for name in ("sockets", "cores", "threads", "memory_bytes") if not getattr(model, name)]
+        words = ", ".join(name.removesuffix("_bytes") for name in missing)
+        raise refuse(
+            f"the model of {fold_hosts(hosts)} has no {words}, which Slurm must know",
+            hint="write the model out in the pod file, with sockets, cores, threads and memory",
+            field="nodes.model",
+        )
+    usable_mib = int(model.memory_bytes / _MIB * _USABLE_MEMORY)
+    return Kind(hosts, model, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
+
+
+def topology_lines(pod: Pod, scheduler: SlurmScheduler) -> list[str]:
+    """Gives one leaf per scalable unit and a spine above.
+
+    Of a unit wired by rails the leaves are one to Slurm: every node of the unit is one hop from every other.
+    """
+    mine = set(pod.scheduler_hosts(scheduler))
+    units = [[host for host in unit if host in mine] for unit in scalable_units(pod)]
+    named = [(f"su{number}", unit) for number, unit in enumerate(units, 1) if unit]
+    leaves = [f"SwitchName={name} Nodes={fold_hosts(unit)}" for name, unit in named]
+    return [*leaves, f"SwitchName=spine Switches={fold_hosts(name for name, _ in named)}"]
+
+
+def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[Kind], site: SlurmSite) -> str:
+    defaults = dict(_where(pod, site)) | dict(_how(scheduler, kinds, site)) | dict(_accounts(site))
+    chosen = {**defaults, **site.settings}
+    return _text([*_assigned(chosen, site), *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
+
+
+def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
+    """Who the cluster is and where its daemons keep things."""
+    address = f"({site.controller_address})" if site.controller_address else ""
+    yield "ClusterName", pod.name
+    yield "SlurmctldHost", f"{site.controller}{address}"
+    yield "SlurmUser", site.slurm_user
+    yield "AuthType", "auth/munge"
+    yield "SlurmctldParameters", "enable_configless"
+    yield "StateSaveLocation", site.state
+    yield "SlurmdSpoolDir", site.spool
+    yield "SlurmctldPidFile", f"{site.run}/slurmctld.pid"
+    yield "SlurmdPidFile", f"{site.run}/slurmd.pid"
+    yield "SlurmctldLogFile", f"{site.logs}/slurmctld.log"
+    yield "SlurmdLogFile", f"{site.logs}/slurmd.log"
+    yield "TmpFS", site.scratch
+
+
+def _how(scheduler: SlurmScheduler, kinds: list[Kind], site: SlurmSite) -> Iterator[tuple[str, str | None]]:
+    """How jobs are placed, held together and ended; good for GPU nodes on a fast fabric."""
+    yield "SchedulerType", "sched/backfill"
+    yield "SelectType", "select/cons_tres"
+    yield "SelectTypeParameters", "CR_Core_Memory"
+    yield "DefMemPerCPU", str(min(kind.memory_mib // kind.threads for kind in kinds))
+    yield "TopologyPlugin", "topology/tree"
+    yield "GresTypes", "gpu" if any(kind.gpu_count for kind in kinds) else None
+    yield "ProctrackType", "proctrack/cgroup"
+    yield "TaskPlugin", "task/affinity,task/cgroup"
+    yield "PrologFlags", "Alloc,Contain"
+    yield "LaunchParameters", "use_interactive_step"
+    yield "MpiDefault", "pmix"
+    yield "PlugStackConfig", f"{site.config}/plugstack.conf" if scheduler.container == "pyxis" else None
+    # A job must not inherit the login node's limit of locked memory: RDMA needs to pin more.
+    yield "PropagateResourceLimitsExcept", "MEMLOCK"
+    yield "JobRequeue", "1"
+    yield "ReturnToService", "1"
+    yield "SlurmdTimeout", "300"
+    yield "KillWait", "30"
+    yield "MaxArraySize", "10001"
+    yield "MaxJobCount", "50000"
+    yield "HealthCheckProgram", site.health_check or None
+    yield "HealthCheckInterval", "300" if site.health_check else None
+    yield "HealthCheckNodeState", "IDLE" if site.health_check else None
+    yield "MetricsType", "metrics/openmetrics"
+
+
+def _accounts(site: SlurmSite) -> Iterator[tuple[str, str | None]]:
+    """Where it is written what ran: the database, else a plain file, which is all that a finished job then leaves."""
+    yield "JobAcctGatherType", "jobacct_gather/cgroup"
+    if site.accounting:
+        yield "AccountingStorageType", "accounting_storage/slurmdbd"
+        yield "AccountingStorageHost", site.controller
+        yield "AccountingStorageTRES", "gres/gpu"
+    else:
+        yield "AccountingStorageType", "accounting_storage/none"
+        yield "JobCompType", "jobcomp/filetxt"
+        yield "JobCompLoc", f"{site.logs}/jobcomp.txt"
+
+
+def _node_line(kind: Kind) -> str:
+    model = kind.model
+    sockets = model.sockets or 1
+    features = [name for name in (kind.gpu_type, model.name) if name]
+    words = [
+        f"NodeName={fold_hosts(kind.hosts)}",
+        f"Sockets={sockets}",
+        f"CoresPerSocket={kind.cores // sockets}",
+        f"ThreadsPerCore={kind.threads // kind.cores}",
+        f"RealMemory={kind.memory_mib}",
+        f"Gres=gpu:{kind.gpu_type}:{kind.gpu_count}" if kind.gpu_count else "",
+        f"Features={','.join(features)}" if features else "",
+        "State=UNKNOWN",
+    ]
+    return " ".join(word for word in words if word)
+
+
+def _partition_lines(kinds: list[Kind]) -> Iterator[str]:
+    """Gives a partition of the nodes with GPUs and one of those without; the first that is there is the default."""
+    default = "YES"
+    for name, wanted in (("gpu", True), ("cpu", False)):
+        hosts = [host for kind in kinds if bool(kind.gpu_count) is wanted for host in kind.hosts]
+        if hosts:
+            yield (
+                f"PartitionName={name} Nodes={fold_hosts(hosts)} Default={default} MaxTime=INFINITE"
+                " DefaultTime=1:00:00 State=UP"
+            )
+            default = "NO"
+
+
+def _gres_lines(kinds: list[Kind], site: SlurmSite) -> Iterator[str]:
+    """Gives the GPUs' device files, those of one NUMA node on a line with its cores."""
+    for kind in kinds:
+        places = [_numa_of(kind.model, gpu) for gpu in range(kind.gpu_count)]
+        for numa, gpus in groupby(enumerate(places), key=itemgetter(1)):
+            cores = _cores_of(kind, numa)
+            files = fold_hosts(f"nvidia{gpu}" for gpu, _ in gpus).removeprefix("nvidia")
+            line = f"NodeName={fold_hosts(kind.hosts)} Name=gpu Type={kind.gpu_type} File={site.devices}{files}"
+            yield f"{line} Cores={cores}" if cores else line
+
+
+def _numa_of(model: NodeModel, gpu: int) -> int | None:
+    places = model.gpus.numa if model.gpus else ()
+    return places[gpu] if gpu < len(places) else None
+
+
+def _cores_of(kind: Kind, numa: int | None) -> str:
+    """Gives the cores of a NUMA node as Slurm counts them: cores, where the model lists every thread."""
+    found = next((one.cores for one in kind.model.numa if one.node == numa), "")
+    ranges = [part for part in found.split(",") if part and int(part.split("-")[0]) < kind.cores]
+    return ",".join(ranges)
+
+
+def _cgroup(site: SlurmSite) -> Settings:
+    held = ("ConstrainCores", "ConstrainDevices", "ConstrainRAMSpace")
+    return {"CgroupPlugin": "autodetect", **dict.fromkeys(held, "yes"), **site.cgroup}
+
+
+def _slurmdbd(site: SlurmSite) -> Settings:
+    """The database is on the same host and knows the daemon by its user, over its socket: no password is written."""
+    return {
+        "AuthType": "auth/munge",
+        "DbdHost": site.controller,
+        "SlurmUser": site.slurm_user,
+        "LogFile": f"{site.logs}/slurmdbd.log",
+        "PidFile": f"{site.run}/slurmdbd.pid",
+        "StorageType": "accounting_storage/mysql",
+        "StorageHost": "localhost",
+        "StorageUser": site.slurm_user,
+        "StorageLoc": "slurm_acct_db",
+    }
+
+
+def _assigned(settings: Settings, site: SlurmSite) -> Iterator[str]:
+    for key, value in settings.items():
+        since, before = _KNOWN.get(key, (OLDEST, (99, 0)))
+        if value is not None and since <= site.version < before:
+            yield f"{key}={value}"
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,65 @@
+"""The lab's accounting: MariaDB and slurmdbd on the controller's machine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from podwright.lab import processes
+from podwright.lab.machines import Machines
+from podwright.lab.scripts import INSIDE
+
+ACCOUNT = "lab"
+_DATA = f"{INSIDE}/db/data"
+# Where the client library looks without being told. The daemon comes as root, whom the database knows by the socket.
+_SOCKET = "/run/mysqld/mysqld.sock"
+_OPTIONS = (
+    f"--datadir={_DATA}",
+    f"--socket={_SOCKET}",
+    f"--log-error={INSIDE}/log/mariadb.log",
+    "--user=mysql",
+    "--skip-networking",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-lock-wait-timeout=900",
+    "--innodb-flush-log-at-trx-commit=0",
+)
+
+
+def start(machines: Machines, controller: str, user: str, say: Callable[[str, str], None]) -> None:
+    """Starts what does not run of database and slurmdbd, and makes the lab's account on the first time."""
+    pid = machines.pid(controller)
+    running = processes.running([pid])[pid] if pid else {}
+    if "mariadbd" not in running:
+        say("database", "MariaDB, for accounting")
+        _start_database(machines, controller)
+    if "slurmdbd" not in running:
+        machines.start_daemons([controller], ["slurmdbd"])
+    if not processes.until(lambda: _sacctmgr(machines, controller, "list cluster") == 0, 60):
+        raise machines.failed("slurmdbd", "slurmdbd.log")
+    done = machines.folder / "db" / "account-made"
+    if not done.exists():
+        lines = f"add account {ACCOUNT} Description=lab Organization=lab\nadd user {user},root Account={ACCOUNT}\n"
+        _sacctmgr(machines, controller, lines)
+        done.touch()
+
+
+def _start_database(machines: Machines, controller: str) -> None:
+    data = machines.folder / "db" / "data"
+    machines.run(controller, ["install", "-d", "-o", "mysql", "-g", "mysql", "-m", "700", "/run/mysqld", _DATA])
+    if not (machines.folder / "db" / "installed").exists():
+        for left in data.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        command = ["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={_DATA}", "--skip-test-db"]
+        done = machines.run(controller, command)
+        (machines.folder / "log" / "mariadb.log").write_text(done.stdout + done.stderr)
+        if done.returncode:
+            raise machines.failed("MariaDB", "mariadb.log")
+        (machines.folder / "db" / "installed").touch()
+    machines.start_daemons([controller], ["sh", "-c", 'mariadbd --no-defaults "$@" &', "sh", *_OPTIONS])
+    ping = ["mariadb-admin", "--no-defaults", f"--socket={_SOCKET}", "ping"]
+    if not processes.until(lambda: machines.run(controller, ping).returncode == 0, 60):
+        raise machines.failed("MariaDB", "mariadb.log")
+
+
+def _sacctmgr(machines: Machines, controller: str, lines: str) -> int:
+    return machines.run(controller, ["sacctmgr", "--immediate", "--noheader"], give=lines + "\n").returncode

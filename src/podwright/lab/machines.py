@@ -1,0 +1,129 @@
+"""The machines of a lab: namespaces with a process 1 of their own, wired to one bridge that only they see."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from podwright.lab import processes
+from podwright.lab.scripts import INSIDE
+from podwright.spec.problems import refuse
+
+HUB = "hub"
+_START_S = 60.0
+_SPACES = ("--pid", "--mount", "--uts", "--ipc", "--net")
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/root",
+    "SLURM_CONF": f"{INSIDE}/etc/slurm.conf",
+}
+
+
+class Machines:
+    """The machines whose marks lie in one lab's folder, each with its address on the lab's network."""
+
+    def __init__(self, folder: Path, addresses: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.addresses = addresses
+
+    def pid(self, name: str) -> int | None:
+        """Gives a machine's process 1 while it lives."""
+        return processes.marked(self.folder / "pids" / name)
+
+    def up(self) -> dict[str, int]:
+        """Gives process 1 of every machine that lives."""
+        found = {name: self.pid(name) for name in (HUB, *self.addresses)}
+        return {name: pid for name, pid in found.items() if pid is not None}
+
+    def start(self, names: Iterable[str]) -> list[str]:
+        """Starts those of the machines that do not live, all at once, and waits for them; gives their names."""
+        missing = [name for name in names if self.pid(name) is None]
+        for name in missing:
+            (self.folder / "run" / f"{name}.ready").unlink(missing_ok=True)
+            (self.folder / "pids" / name).unlink(missing_ok=True)
+        self._together([self._start_command(name) for name in missing])
+        for name in missing:
+            self._await(name)
+        return missing
+
+    def _start_command(self, name: str) -> list[str]:
+        start = ["unshare", *_SPACES, "--", "/bin/sh", str(self.folder / "bin" / "start")]
+        if name == HUB:
+            return [*start, "hub.sh", name]
+        hub = str(self.pid(HUB))
+        return ["nsenter", f"--target={hub}", "--mount", "--", *start, "machine.sh", name, self.addresses[name], hub]
+
+    def _together(self, commands: Sequence[Sequence[str]]) -> None:
+        """Runs commands side by side; each ends soon, having left something behind that does not."""
+        started = [
+            subprocess.Popen(
+                command,
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            for command in commands
+        ]
+        for process in started:
+            process.wait()
+
+    def _await(self, name: str) -> None:
+        ready = self.folder / "run" / f"{name}.ready"
+        processes.until(lambda: ready.exists() or self.pid(name) is None, _START_S, every_s=0.01)
+        if not ready.exists():
+            raise self.failed(name, f"machine-{name}.log")
+
+    def failed(self, what: str, log: str) -> Exception:
+        """Gives the refusal for something that did not start, with the last words of its log."""
+        path = self.folder / "log" / log
+        last = path.read_text(errors="replace").strip().splitlines()[-3:] if path.is_file() else []
+        return refuse(f"{what} did not start: {' / '.join(last) or 'it left no word'}", hint=f"its log is {path}")
+
+    def command(self, name: str, command: Sequence[str]) -> list[str]:
+        """Gives the command line that runs a command on a machine, as root."""
+        pid = self.pid(name)
+        if pid is None:
+            raise refuse(f"the machine {name} is not up", hint="`podwright lab heal` starts it again")
+        return ["nsenter", f"--target={pid}", *_SPACES, "--", *command]
+
+    def run(self, name: str, command: Sequence[str], give: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs a command on a machine, as root, and gives its words."""
+        line = self.command(name, command)
+        return subprocess.run(line, env=ENVIRONMENT, input=give, capture_output=True, text=True, check=False)
+
+    def start_daemons(self, names: Iterable[str], command: Sequence[str]) -> None:
+        """Runs a command that puts itself into the background, on many machines at once."""
+        self._together([self.command(name, command) for name in names])
+
+    def kill(self, names: Iterable[str]) -> None:
+        """Ends process 1 of machines, which takes all their processes along, and waits until they are gone."""
+        pids = {name: pid for name in names if (pid := self.pid(name)) is not None}
+        for pid in pids.values():
+            processes.kill(pid)
+        processes.until(lambda: all(processes.born(pid) is None for pid in pids.values()), 15, every_s=0.01)
+        for name in pids:
+            (self.folder / "pids" / name).unlink(missing_ok=True)
+
+    def wires(self) -> dict[str, bool]:
+        """Says of every machine that has a wire to the bridge whether it carries anything."""
+        hub = self.pid(HUB)
+        if hub is None:
+            return {}
+        links = json.loads(self._bridge("-json", "link", "show", "master", "br0").stdout or "[]")
+        return {link["ifname"].removeprefix("v"): "UP" in link["flags"] for link in links if link}
+
+    def set_wire(self, name: str, up: bool) -> None:
+        """Cuts a machine off, or joins it again; its processes notice nothing else."""
+        done = self._bridge("link", "set", f"v{name}", "up" if up else "down")
+        if done.returncode:
+            raise refuse(
+                f"the machine {name} has no wire: {done.stderr.strip()}", hint="is it up? `podwright lab status`"
+            )
+
+    def _bridge(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.run(HUB, ["ip", *words])

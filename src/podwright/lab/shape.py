@@ -1,0 +1,92 @@
+"""What a lab looks like: fixed when it is first started, kept in its folder, and written as a pod file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.lab.user import LabUser
+from podwright.spec.problems import refuse
+
+_DGX_GPUS = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What can be chosen of a lab."""
+
+    name: str = "lab-slurm"
+    nodes: int = 4
+    gpus: int = 8
+    accounting: bool = True
+    min_job_age_s: int = 300
+    """How long the controller remembers a finished job."""
+    reveal: tuple[str, ...] = ()
+    """Further folders that the lab's user shall see, where a closed folder lies above them."""
+
+    def hosts(self) -> list[str]:
+        """Gives the names of the compute nodes; short, as Slurm makes socket paths of them."""
+        return [f"n{number}" for number in range(1, self.nodes + 1)]
+
+    def unit(self) -> int:
+        """Gives the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
+        return max(1, min(20, self.nodes // 2))
+
+
+def read(folder: Path) -> tuple[Shape, LabUser] | None:
+    """Gives shape and user of the lab in a folder; None where there is no lab."""
+    try:
+        kept = json.loads((folder / "lab.json").read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise refuse(f"{folder / 'lab.json'} cannot be read: {error}", hint=f"remove {folder} by hand") from None
+    wanted: dict[str, Any] = kept["shape"]
+    return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**kept["user"])
+
+
+def write(folder: Path, shape: Shape, user: LabUser) -> None:
+    """Keeps shape and user in the lab's folder."""
+    text = json.dumps({"kind": "slurm", "shape": asdict(shape), "user": asdict(user)}, indent=2)
+    (folder / "lab.json").write_text(text + "\n")
+
+
+def python() -> str:
+    """Gives the Python that runs this, which the lab's jobs run too."""
+    return sys.executable
+
+
+def pod_text(folder: Path, shape: Shape) -> str:
+    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
+    hosts = f"n[1-{shape.nodes}]" if shape.nodes > 1 else "n1"
+    scheduler = {
+        "kind": "slurm",
+        "login": shape.name,
+        "ssh_config": str(folder / "ssh" / "config"),
+        "folder": f"{folder}/shared/$USER",
+        "python": python(),
+    }
+    return f"""\
+name: {shape.name}
+title: A Slurm cluster on one machine, made by `podwright lab`
+nodes:
+  - hosts: "{hosts}"
+    model: {_model(shape.gpus)}
+fabrics:
+  compute: {{scalable_unit: {shape.unit()}}}
+schedulers:
+  - {json.dumps(scheduler)}
+"""
+
+
+def _model(gpus: int) -> str:
+    """Gives the node's model: from the library, or the same server with another number of GPUs written out."""
+    if gpus == _DGX_GPUS:
+        return "dgx-a100"
+    facts: dict[str, Any] = {"title": f"A DGX A100 with {gpus} GPUs", "sockets": 2, "cores": 128, "threads": 256}
+    if gpus:
+        facts["gpus"] = {"model": "A100-SXM4-40GB", "count": gpus, "memory": "40GiB"}
+    return json.dumps({**facts, "memory": "1TiB"})

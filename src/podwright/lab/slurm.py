@@ -1,0 +1,403 @@
+"""A real Slurm cluster on this machine: every node, the controller and the login node in namespaces of their own.
+
+All that runs is real: munge, slurmctld, slurmdbd on MariaDB, one slurmd per node, sshd. Only the hardware is claimed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podwright.bringup.slurm import SlurmSite, Version, render
+from podwright.lab import accounting, packages, processes, scripts, shape, ssh, veil
+from podwright.lab.machines import ENVIRONMENT, HUB, Machines
+from podwright.lab.scripts import INSIDE
+from podwright.lab.shape import Shape
+from podwright.lab.ssh import LOGIN
+from podwright.lab.user import LabUser, account_files, lab_user
+from podwright.spec import load_pod
+from podwright.spec.problems import refuse
+
+CONTROLLER = "ctl"
+MOST_NODES = 1000
+Say = Callable[[str, str], None]
+
+_FOLDERS = ("bin", "db", "dev", "etc", "home", "log", "munge", "pids", "run", "shared", "spool", "ssh", "state", "tmp")
+_READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
+_READY_S = 90.0
+_RUN = Path("/run")
+
+
+def quiet(word: str, text: str) -> None:
+    """Says nothing."""
+
+
+def addresses(hosts: list[str]) -> dict[str, str]:
+    """Gives every machine an address on the lab's own network, which nothing outside the lab sees."""
+    fixed = {CONTROLLER: "10.77.0.2", LOGIN: "10.77.0.3"}
+    return fixed | {host: f"10.77.{1 + i // 250}.{1 + i % 250}" for i, host in enumerate(hosts)}
+
+
+class Lab:
+    """A lab that was started in a folder; making this object touches nothing."""
+
+    def __init__(self, folder: Path, wanted: Shape, user: LabUser) -> None:
+        self.folder = folder
+        self.shape = wanted
+        self.user = user
+        self.machines = Machines(folder, addresses(wanted.hosts()))
+
+    @property
+    def name(self) -> str:
+        """The lab's name, which is that of its pod and of its login node for ssh."""
+        return self.shape.name
+
+    @property
+    def pod_file(self) -> Path:
+        """The lab as a pod."""
+        return self.folder / "pod.yaml"
+
+    @property
+    def ssh_config(self) -> Path:
+        """The ssh configuration that knows the login node by the lab's name."""
+        return self.folder / "ssh" / "config"
+
+    @property
+    def home(self) -> Path:
+        """The home of the lab's user."""
+        return self.folder / "home" / self.user.name
+
+    @property
+    def shared(self) -> Path:
+        """The folder of the lab's user that login and compute nodes share."""
+        return self.folder / "shared" / self.user.name
+
+    def run(self, command: list[str], machine: str = LOGIN) -> subprocess.CompletedProcess[str]:
+        """Runs a command as the lab's user in a login shell of his, on the login node or another machine."""
+        who = ["setpriv", f"--reuid={self.user.uid}", f"--regid={self.user.gid}", "--clear-groups"]
+        line = 'cd; exec "$@"'
+        shell = ["env", f"HOME={self.home}", f"USER={self.user.name}", "bash", "-lc", line, "bash", *command]
+        return self.machines.run(machine, [*who, *shell])
+
+    def kill_node(self, node: str) -> None:
+        """Powers a node off: all its processes are gone at once."""
+        self.machines.kill([self._node(node)])
+
+    def cut_node(self, node: str) -> None:
+        """Takes a node off the network; what runs on it goes on."""
+        self.machines.set_wire(self._node(node), up=False)
+
+    def kill_controller(self) -> None:
+        """Kills slurmctld, as a crash would; its machine stays."""
+        pid = self.machines.pid(CONTROLLER)
+        found = processes.running([pid] if pid else [])
+        victims = [one for programs in found.values() for one in programs.get("slurmctld", [])]
+        for one in victims:
+            processes.kill(one)
+        processes.until(lambda: all(processes.born(one) is None for one in victims), 10, every_s=0.01)
+
+    def restart_controller(self) -> None:
+        """Kills slurmctld if it runs and starts it again."""
+        self.kill_controller()
+        with _locked(self.folder):
+            self._start_controller()
+
+    def heal(self, node: str | None = None) -> list[str]:
+        """Starts what has died and joins what was cut off, of one node or of all; gives their names."""
+        with _locked(self.folder):
+            return self._heal([self._node(node)] if node else None)
+
+    def down(self) -> None:
+        """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
+        with _locked(self.folder):
+            self.machines.kill([*self.shape.hosts(), LOGIN, CONTROLLER])
+            self.machines.kill([HUB])
+            _remove(self.folder)
+
+    def _node(self, name: str) -> str:
+        if name in self.shape.hosts():
+            return name
+        last = self.shape.hosts()[-1]
+        raise refuse(f'"{name}" is no node of {self.name}', hint=f"its nodes are n1 to {last}", field="NODE")
+
+    def _heal(self, nodes: list[str] | None, say: Say = quiet) -> list[str]:
+        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        self.machines.start([HUB])
+        started = self.machines.start([CONTROLLER])
+        self._start_munge()
+        if self.shape.accounting:
+            accounting.start(self.machines, CONTROLLER, self.user.name, say)
+        self._start_controller()
+        say("nodes", f"{len(nodes or self.shape.hosts())} nodes of {self.shape.gpus} GPUs, and a login node")
+        started += self._start_nodes(nodes or self.shape.hosts())
+        self._open_login()
+        self._await_nodes(nodes or self.shape.hosts())
+        return started
+
+    def _start_munge(self) -> None:
+        if self._has(HUB, "munged"):
+            return
+        where = f"{INSIDE}/munge"
+        names = {"key-file": f"{where}/key", "seed-file": f"{where}/seed", "log-file": f"{INSIDE}/log/munged.log"}
+        done = self.machines.run(HUB, ["munged", "--force", *(f"--{name}={path}" for name, path in names.items())])
+        if done.returncode:
+            raise refuse(f"munged did not start: {done.stderr.strip()}", hint=f"its log is in {self.folder / 'log'}")
+
+    def _start_controller(self) -> None:
+        if not self._has(CONTROLLER, "slurmctld"):
+            self.machines.start_daemons([CONTROLLER], ["slurmctld"])
+        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0, 30):
+            raise self.machines.failed("slurmctld", "slurmctld.log")
+
+    def _start_nodes(self, nodes: list[str]) -> list[str]:
+        started = self.machines.start(nodes)
+        wires = self.machines.wires()
+        cut = [node for node in nodes if not wires.get(node, True)]
+        for node in cut:
+            self.machines.set_wire(node, up=True)
+        up = self.machines.up()
+        running = processes.running(up.values())
+        idle = [node for node in nodes if node in up and not running[up[node]].get("slurmd")]
+        self.machines.start_daemons(idle, ["slurmd"])
+        return list(dict.fromkeys([*started, *cut, *idle]))
+
+    def _open_login(self) -> None:
+        self.machines.start([LOGIN])
+        folder = self.folder / "ssh"
+        if not ssh.is_open(self.machines.pid(LOGIN)):
+            port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
+            _write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port), 0o644)
+        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 10):
+            raise self.machines.failed("sshd", "sshd.log")
+
+    def _await_nodes(self, nodes: list[str]) -> None:
+        """Waits until every node may take jobs; Slurm is asked again to use those that it gave up."""
+
+        def ready() -> bool:
+            states = self.node_states()
+            lost = [node for node in nodes if states.get(node, "").rstrip("*$") in ("down", "drain", "drng", "fail")]
+            if lost:
+                names = ",".join(lost)
+                self.machines.run(CONTROLLER, ["scontrol", "update", f"NodeName={names}", "State=RESUME"])
+            return all(states.get(node) in _READY for node in nodes)
+
+        if not processes.until(ready, _READY_S, every_s=0.2):
+            missing = [f"{node} {state}" for node, state in self.node_states().items() if state not in _READY]
+            raise refuse(f"not every node came up: {', '.join(missing[:8])}", hint=f"logs are in {self.folder / 'log'}")
+
+    def node_states(self) -> dict[str, str]:
+        """Gives Slurm's short word for every node."""
+        answer = self.machines.run(CONTROLLER, ["sinfo", "-h", "-N", "-p", "gpu,cpu", "-o", "%N %t"])
+        return dict(line.split() for line in answer.stdout.splitlines())
+
+    def _has(self, machine: str, program: str) -> bool:
+        pid = self.machines.pid(machine)
+        return pid is not None and program in processes.running([pid])[pid]
+
+
+def up(folder: Path, say: Say = quiet, **wanted: Any) -> Lab:
+    """Starts a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name."""
+    asked = Shape(**wanted)
+    folder = Path(folder).absolute()
+    _check(folder, asked)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with _locked(folder):
+        lab = _made(folder, asked, say)
+        lab._heal(None, say)
+        _check_python(lab)
+        return lab
+
+
+def find(folder: Path) -> Lab | None:
+    """Gives the lab in a folder, running or not; None where there is none."""
+    kept = shape.read(folder)
+    return None if kept is None else Lab(folder, *kept)
+
+
+def _check(folder: Path, asked: Shape) -> None:
+    if not 1 <= asked.nodes <= MOST_NODES:
+        raise refuse(f"a lab has 1 to {MOST_NODES} nodes", field="--nodes")
+    if not 0 <= asked.gpus <= 16:
+        raise refuse("a node of a lab has at most 16 GPUs", field="--gpus")
+    packages.check_root(["lab", "up", "slurm"])
+    wanted = packages.BASE | packages.SLURM | (packages.ACCOUNTING if asked.accounting else {})
+    packages.check_packages(wanted)
+    kept = shape.read(folder)
+    if kept is not None and kept[0] != asked:
+        raise refuse(
+            f"{asked.name} is there already, with {kept[0].nodes} nodes of {kept[0].gpus} GPUs",
+            hint="`podwright lab down` ends it; another --name makes a second one",
+        )
+
+
+def _made(folder: Path, asked: Shape, say: Say) -> Lab:
+    """Gives the lab of a folder; its files are written when it has none, and the mark of that is written last."""
+    found = find(folder)
+    if found is not None:
+        return found
+    lab = Lab(folder, asked, lab_user(os.environ))
+    say("lab", f"{asked.name} in {folder}, user {lab.user.name}")
+    for name in _FOLDERS:
+        (folder / name).mkdir(exist_ok=True, mode=0o755)
+    _write(lab.pod_file, shape.pod_text(folder, asked))
+    _write_machines(lab)
+    _write_user(lab)
+    _write_slurm(lab)
+    shape.write(folder, asked, lab.user)
+    return lab
+
+
+def _write_machines(lab: Lab) -> None:
+    folder = lab.folder
+    seen = [*veil.needed_folders(), *map(Path, lab.shape.reveal), folder]
+    covers = veil.veils(seen, veil.may_enter(lab.user), always=[_RUN])
+    over = {f"/etc/{name}": f"etc/{name}" for name in ("passwd", "group", "shadow", "hosts")}
+    _write(folder / "bin" / "start", scripts.start_script(folder))
+    _write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, over))
+    _write(folder / "bin" / "machine.sh", scripts.machine_script())
+    table = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **lab.machines.addresses}
+    _write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in table.items()))
+    for host in lab.shape.hosts():
+        (folder / "spool" / host).mkdir(exist_ok=True)
+        (folder / "tmp" / host).mkdir(exist_ok=True)
+        (folder / "tmp" / host).chmod(0o1777)
+    for number in range(lab.shape.gpus):
+        # Slurm counts only GPUs that are device files.
+        (folder / "dev" / f"nvidia{number}").unlink(missing_ok=True)
+        (folder / "dev" / f"nvidia{number}").symlink_to("/dev/null")
+
+
+def _write_user(lab: Lab) -> None:
+    """Writes the accounts, the user's folders and his way in."""
+    user, etc = lab.user, lab.folder / "etc"
+    files = account_files(user, lab.home, Path("/etc/passwd").read_text(), Path("/etc/group").read_text())
+    for name, text in files.items():
+        _write(etc / name, text, 0o640 if name == "shadow" else 0o644)
+    path = f"{Path(shape.python()).parent}:{ENVIRONMENT['PATH']}"
+    for folder in (lab.home, lab.shared):
+        folder.mkdir(exist_ok=True, mode=0o700)
+        os.chown(folder, user.uid, user.gid)
+    _write(lab.home / ".profile", f"export PATH='{path}' SLURM_CONF={ENVIRONMENT['SLURM_CONF']}\n")
+    keys = lab.folder / "ssh"
+    ssh.make_keys(keys, user)
+    _write(keys / "sshd_config", ssh.server_config(user, path))
+    _write(keys / "known_hosts", f"{lab.name} {(keys / 'host_key.pub').read_text()}")
+
+
+def _write_slurm(lab: Lab) -> None:
+    pod = load_pod(lab.pod_file)
+    scheduler = pod.scheduler("slurm")
+    if scheduler.kind != "slurm":
+        raise TypeError(f"{lab.pod_file} has a scheduler that is not Slurm")
+    for name, text in render(pod, scheduler, site(lab.shape, _version())).items():
+        _write(lab.folder / "etc" / name, text, 0o600 if name == "slurmdbd.conf" else 0o644)
+    key = lab.folder / "munge" / "key"
+    if not key.exists():
+        _write(key, secrets.token_hex(512), 0o400)
+
+
+def site(wanted: Shape, version: Version) -> SlurmSite:
+    """Gives the facts of a lab: what one machine that only claims its hardware needs otherwise than a real pod."""
+    timeout_s = 10 if wanted.nodes <= 20 else 60
+    settings = {
+        # How long a requeued job waits, too: two minutes if nothing is said.
+        "AuthInfo": "cred_expire=5",
+        "SlurmctldParameters": None,
+        "SlurmdSpoolDir": f"{INSIDE}/spool/%n",
+        "SlurmdPidFile": f"{INSIDE}/run/slurmd-%n.pid",
+        "SlurmdLogFile": f"{INSIDE}/log/slurmd-%n.log",
+        # Believe this file, not the hardware.
+        "SlurmdParameters": "config_overrides",
+        "SchedulerParameters": "bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=100000",
+        "DefMemPerCPU": "64",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "PrologFlags": None,
+        "JobAcctGatherType": "jobacct_gather/linux",
+        "MpiDefault": "none",
+        "ReturnToService": "2",
+        "SlurmdTimeout": str(timeout_s),
+        "KillWait": "5",
+        "MinJobAge": str(wanted.min_job_age_s),
+        "GetEnvTimeout": "30",
+        "PreemptType": "preempt/partition_prio",
+        "PreemptMode": "REQUEUE",
+    }
+    disabled: dict[str, str | None] = {"CgroupPlugin": "disabled"}
+    # Before 23.02 a plugin must be named; this one finds nothing to touch.
+    nowhere: dict[str, str | None] = {"CgroupPlugin": "cgroup/v1", "CgroupMountpoint": f"{INSIDE}/none"}
+    unbound = dict.fromkeys(("ConstrainCores", "ConstrainDevices", "ConstrainRAMSpace"))
+    return SlurmSite(
+        controller=CONTROLLER,
+        controller_address="",
+        version=version,
+        accounting=wanted.accounting,
+        slurm_user="root",
+        config=f"{INSIDE}/etc",
+        state=f"{INSIDE}/state",
+        logs=f"{INSIDE}/log",
+        run=f"{INSIDE}/run",
+        scratch=f"{INSIDE}/tmp/%n",
+        devices=f"{INSIDE}/dev/nvidia",
+        settings=settings,
+        cgroup={**unbound, **(disabled if version >= (23, 2) else nowhere)},
+        lines=("PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP",),
+    )
+
+
+def _version() -> Version:
+    words = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)", words)
+    if found is None:
+        raise refuse("slurmctld does not tell its version", hint="does `slurmctld -V` work?")
+    return int(found[1]), int(found[2])
+
+
+def _check_python(lab: Lab) -> None:
+    """Runs the environment's Python as the lab's user on a node: what every job will do."""
+    done = lab.run(["python", "-c", "import podwright"], machine=lab.shape.hosts()[0])
+    if done.returncode:
+        raise refuse(
+            f"the lab's user {lab.user.name} cannot use {shape.python()}: {done.stderr.strip().splitlines()[-1]}",
+            hint="let others read it: chmod -R o+rX on the environment, the Python installation and the checkout",
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lets one command at a time work on a lab."""
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        raise refuse(f"there is no lab in {folder}", hint="`podwright lab up slurm` makes one") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    """Removes the lab's folder; a daemon that died a moment ago may still have been writing."""
+    for _ in range(5):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+    shutil.rmtree(folder)
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Writes a file that never has more rights than it shall have."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)

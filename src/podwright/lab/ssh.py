@@ -1,0 +1,123 @@
+"""Keys and configuration of a lab's login node, and the door that leads to it from the loopback of this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from podwright.lab import door, processes
+from podwright.lab.machines import ENVIRONMENT, Machines
+from podwright.lab.scripts import INSIDE
+from podwright.lab.user import LabUser
+
+LOGIN = "login"
+LOOPBACK = "127.0.0.1"
+_SSHD = "/usr/sbin/sshd"
+
+
+def make_keys(folder: Path, user: LabUser) -> None:
+    """Makes the host's and the user's key once; the user's belongs to who will use it."""
+    for name, owner in (("host_key", (0, 0)), ("id_ed25519", (user.uid, user.gid))):
+        path = folder / name
+        if not path.exists():
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(path)]
+            subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+            # Of a lab that root made for itself the key stays root's: its user exists only inside.
+            os.chown(path, *(owner if "SUDO_UID" in os.environ else (0, 0)))
+
+
+def server_config(user: LabUser, path: str) -> str:
+    """Gives sshd's configuration. Modes are not checked: above the lab may be a folder that all may write, as /tmp."""
+    return f"""\
+HostKey {INSIDE}/ssh/host_key
+AuthorizedKeysFile {INSIDE}/ssh/id_ed25519.pub
+AllowUsers {user.name}
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+UseDNS no
+PrintMotd no
+PrintLastLog no
+PidFile none
+MaxSessions 100
+Subsystem sftp internal-sftp
+SetEnv SLURM_CONF={ENVIRONMENT["SLURM_CONF"]} PATH={path} LANG=C.UTF-8
+"""
+
+
+def client_config(folder: Path, name: str, user: LabUser, port: int) -> str:
+    """Gives the ssh configuration that makes the lab's name a host one can log in to."""
+    return f"""\
+Host {name}
+	HostName {LOOPBACK}
+	Port {port}
+	User {user.name}
+	HostKeyAlias {name}
+	IdentityFile "{folder}/id_ed25519"
+	IdentitiesOnly yes
+	UserKnownHostsFile "{folder}/known_hosts"
+	GlobalKnownHostsFile /dev/null
+	StrictHostKeyChecking yes
+"""
+
+
+def open_door(machines: Machines, wanted: int) -> int:
+    """Starts the door program and gives its port: the one wanted, or a free one when another program has taken that."""
+    with _listening(wanted) as listening:
+        port = int(listening.getsockname()[1])
+        number = str(listening.fileno())
+        program = [sys.executable, "-I", "-S", door.__file__, number, _SSHD, "-i", "-f", f"{INSIDE}/ssh/sshd_config"]
+        with (machines.folder / "log" / "sshd.log").open("a") as log:
+            subprocess.Popen(
+                machines.command(LOGIN, program),
+                env=ENVIRONMENT,
+                pass_fds=[listening.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    return port
+
+
+def _listening(wanted: int) -> socket.socket:
+    for port in (wanted, 0):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((LOOPBACK, port))
+        except OSError:
+            listening.close()
+            continue
+        listening.listen(64)
+        return listening
+    raise OSError(f"no free port on {LOOPBACK}")
+
+
+def port_in(config: Path) -> int:
+    """Gives the port that a lab had before, so that it keeps it; 0 takes any."""
+    words = config.read_text().split() if config.is_file() else []
+    return int(words[words.index("Port") + 1]) if "Port" in words else 0
+
+
+def answers(config: Path, name: str) -> bool:
+    """Says whether the login node lets its user in."""
+    command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", name, "true"]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+
+
+def ssh_line(config: Path, name: str, command: str) -> str:
+    """Gives the line a person types to run a command on the login node."""
+    return f"ssh -F {shlex.quote(str(config))} {name} {command}"
+
+
+def is_open(pid: int | None) -> bool:
+    """Says whether the door stands: a Python runs in the login node's namespaces."""
+    if pid is None:
+        return False
+    return any(program.startswith("python") for program in processes.running([pid]).get(pid, {}))
