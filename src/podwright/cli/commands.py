@@ -80,6 +80,14 @@ _ROWS = (
         "The folders are the truth and the index is a cache of them: nothing is lost.",
     ),
     Command(
+        "design",
+        "Pods",
+        "design",
+        "Size, wire and place the fabrics of a pod",
+        "podwright design pod.yaml --out plan",
+        "Prints switches, cables, networks, racks and the bill of materials.",
+    ),
+    Command(
         "predict",
         "Pods",
         "predict",

@@ -14,7 +14,9 @@ from podwright.spec._types import (
     Bandwidth,
     Count,
     Line,
+    Number,
     Power,
+    Price,
     Ratio,
     Size,
     Speed,
@@ -68,6 +70,9 @@ class SwitchModel(Strict):
     uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
     rack_units: Count | None = Field(default=None, description="height")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
+    active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
+    price: Price | None = Field(default=None, description="of one, in the pod's currency")
     source: Text | None = Field(default=None, description="where these facts come from")
 
 
@@ -82,6 +87,10 @@ class StorageModel(Strict):
     write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
     rack_units: Count | None = Field(default=None, description="height of one block")
     power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
+    price: Price | None = Field(default=None, description="of one block, in the pod's currency")
+    blocks_per_nodes: tuple[Count, Count] | None = Field(
+        default=None, description="a published pairing: so many blocks for so many nodes"
+    )
     source: Text | None = Field(default=None, description="where these facts come from")
 
 
@@ -101,6 +110,7 @@ class ComputeFabric(Strict):
     pods_planned: Count = Field(default=1, description="pods that will share the core switches")
     nodes_planned: Count | None = Field(default=None, description="size spines and cores for so many nodes")
     reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
+    manager_cables: Whole = Field(default=4, description="cables of the fabric managers, in the reserved slots")
 
 
 class StorageFabric(Strict):
@@ -120,6 +130,11 @@ class ManagementFabric(Strict):
     switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 48}"
     )
+    aggregation: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+        default=None, description="the switch above: joins the others, and takes node ports faster than 10 Gb/s"
+    )
+    network: Line = Field(default="10.0.0.0/8", description="private IPv4 network that all addresses come from")
+    first_vlan: Count = Field(default=101, description="number of the first VLAN")
 
 
 class Fabrics(Strict):
@@ -173,6 +188,7 @@ class NodeModel(Strict):
     memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
     rack_units: Count | None = Field(default=None, description="height")
+    price: Price | None = Field(default=None, description="of one, in the pod's currency")
     fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
     source: Text | None = Field(default=None, description="where these facts come from")
 

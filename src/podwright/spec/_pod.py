@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
+from pydantic_core import CoreSchema
 
 from podwright.spec._hardware import (
     _NODES,
@@ -18,6 +20,7 @@ from podwright.spec._hardware import (
     StorageKind,
     StorageModel,
 )
+from podwright.spec._source import decode
 from podwright.spec._types import (
     Bandwidth,
     Count,
@@ -26,14 +29,16 @@ from podwright.spec._types import (
     Line,
     Name,
     Number,
+    Power,
     Price,
     Ratio,
     Size,
     Strict,
     Text,
 )
-from podwright.spec._words import one_of
-from podwright.spec.problems import refuse, short
+from podwright.spec._words import Finding, one_of, problems
+from podwright.spec._yaml import Document, parse
+from podwright.spec.problems import Refusal, refuse, short
 
 Role = Literal["compute", "management", "login", "storage"]
 Service = Literal["registry", "mirror", "netboot", "monitoring", "logging", "firmware"]
@@ -98,12 +103,49 @@ class KubernetesScheduler(Strict):
     claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")
 
 
+class _OrCount:
+    """Lets a number of racks stand for racks of which nothing else is said."""
+
+    @staticmethod
+    def wrap(value: Any) -> Any:
+        """Gives the fields that a bare number means."""
+        return {"count": value} if not isinstance(value, (dict, Racks)) else value
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [handler(core), {"type": "integer", "description": "racks there are"}]}
+
+
+class Racks(Strict):
+    """The racks there are, what each can take, and how they stand."""
+
+    count: Count | None = Field(default=None, description="racks there are; left out: as many as it takes")
+    rack_units: Count = Field(default=42, description="height of a rack")
+    power_w: Power = Field(default=35_000.0, alias="power", description="most a rack can be fed with")
+    cooling_w: Power | None = Field(
+        default=None, alias="cooling", description="most heat a rack can be rid of; left out: as much as its power"
+    )
+    per_row: Count = Field(default=16, description="racks in a row")
+    pitch_m: Annotated[Number, Field(gt=0)] = Field(default=0.6, description="width of a rack, in metres")
+    row_m: Annotated[Number, Field(gt=0)] = Field(default=2.4, description="from row to row, in metres")
+
+
+class CablePrices(Strict):
+    """What one cable costs, by its kind."""
+
+    dac: Price | None = Field(default=None, description="passive copper")
+    aoc: Price | None = Field(default=None, description="active optical")
+    fibre: Price | None = Field(default=None, description="fibre with a transceiver at both ends")
+    cat6: Price | None = Field(default=None, description="twisted pair, for management")
+
+
 class Costs(Strict):
     """What things cost here."""
 
     currency: Line = Field(default="EUR", description="such as EUR")
     node_price: Price | None = Field(default=None, description="of one node")
     power_price_kwh: Price | None = Field(default=None, description="of one kilowatt hour")
+    switch_price: Price | None = Field(default=None, description="of one switch whose model has no price")
+    cable_prices: CablePrices = Field(default=CablePrices(), description="of one cable, by its kind")
     gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
     staff_price_year: Price | None = Field(default=None, description="of the people who run the pod")
     years: Annotated[Number, Field(gt=0)] | None = Field(
@@ -131,7 +173,9 @@ class Pod(Strict):
     )
     costs: Costs = Field(default=Costs(), description="what things cost")
     title: Text | None = Field(default=None, description="a line about the pod")
-    racks: Count | None = Field(default=None, description="racks there are")
+    racks: Annotated[Racks, _OrCount(), BeforeValidator(_OrCount.wrap)] = Field(
+        default=Racks(), description="the racks there are, or their number alone"
+    )
 
     _path: Path = PrivateAttr(default=Path("pod.yaml"))
     _source: bytes = PrivateAttr(default=b"")
@@ -145,6 +189,16 @@ class Pod(Strict):
     def source(self) -> bytes:
         """The file's bytes as given."""
         return self._source
+
+    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Makes the refusal of fields that only show to be wrong in the design; each is (field, message, hint).
+
+        The file is read once more for the places: design refuses rarely, and every pod would carry them otherwise.
+        """
+        file = str(self._path)
+        document = parse(decode(self._source, file), file) if self._source else Document(file)
+        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in found]
+        return Refusal(problems(findings, document))
 
     def hosts(self) -> list[str]:
         """All hosts, in the order of the file."""

@@ -1,0 +1,159 @@
+"""What a pod asks of its fabrics: the numbers of the file, with the library's and our defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from podwright.design.sizing import ComputeAsk, StorageAsk
+from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, Storage, SwitchModel
+from podwright.spec.problems import refuse
+
+PORTS_PER_UNIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be designed: the hosts on the fabrics in their order, and the numbers of each fabric."""
+
+    pod: Pod
+    hosts: tuple[str, ...]
+    models: dict[str, NodeModel]
+    compute: ComputeAsk | None
+    compute_switch: SwitchModel | None
+    storage: StorageAsk | None
+    storage_switch: SwitchModel | None
+    systems: tuple[str, ...]
+
+    @property
+    def planned(self) -> int:
+        """Nodes that everything that must not move is laid out for."""
+        return max(len(self.hosts), self.compute.planned if self.compute else 0)
+
+
+def asked_of(pod: Pod) -> Asked:
+    """Reads the fabrics of a pod; a wrong one is refused."""
+    groups = [group for group in pod.nodes if "management" not in group.roles and ports_of(group.model, "compute")]
+    if not groups:
+        groups = [group for group in pod.nodes if "management" not in group.roles]
+    hosts = tuple(host for group in groups for host in group.hosts)
+    compute, switch = _compute(pod, groups, len(hosts))
+    storage, storage_switch = _storage(pod, groups, compute, len(hosts))
+    models = {host: group.model for group in pod.nodes for host in group.hosts}
+    systems = tuple(_system_names(pod, len(hosts)))
+    return Asked(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+
+
+def ports_of(model: NodeModel, kind: str) -> list[str]:
+    """Gives the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
+    ports = [nic for nic in model.nics if nic.kind == kind]
+    return [nic.name or f"{kind}{number}" for number, nic in enumerate(ports, 1)]
+
+
+def blocks_of(system: Storage, nodes: int) -> int | None:
+    """Gives the building blocks of a storage system: from its bandwidth, else from the published pairing."""
+    model = system.model
+    if model is None:
+        return None
+    if system.bandwidth_bytes_s and model.read_bytes_s:
+        return ceil(system.bandwidth_bytes_s / model.read_bytes_s)
+    if model.blocks_per_nodes:
+        blocks, each = model.blocks_per_nodes
+        return ceil(nodes * blocks / each)
+    return None
+
+
+def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[ComputeAsk | None, SwitchModel | None]:
+    counts = {group.model.name or "a node": len(ports_of(group.model, "compute")) for group in groups}
+    node_ports = max(counts.values(), default=0)
+    if not node_ports:
+        return None, None
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise refuse(
+            f"nodes with different numbers of compute ports share one fabric: {told}",
+            hint="give them a pod each, or `roles: [management]` to those that are not on the fabric",
+            field="nodes",
+        )
+    fabric = pod.compute_fabric()
+    if fabric is None or fabric.switch is None:
+        raise _no_switch(groups[0].model)
+    return _compute_ask(fabric, fabric.switch, node_ports, nodes), fabric.switch
+
+
+def _compute_ask(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, nodes: int) -> ComputeAsk:
+    rails = fabric.rails or node_ports
+    width = max(node_ports // rails, 1)
+    unit = fabric.scalable_unit or max(switch.ports // 2 // width, 1)
+    if fabric.reserved_slots >= unit:
+        raise refuse(
+            f"{fabric.reserved_slots} reserved slots leave no node in a unit of {unit}",
+            hint=f"reserve at most {unit - 1}",
+            field="fabrics.compute.reserved_slots",
+        )
+    if fabric.nodes_planned is not None and fabric.nodes_planned < nodes:
+        raise refuse(
+            f"{fabric.nodes_planned} nodes are planned, and the pod has {nodes}",
+            hint=f"plan {nodes} or more",
+            field="fabrics.compute.nodes_planned",
+        )
+    return ComputeAsk(
+        nodes=nodes,
+        node_ports=node_ports,
+        switch_ports=switch.ports,
+        rails=rails,
+        unit=unit,
+        layout=fabric.layout,
+        oversubscription=fabric.oversubscription,
+        taper=fabric.taper,
+        pods_planned=fabric.pods_planned,
+        nodes_planned=fabric.nodes_planned or nodes,
+        reserved_slots=fabric.reserved_slots,
+        manager_cables=fabric.manager_cables,
+    )
+
+
+def _storage(
+    pod: Pod, groups: Sequence[NodeGroup], compute: ComputeAsk | None, nodes: int
+) -> tuple[StorageAsk | None, SwitchModel | None]:
+    fabric = pod.storage_fabric()
+    if fabric is None or fabric.switch is None or not groups:
+        return None, None
+    have = min(len(ports_of(group.model, "storage")) for group in groups)
+    node_ports = fabric.node_ports or have
+    if node_ports < 1:
+        return None, None
+    if have and node_ports > have:
+        raise refuse(
+            f"a node has {have} storage ports, not {node_ports}",
+            hint=f"write `node_ports: {have}` or less",
+            field="fabrics.storage.node_ports",
+        )
+    ask = StorageAsk(
+        nodes=nodes,
+        switch_ports=fabric.switch.ports,
+        unit=fabric.scalable_unit or (compute.unit if compute else fabric.switch.ports // 2),
+        node_ports=node_ports,
+        ports_per_unit=fabric.ports_per_unit or PORTS_PER_UNIT,
+        nodes_planned=compute.planned if compute else nodes,
+        reserved_slots=compute.reserved_slots if compute else 0,
+    )
+    return ask, fabric.switch
+
+
+def _system_names(pod: Pod, nodes: int) -> list[str]:
+    """Names what the storage ports lead to: the blocks of each system, or the system as a whole."""
+    names: list[str] = []
+    for system in pod.storage:
+        blocks = blocks_of(system, nodes)
+        names += [f"{system.name}-{i + 1:02d}" for i in range(blocks)] if blocks else [system.name]
+    return names or ["storage"]
+
+
+def _no_switch(model: NodeModel) -> Exception:
+    return refuse(
+        f"no compute switch is named, and the library has no reference design for {model.name or 'this node'}",
+        hint="write `fabrics: {compute: {switch: sb7800}}`, or `{switch: {ports: 36}}`",
+        field="fabrics.compute.switch",
+    )

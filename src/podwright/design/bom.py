@@ -1,0 +1,135 @@
+"""The bill of materials: what to buy, how many, what it draws, and what it costs where prices are given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podwright.design.asks import Asked, blocks_of
+from podwright.design.lengths import Laid
+from podwright.design.racks import model_name, switch_model
+from podwright.design.wiring import Switch
+from podwright.spec import SwitchModel
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line: what it is in short and in full, how many, and of each its price and power, None where not given."""
+
+    kind: str
+    name: str
+    item: str
+    count: int
+    price: float | None
+    power_w: float | None
+
+    @property
+    def amount(self) -> float | None:
+        """The price of all of them."""
+        return None if self.price is None else self.price * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a storage system gives each GPU; None where its bandwidth is not known."""
+
+    name: str
+    kind: str
+    blocks: int | None
+    bandwidth_bytes_s: int | None
+    per_gpu_bytes_s: float | None
+    needed_bytes_s: int
+
+    @property
+    def feeds(self) -> bool | None:
+        """Says whether that is enough."""
+        return None if self.per_gpu_bytes_s is None else self.per_gpu_bytes_s >= self.needed_bytes_s
+
+
+def bill(asked: Asked, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
+    """Counts everything, in the order nodes, switches, storage, racks, cables."""
+    return [
+        *_nodes(asked),
+        *_switches(asked, switches),
+        *_storage(asked),
+        Item(
+            "rack",
+            f"{asked.pod.racks.rack_units} units",
+            f"rack, {asked.pod.racks.rack_units} units",
+            racks,
+            None,
+            None,
+        ),
+        *_cables(asked, laid),
+    ]
+
+
+def total(items: Iterable[Item]) -> tuple[float, list[str]]:
+    """Gives the price of what has one, and names what has none."""
+    rows = list(items)
+    without = [row.item for row in rows if row.amount is None and row.count]
+    return sum(row.amount or 0 for row in rows), without
+
+
+def feeds(asked: Asked, needed_bytes_s: int) -> list[Feed]:
+    """Says for each storage system what a GPU gets of it when all read at once."""
+    nodes = len(asked.hosts)
+    gpus = sum(found.count for host in asked.hosts if (found := asked.models[host].gpus))
+    rows = []
+    for system in asked.pod.storage:
+        blocks, model = blocks_of(system, nodes), system.model
+        given = system.bandwidth_bytes_s
+        if given is None and blocks and model and model.read_bytes_s:
+            given = blocks * model.read_bytes_s
+        each = given / gpus if given is not None and gpus else None
+        rows.append(Feed(system.name, system.kind, blocks, given, each, needed_bytes_s))
+    return rows
+
+
+def _nodes(asked: Asked) -> list[Item]:
+    rows = []
+    for group in asked.pod.nodes:
+        model, costs = group.model, asked.pod.costs
+        on_fabric = group.hosts[0] in set(asked.hosts)
+        price = model.price if model.price is not None else costs.node_price if on_fabric else None
+        name = model.name or "node"
+        rows.append(Item("node", name, model.title or name, len(group.hosts), price, model.power_w))
+    return rows
+
+
+def _switches(asked: Asked, switches: Iterable[Switch]) -> list[Item]:
+    counted: Counter[tuple[str, str]] = Counter()
+    models: dict[str, SwitchModel] = {}
+    for switch in switches:
+        model = switch_model(asked, switch)
+        models[model_name(model)] = model
+        counted[(f"{switch.fabric} {switch.tier}", model_name(model))] += 1
+    rows = []
+    for (kind, name), count in counted.items():
+        model = models[name]
+        price = model.price if model.price is not None else asked.pod.costs.switch_price
+        rows.append(Item(f"{kind} switch", name, model.title or name, count, price, model.power_w))
+    return rows
+
+
+def _storage(asked: Asked) -> list[Item]:
+    rows = []
+    for system in asked.pod.storage:
+        blocks, model = blocks_of(system, len(asked.hosts)), system.model
+        name = (model.name if model else None) or system.kind
+        title = (model.title if model else None) or f"{system.kind} system"
+        price, power_w = (model.price, model.power_w) if model else (None, None)
+        rows.append(Item("storage", name, title, blocks or 1, price, power_w))
+    return rows
+
+
+def _cables(asked: Asked, laid: Iterable[Laid]) -> list[Item]:
+    prices = asked.pod.costs.cable_prices
+    counted = Counter((one.cable.fabric, one.medium, one.length_m) for one in laid)
+    rows = []
+    for fabric, medium, length in sorted(counted, key=lambda key: (key[0], key[1], key[2] or 0)):
+        words = f"{fabric} cable, {medium}, {length:g} m" if length is not None else f"{fabric} cable, length not known"
+        price = getattr(prices, medium, None)
+        rows.append(Item("cable", medium, words, counted[(fabric, medium, length)], price, None))
+    return rows

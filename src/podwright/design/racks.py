@@ -1,0 +1,276 @@
+"""Where everything stands: nodes, switches and storage in racks, within power, cooling and height.
+
+A scalable unit has racks of its own, with its leaves in the middle of them; spines, cores, storage and management hosts
+stand in the middle of the floor. The floor is laid out for the nodes that are planned, so that growth moves no rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from podwright.design.asks import Asked, blocks_of
+from podwright.design.wiring import Switch, slot_of
+from podwright.spec import SwitchModel
+from podwright.spec.problems import Refusal, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Something in a rack; a power that nobody published is None and counts as nothing."""
+
+    name: str
+    kind: str
+    model: str
+    rack_units: int
+    power_w: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
+
+    rack: str
+    unit: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """One rack with its devices, lowest first."""
+
+    name: str
+    row: int
+    column: int
+    devices: tuple[tuple[int, Device], ...]
+
+    @property
+    def power_w(self) -> float:
+        """What is known of its power."""
+        return sum(device.power_w or 0 for _, device in self.devices)
+
+    @property
+    def used_units(self) -> int:
+        """Rack units that are taken."""
+        return sum(device.rack_units for _, device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """All racks, and where each device stands."""
+
+    racks: list[Rack]
+    places: dict[str, Place]
+    unknown_power: tuple[str, ...]
+
+    @property
+    def power_w(self) -> float:
+        """What is known of the power of all racks."""
+        return sum(rack.power_w for rack in self.racks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What one rack takes."""
+
+    rack_units: int
+    power_w: float
+
+
+def lay_out(asked: Asked, switches: Sequence[Switch]) -> Floor:
+    """Places all devices; a device no rack can take, or too few racks, are refused."""
+    given = asked.pod.racks
+    limits = _Limits(given.rack_units, min(given.power_w, given.cooling_w or given.power_w))
+    nodes = [_node(asked, host) for host in asked.hosts]
+    around = _around(asked, switches)
+    leaves = [(unit, _switch(asked, switch)) for unit, switch in _leaf_units(asked, switches)]
+    for device in [*nodes, *around, *(device for _, device in leaves)]:
+        _check(device, limits)
+    everything = [*nodes, *(device for _, device in leaves), *around]
+    packed = _pack(everything, limits)
+    # A pod that fits one rack is not torn apart; what is planned must fit as well.
+    slots = (
+        [packed[0]] if len(packed) == 1 and asked.planned == len(nodes) else _rows(asked, limits, nodes, leaves, around)
+    )
+    floor = _number(asked, slots, everything)
+    if given.count is not None and len(floor.racks) > given.count:
+        raise _too_few(asked, limits, len(floor.racks))
+    return floor
+
+
+def _rows(
+    asked: Asked, limits: _Limits, nodes: list[Device], leaves: list[tuple[int, Device]], around: list[Device]
+) -> list[list[Device]]:
+    """Gives the racks in the order in which they stand; empty ones are kept free for what is planned."""
+    unit = asked.compute.unit if asked.compute else max(len(nodes), 1)
+    reserved = asked.compute.reserved_slots if asked.compute else 0
+    units = ceil((asked.planned + reserved) / unit)
+    width = min((len(_pack([node] * unit, limits)[0]) for node in _kinds(nodes)), default=1)
+    node_racks = ceil(min(unit, asked.planned + reserved) / width)
+    by_unit: list[list[Device]] = [[] for _ in range(units)]
+    for number, device in leaves:
+        by_unit[number].append(device)
+    if units == 1:
+        by_unit[0], around = by_unit[0] + around, []
+    most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
+    blocks: list[list[list[Device]]] = [[[] for _ in range(node_racks)] for _ in range(units)]
+    for index, node in enumerate(nodes):
+        number, place = divmod(slot_of(index, min(unit, asked.planned + reserved), reserved), unit)
+        blocks[number][place // width].append(node)
+    for number, block in enumerate(blocks):
+        network = _pack(by_unit[number], limits)
+        block[node_racks // 2 : node_racks // 2] = network + [[] for _ in range(most - len(network))]
+    central = _pack(around, limits) if around else []
+    half = units // 2
+    ordered = [*blocks[:half], central, *blocks[half:]]
+    return [rack for block in ordered for rack in block]
+
+
+def _number(asked: Asked, slots: list[list[Device]], everything: Sequence[Device]) -> Floor:
+    racks: list[Rack] = []
+    places: dict[str, Place] = {}
+    for index, devices in enumerate(slots):
+        row, column = divmod(index, asked.pod.racks.per_row)
+        name = f"{_letters(row)}{column + 1:02d}"
+        stacked, unit = [], 1
+        for device in sorted(devices, key=lambda one: one.kind != "node"):
+            stacked.append((unit, device))
+            places[device.name] = Place(name, unit, row, column)
+            unit += device.rack_units
+        if stacked:
+            racks.append(Rack(name, row, column, tuple(stacked)))
+    unknown = sorted({device.model for device in everything if device.power_w is None})
+    return Floor(racks, places, tuple(unknown))
+
+
+def _letters(row: int) -> str:
+    """Names rows as spreadsheets name columns: A to Z, then AA."""
+    text = ""
+    row += 1
+    while row:
+        row, letter = divmod(row - 1, 26)
+        text = chr(ord("A") + letter) + text
+    return text
+
+
+def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
+    """Fills racks in the order given."""
+    racks: list[list[Device]] = [[]]
+    height, power = 0, 0.0
+    for device in devices:
+        if height + device.rack_units > limits.rack_units or power + (device.power_w or 0) > limits.power_w:
+            racks.append([])
+            height, power = 0, 0.0
+        racks[-1].append(device)
+        height, power = height + device.rack_units, power + (device.power_w or 0)
+    return racks if racks[0] else []
+
+
+def _kinds(nodes: Iterable[Device]) -> list[Device]:
+    return list({node.model: node for node in nodes}.values())
+
+
+def _node(asked: Asked, host: str) -> Device:
+    model = asked.models[host]
+    return Device(host, "node", model.name or "node", model.rack_units or 1, model.power_w)
+
+
+def _switch(asked: Asked, switch: Switch) -> Device:
+    model = switch_model(asked, switch)
+    return Device(
+        switch.name, f"{switch.fabric} {switch.tier}", model_name(model), model.rack_units or 1, model.power_w
+    )
+
+
+def model_name(model: SwitchModel) -> str:
+    """Gives the library's name of a switch, or its ports where it has none."""
+    return model.name or f"{model.ports}-port switch"
+
+
+def switch_model(asked: Asked, switch: Switch) -> SwitchModel:
+    """Gives the model of a switch."""
+    fabric = asked.pod.management_fabric()
+    models = {
+        ("compute", True): asked.compute_switch,
+        ("storage", True): asked.storage_switch,
+        ("management", True): fabric.switch if fabric else None,
+        ("management", False): fabric.aggregation if fabric else None,
+    }
+    model = models[(switch.fabric, switch.tier != "aggregation")]
+    assert model is not None, "a switch is only designed where its model is known"
+    return model
+
+
+def _leaf_units(asked: Asked, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
+    """Gives each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
+    found = []
+    unit = asked.compute.unit if asked.compute else max(asked.planned, 1)
+    for switch in switches:
+        if switch.tier != "leaf" or (switch.fabric == "management" and switch.plane == 2):
+            continue
+        if switch.unit:
+            number = switch.unit - 1
+        elif switch.fabric == "management":
+            number = (switch.number - 1) * len(asked.hosts) // max(_node_switches(switches), 1) // unit
+        else:
+            ports = asked.compute.node_ports if asked.compute else 1
+            number = (
+                (switch.number - 1) * (asked.compute_switch.ports // 2 if asked.compute_switch else 1) // ports // unit
+            )
+        found.append((number, switch))
+    return found
+
+
+def _node_switches(switches: Sequence[Switch]) -> int:
+    return sum(switch.fabric == "management" and switch.plane == 1 for switch in switches)
+
+
+def _around(asked: Asked, switches: Sequence[Switch]) -> list[Device]:
+    """What belongs to no unit: management hosts, managers, spines, cores, storage."""
+    own = set(asked.hosts)
+    hosts = [_node(asked, host) for host in asked.pod.hosts() if host not in own]
+    managers = ceil(asked.compute.manager_cables / 2) if asked.compute and asked.compute.reserved_slots else 0
+    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(managers)]
+    above = [switch for switch in switches if switch.tier != "leaf"]
+    above += [switch for switch in switches if switch.fabric == "management" and switch.plane == 2]
+    return [*hosts, *named, *(_switch(asked, switch) for switch in above), *_systems(asked)]
+
+
+def _systems(asked: Asked) -> list[Device]:
+    """The blocks of the storage systems whose model is known; the others' size is not."""
+    devices: list[Device] = []
+    for system in asked.pod.storage:
+        blocks, model = blocks_of(system, len(asked.hosts)), system.model
+        if model is not None and blocks:
+            names = [f"{system.name}-{i + 1:02d}" for i in range(blocks)]
+            title = model.name or system.kind
+            devices += [Device(name, "storage", title, model.rack_units or 1, model.power_w) for name in names]
+    return devices
+
+
+def _check(device: Device, limits: _Limits) -> None:
+    if device.rack_units > limits.rack_units:
+        raise refuse(
+            f"{device.model} is {device.rack_units} rack units high, and a rack has {limits.rack_units}",
+            hint=f"use racks with at least {device.rack_units} units",
+            field="racks.rack_units",
+        )
+    if (device.power_w or 0) > limits.power_w:
+        raise refuse(
+            f"one {device.model} draws {device.power_w or 0:,.0f} W, and a rack takes {limits.power_w:,.0f} W",
+            hint=f"racks that take {(device.power_w or 0) / 1000:g}kW hold one each",
+            field="racks.power",
+        )
+
+
+def _too_few(asked: Asked, limits: _Limits, needed: int) -> Refusal:
+    have = asked.pod.racks.count or 0
+    fits = len(asked.hosts) * have // needed
+    return refuse(
+        f"the pod takes {needed} racks of {limits.power_w / 1000:g} kW and {limits.rack_units} units, "
+        f"and there are {have}",
+        hint=f"about {fits} nodes fit {have} such racks; more power for each rack takes fewer of them",
+        field="racks.count",
+    )

@@ -1,0 +1,231 @@
+"""Every port of every cable of the compute and storage fabrics; the same input always gives the same list.
+
+Numbers of units, rails, switches and ports count from 1 in names and in `Cable`. A position never depends on how many
+nodes there are now, only on how many are planned: growth adds cables and moves none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podwright.design.sizing import ComputeAsk, ComputeSize, StorageAsk, StorageSize, divided
+
+
+class Cable(NamedTuple):
+    """One cable. A named tuple, since a large pod has some hundred thousand of them."""
+
+    fabric: str
+    kind: str
+    a: str
+    a_port: int
+    b: str
+    b_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One switch: its place in the tree, 0 where a tier has no such number."""
+
+    name: str
+    fabric: str
+    tier: str
+    unit: int = 0
+    plane: int = 0
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """A fabric: its switches and its cables."""
+
+    switches: list[Switch]
+    cables: list[Cable]
+
+
+def slot_of(node: int, slots: int, reserved: int) -> int:
+    """Gives the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager."""
+    return node if node < slots - reserved else node + reserved
+
+
+def units_of_hosts(hosts: Sequence[str], ask: ComputeAsk, size: ComputeSize) -> list[list[str]]:
+    """Gives the hosts unit by unit, as they are cabled."""
+    units: list[list[str]] = [[] for _ in range(size.units)]
+    for node, host in enumerate(hosts):
+        units[slot_of(node, size.slots, ask.reserved_slots) // ask.unit].append(host)
+    return units
+
+
+def wire_compute(ask: ComputeAsk, size: ComputeSize, hosts: Sequence[str]) -> Wired:
+    """Wires a compute fabric."""
+    plan = _Compute(ask, size)
+    cables = [*plan.node_cables(hosts), *plan.manager_cables(), *plan.leaf_cables(), *plan.core_cables()]
+    return Wired(plan.switches(), cables)
+
+
+def wire_storage(ask: StorageAsk, size: StorageSize, hosts: Sequence[str], systems: Sequence[str]) -> Wired:
+    """Wires a storage fabric; the ports of the storage systems are dealt out in turn."""
+    plan = _Storage(ask, size)
+    cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
+    return Wired(plan.switches(), cables)
+
+
+class _Compute:
+    """Names and ports of a compute fabric; everything inside counts from 0."""
+
+    def __init__(self, ask: ComputeAsk, size: ComputeSize) -> None:
+        self.ask, self.size = ask, size
+        self.classic = ask.layout == "classic"
+        self.rails = 1 if self.classic else ask.rails
+        self.per_rail = size.leaf // self.rails
+        self.leaf_names = [[self._leaf_name(i, r) for r in range(self.rails)] for i in range(self.per_rail)]
+        self.up_base = max(ask.switch_ports // 2, size.leaf_down)
+
+    def switches(self) -> list[Switch]:
+        leaves = [
+            Switch(
+                self.leaf_names[i][r], "compute", "leaf", 0 if self.classic else i + 1, r + 1, i * self.rails + r + 1
+            )
+            for i in range(self.per_rail)
+            for r in range(self.rails)
+        ]
+        spines = [
+            Switch(self._spine_name(index), "compute", "spine", 0, self._plane_of(index) + 1, index + 1)
+            for index in range(self.size.spine)
+        ]
+        cores = [
+            Switch(self._core_name(group, j), "compute", "core", 0, group + 1, group * self.size.spine_up + j + 1)
+            for group in range(self.size.core_groups)
+            for j in range(self.size.spine_up)
+        ]
+        return [*leaves, *spines, *cores]
+
+    def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
+        for node, host in enumerate(hosts):
+            slot = slot_of(node, self.size.slots, self.ask.reserved_slots)
+            for nic in range(self.ask.node_ports):
+                leaf, port = self._leaf_port(slot, nic)
+                yield Cable("compute", "node_leaf", host, nic + 1, leaf, port)
+
+    def manager_cables(self) -> Iterator[Cable]:
+        """Two cables for each fabric manager, on different rails."""
+        first = self.size.slots - self.ask.reserved_slots
+        for number in range(self.size.fabric_manager):
+            slot, nic = first + number // self.ask.node_ports, number % self.ask.node_ports
+            leaf, port = self._leaf_port(slot, nic)
+            yield Cable("compute", "fabric_manager", f"ufm{number // 2 + 1}", number % 2 + 1, leaf, port)
+
+    def leaf_cables(self) -> Iterator[Cable]:
+        links, spines = self.size.links, self.size.spines_per_plane
+        names = [self._spine_name(index) for index in range(self.size.spine)]
+        for i, row in enumerate(self.leaf_names):
+            for r, leaf in enumerate(row):
+                first, place = self._plane(i, r)
+                for s in range(spines):
+                    spine = names[first + s]
+                    for j in range(links):
+                        port = self.up_base + links * s + j + 1
+                        yield Cable("compute", "leaf_spine", leaf, port, spine, links * place + j + 1)
+
+    def core_cables(self) -> Iterator[Cable]:
+        if not self.size.core_groups:
+            return
+        half, links = self.ask.switch_ports // 2, self.size.links
+        for index in range(self.size.spine):
+            group = self._plane_of(index) % self.size.groups
+            leaves = min(self.size.plane_leaves, self.per_rail - group * self.size.plane_leaves)
+            for j in range(divided(leaves * links, self.ask.taper) if leaves > 0 else 0):
+                core = self._core_name(index % self.size.core_groups, j)
+                port = index // self.size.core_groups + 1
+                yield Cable("compute", "spine_core", self._spine_name(index), half + j + 1, core, port)
+
+    def _leaf_port(self, slot: int, nic: int) -> tuple[str, int]:
+        if self.classic:
+            leaf, port = divmod(slot * self.ask.node_ports + nic, self.ask.switch_ports // 2)
+            return self.leaf_names[leaf][0], port + 1
+        width = self.ask.rail_ports
+        unit, place = divmod(slot, self.ask.unit)
+        rail, lane = divmod(nic, width)
+        return self.leaf_names[unit][rail], place * width + lane + 1
+
+    def _plane(self, i: int, r: int) -> tuple[int, int]:
+        """Gives the first spine of a leaf's plane, and the leaf's place in that plane."""
+        if not self.size.groups:
+            return 0, i * self.rails + r
+        group, place = divmod(i, self.size.plane_leaves)
+        return (r * self.size.groups + group) * self.size.spines_per_plane, place
+
+    def _plane_of(self, spine: int) -> int:
+        return spine // self.size.spines_per_plane
+
+    def _leaf_name(self, i: int, r: int) -> str:
+        return f"leaf-{i + 1:03d}" if self.classic else f"leaf-u{i + 1:02d}-r{r + 1}"
+
+    def _spine_name(self, index: int) -> str:
+        if not self.size.groups:
+            return f"spine-{index + 1:02d}"
+        plane, number = divmod(index, self.size.spines_per_plane)
+        rail, group = divmod(plane, self.size.groups)
+        part = f"g{group + 1}-" if self.size.groups > 1 else ""
+        return f"spine-r{rail + 1}-{part}{number + 1:02d}"
+
+    def _core_name(self, group: int, number: int) -> str:
+        return f"core-{group + 1}-{number + 1:02d}"
+
+
+class _Storage:
+    """Names and ports of a storage fabric; everything inside counts from 0."""
+
+    def __init__(self, ask: StorageAsk, size: StorageSize) -> None:
+        self.ask, self.size = ask, size
+        self.names = [[f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(ask.node_ports)] for i in range(size.units)]
+        self.spines = [f"st-spine-{s + 1:02d}" for s in range(size.spine)]
+
+    def switches(self) -> list[Switch]:
+        width = self.ask.node_ports
+        leaves = [
+            Switch(name, "storage", "leaf", i + 1, q + 1, i * width + q + 1)
+            for i, row in enumerate(self.names)
+            for q, name in enumerate(row)
+        ]
+        return [*leaves, *(Switch(name, "storage", "spine", 0, 0, s + 1) for s, name in enumerate(self.spines))]
+
+    def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
+        for node, host in enumerate(hosts):
+            unit, place = divmod(slot_of(node, self.size.slots, self.ask.reserved_slots), self.ask.unit)
+            for q in range(self.ask.node_ports):
+                yield Cable("storage", "node_leaf", host, q + 1, self.names[unit][q], place + 1)
+
+    def leaf_cables(self) -> Iterator[Cable]:
+        links, base = self._links, self.ask.switch_ports - self.size.leaf_up
+        for i, row in enumerate(self.names):
+            for q, leaf in enumerate(row):
+                place = i * self.ask.node_ports + q
+                for s, spine in enumerate(self.spines):
+                    for j in range(links):
+                        yield Cable(
+                            "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * place + j + 1
+                        )
+
+    def system_cables(self, systems: Sequence[str]) -> Iterator[Cable]:
+        for port in range(self.size.ports):
+            place, name = divmod(port, len(systems))
+            switch, number = self._spine_port(port) if self.size.on_spines else self._leaf_port(port)
+            yield Cable("storage", "storage", systems[name], place + 1, switch, number)
+
+    @property
+    def _links(self) -> int:
+        return self.size.leaf_up // self.size.spine
+
+    def _spine_port(self, port: int) -> tuple[str, int]:
+        """After the ports of all planned leaves, in turn over the spines."""
+        leaves = self.ask.node_ports * -(-(self.ask.planned + self.ask.reserved_slots) // self.ask.unit)
+        place, spine = divmod(port, self.size.spine)
+        return self.spines[spine], leaves * self._links + place + 1
+
+    def _leaf_port(self, port: int) -> tuple[str, int]:
+        """After the node ports, in turn over the leaves of a unit."""
+        unit, place = divmod(port, self.ask.ports_per_unit)
+        row, q = divmod(place, self.ask.node_ports)
+        return self.names[unit][q], self.size.slots + row + 1

@@ -1,0 +1,190 @@
+"""The rules against the published tables, every cell, and the laws that hold at any size."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podwright.design import sizing
+from podwright.design.sizing import ComputeAsk, StorageAsk, size_compute, size_storage
+from podwright.spec import Refusal
+
+CASES = Path(__file__).parents[2] / "cases" / "design"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """Reads a published table; DGX A100 SuperPOD reference architecture RA-09950."""
+    with (CASES / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def a100(nodes: int, **changes: float) -> ComputeAsk:
+    """The parameters of the published tables."""
+    given = {"taper": 2, "pods_planned": 2, **changes}
+    return ComputeAsk(nodes, 8, 40, 8, 20, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("row", rows("published_compute.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_compute_table(row: dict[str, str]) -> None:
+    size = size_compute(a100(int(row["nodes"])))
+    made = {
+        "nodes": int(row["nodes"]),
+        "leaf": size.leaf,
+        "spine": size.spine,
+        "core": size.core,
+        "node_leaf_cables": size.node_leaf,
+        "leaf_spine_cables": size.leaf_spine,
+        "spine_core_cables": size.spine_core,
+    }
+    assert {key: str(value) for key, value in made.items()} == row
+
+
+@pytest.mark.parametrize("row", rows("published_storage.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_storage_table(row: dict[str, str]) -> None:
+    size = size_storage(StorageAsk(int(row["nodes"]), 40, 20))
+    made = {
+        "nodes": row["nodes"],
+        "storage_ports": size.ports,
+        "leaf": size.leaf,
+        "spine": size.spine,
+        "node_leaf_cables": size.node_leaf,
+        "leaf_spine_cables": size.leaf_spine,
+        "storage_cables": size.ports,
+        "subscription": size.subscription,
+    }
+    assert {key: str(value) for key, value in made.items()} == row
+
+
+def test_plain_storage_ratios() -> None:
+    sizes = [size_storage(StorageAsk(nodes, 40, 20)) for nodes in (10, 20, 40, 80, 100, 140)]
+    assert [size.subscription_all for size in sizes] == ["6:5", *["3:2"] * 5]
+    assert [size.subscription_nodes for size in sizes] == ["1:1", *["5:4"] * 5]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "leaf", "spine", "node_and_manager", "leaf_spine"),
+    [(31, 8, 4, 252, 256), (63, 16, 8, 508, 512), (95, 24, 16, 764, 768), (127, 32, 16, 1020, 1024)],
+)
+def test_the_next_generation_comes_out_of_the_same_rules(
+    nodes: int, leaf: int, spine: int, node_and_manager: int, leaf_spine: int
+) -> None:
+    """SuperPOD reference architecture RA-11333 (DGX H100): one slot of the set is the fabric manager's."""
+    size = size_compute(ComputeAsk(nodes, 8, 64, 8, 32, reserved_slots=1))
+    assert (size.leaf, size.spine, size.leaf_spine) == (leaf, spine, leaf_spine)
+    assert size.node_leaf + size.fabric_manager == node_and_manager
+
+
+def test_one_large_pod_needs_twice_the_cores_of_two() -> None:
+    assert size_compute(a100(140)).core == 28
+    assert size_compute(a100(280)).core == 56
+
+
+def test_planned_nodes_size_what_is_above_and_only_nodes_are_cabled() -> None:
+    size = size_compute(a100(100, nodes_planned=140))
+    assert (size.tiers, size.leaf, size.spine, size.core) == (3, 40, 80, 28)
+    assert (size.node_leaf, size.leaf_spine, size.spine_core) == (800, 800, 400)
+
+
+def check_hint(refusal: Refusal) -> None:
+    """A refusal says what would work."""
+    assert all(problem.hint and problem.field for problem in refusal.problems)
+
+
+asks = st.builds(
+    ComputeAsk,
+    nodes=st.integers(1, 2048),
+    node_ports=st.sampled_from([1, 2, 4, 8]),
+    switch_ports=st.sampled_from([32, 36, 40, 64, 128]),
+    rails=st.sampled_from([1, 2, 4, 8]),
+    unit=st.integers(1, 40),
+    layout=st.sampled_from(["rail", "rail", "classic"]),
+    oversubscription=st.sampled_from([1, 1.5, 2, 3]),
+    taper=st.sampled_from([1, 1.5, 2, 4]),
+    pods_planned=st.integers(1, 3),
+    nodes_planned=st.integers(0, 2048),
+    reserved_slots=st.integers(0, 1),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(asks)
+def test_laws_of_compute(ask: ComputeAsk) -> None:
+    try:
+        size = size_compute(ask)
+    except Refusal as refusal:
+        check_hint(refusal)
+        return
+    radix = ask.switch_ports
+    assert size == size_compute(ask)
+    assert size.leaf_down + size.leaf_up <= radix
+    assert size.leaf_up % size.spines_per_plane == 0
+    budget = radix if size.tiers == 2 else radix // 2
+    assert size.plane_leaves * size.links <= budget
+    smaller = [s for s in range(1, size.spines_per_plane) if size.leaf_up % s == 0]
+    assert all(size.plane_leaves * size.leaf_up > budget * s for s in smaller)
+    if size.tiers == 3:
+        assert sizing.spread(size.leaf if ask.planned == ask.nodes else 10**9, size.leaf_up, radix) is None
+        assert size.spine_up <= radix // 2
+        assert size.core % size.spine_up == 0
+        assert size.spine * ask.pods_planned <= size.core_groups * radix
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 2048), st.sampled_from([32, 40, 64, 128]), st.integers(1, 40), st.integers(1, 4), st.integers(1, 16)
+)
+def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, ports: int) -> None:
+    try:
+        size = size_storage(StorageAsk(nodes, radix, unit, node_ports, ports))
+    except Refusal as refusal:
+        check_hint(refusal)
+        return
+    assert size.slots + size.leaf_ports + size.leaf_up <= radix
+    assert size.leaf_up % size.spine == 0
+    assert size.leaf * size.leaf_up // size.spine <= radix
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (
+            ComputeAsk(140, 8, 40, 5, 20),
+            "fabrics.compute.rails: 5 rails do not divide the 8 compute ports of a node\n\n"
+            "hint: rails is one of 1, 2, 4, 8; the nearest is 4",
+        ),
+        (
+            ComputeAsk(140, 8, 40, 8, 24),
+            "fabrics.compute.scalable_unit: a unit of 24 nodes needs 48 ports of each leaf, and a switch has 40\n\n"
+            "hint: units of at most 20 nodes fit; a switch with 48 ports would do",
+        ),
+        (
+            ComputeAsk(2001, 8, 40, 8, 20),
+            "nodes: 2,001 nodes with 8 compute ports are more than any tree of 40-port switches can hold\n\n"
+            "hint: at most 2,000 nodes fit; 2,001 need switches with 42 ports",
+        ),
+        (
+            ComputeAsk(140, 8, 41, 8, 20),
+            "fabrics.compute.switch: a switch of 41 ports has no two halves\n\nhint: use one with 40 or 42 ports",
+        ),
+    ],
+)
+def test_refusals_name_the_nearest_thing_that_works(ask: ComputeAsk, text: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        size_compute(ask)
+    assert str(caught.value) == text
+
+
+def test_what_a_refusal_proposes_works() -> None:
+    assert size_compute(ComputeAsk(140, 8, 40, 4, 10)).tiers == 3
+    assert size_compute(ComputeAsk(2000, 8, 40, 8, 20)).tiers == 3
+    assert size_compute(ComputeAsk(2001, 8, 42, 8, 20)).tiers == 3
+
+
+def test_a_third_tier_of_storage_is_refused() -> None:
+    with pytest.raises(Refusal, match="402 nodes need a third tier of storage switches"):
+        size_storage(StorageAsk(402, 40, 20))
+    assert size_storage(StorageAsk(400, 40, 20)).leaf == 40
