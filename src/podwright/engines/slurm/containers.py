@@ -1,0 +1,232 @@
+"""How the step of the pilots is put into a container: a table from what a site has to words of a command line.
+
+The run's folder, absolute data paths and the checkpoint folder are seen inside at the same paths as outside, so that a
+pilot need not know where it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from podwright.engines.slurm.facts import Facts
+
+if TYPE_CHECKING:
+    from podwright.engines.base import Request
+    from podwright.spec import SlurmScheduler
+
+Problem = tuple[str, str, str | None]
+OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RUN")
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """What stands around the command of the step."""
+
+    step: tuple[str, ...] = ()
+    """Options of srun."""
+    before: tuple[str, ...] = ()
+    """Words of a command that starts the one that follows it."""
+    folders: tuple[str, ...] = ()
+    """Folders that must be there before they can be mounted."""
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a container of a run must hold."""
+
+    image: str
+    folder: str
+    """Where the command starts."""
+    mounts: tuple[str, ...]
+    gpus: bool
+    rdma: bool
+    secrets: tuple[str, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way to start containers."""
+
+    title: str
+    is_there: Callable[[Facts], bool]
+    wrap: Callable[[Inside], Wrapping]
+    from_registry: bool = True
+
+
+def wrap(request: Request, scheduler: SlurmScheduler, facts: Facts, runs: str) -> Wrapping:
+    """Gives what puts the pilots of this run into its image; a bare run has nothing around it.
+
+    Points of a matrix share one script, and each has its own folder: all runs' folders are mounted for them.
+    """
+    workload, name = request.workload, chosen(scheduler, facts)
+    if workload.runtime == "bare" or name is None or workload.image is None:
+        return Wrapping()
+    resources, folder = workload.resources, f"{runs}/{request.run_id}"
+    inside = Inside(
+        image=workload.image.removeprefix("docker://"),
+        folder=folder,
+        mounts=(runs if request.is_parent else folder, *_mounts(request)),
+        gpus=resources.gpus > 0,
+        rdma=resources.rdma,
+        secrets=workload.secrets,
+        facts=facts,
+    )
+    made = (workload.checkpoint,) if workload.checkpoint.startswith("/") else ()
+    return replace(KINDS[name].wrap(inside), folders=made)
+
+
+def chosen(scheduler: SlurmScheduler, facts: Facts) -> str | None:
+    """The pod file's word counts; else the first kind that the site has, in the order of the table."""
+    return scheduler.container or next((name for name, kind in KINDS.items() if kind.is_there(facts)), None)
+
+
+def problems(request: Request, scheduler: SlurmScheduler, facts: Facts) -> list[Problem]:
+    """What stands in the way of this run's container, if it has one."""
+    workload, name = request.workload, chosen(scheduler, facts)
+    if workload.runtime == "bare":
+        return []
+    if workload.image is None:
+        return [("build", "Slurm needs an image that is made already", "build it, then name it with `image:`")]
+    if name is None:
+        titles = ", ".join(kind.title for kind in KINDS.values())
+        hint = f"set `runtime: bare`, or name one with `container:` of the scheduler; looked for {titles}"
+        return [("runtime", "the cluster has nothing that starts containers", hint)]
+    return [*_image_problems(workload.image, KINDS[name]), *_path_problems(request)]
+
+
+def _image_problems(image: str, kind: Kind) -> list[Problem]:
+    if kind.from_registry or image.startswith("/"):
+        return []
+    hint = "unpack it where all nodes see it, and name that path with `image:`"
+    return [("image", f"{kind.title} starts a folder or a file, not an image of a registry", hint)]
+
+
+def _path_problems(request: Request) -> list[Problem]:
+    """A colon or a comma ends a path wherever mounts are listed."""
+    named = {f"data.{name}": path for name, path in request.data.items()}
+    named["checkpoint"] = request.workload.checkpoint
+    words = "a path with `:` or `,` cannot be mounted into a container"
+    return [
+        (field, words, "give it another name, or a link to it")
+        for field, path in named.items()
+        if path.startswith("/") and re.search("[:,]", path)
+    ]
+
+
+def _mounts(request: Request) -> list[str]:
+    """Absolute paths the run needs; one inside another comes with it."""
+    paths = {PurePosixPath(path) for path in [*request.data.values(), request.workload.checkpoint] if path[:1] == "/"}
+    return sorted(str(path) for path in paths if not paths.intersection(path.parents))
+
+
+def spell_pyxis(image: str) -> str:
+    """Enroot parts the registry from the image's name with `#`."""
+    first, slash, rest = image.partition("/")
+    if image.startswith("/") or not slash:
+        return image
+    return f"{first}#{rest}" if re.search(r"[.:]|^localhost$", first) else image
+
+
+def _pyxis(inside: Inside) -> Wrapping:
+    """A home folder would bring its own packages along; the image's own entry point is not ours to run."""
+    pairs = ",".join(f"{path}:{path}" for path in inside.mounts)
+    names = ",".join([*OURS, *inside.secrets])
+    return Wrapping(
+        step=(
+            f"--container-image={spell_pyxis(inside.image)}",
+            f"--container-mounts={pairs}",
+            f"--container-workdir={inside.folder}",
+            f"--container-env={names}",
+            "--no-container-mount-home",
+            "--no-container-remap-root",
+            "--no-container-entrypoint",
+            "--container-writable",
+        )
+    )
+
+
+def _apptainer(inside: Inside) -> Wrapping:
+    """Devices, /tmp and the environment stay the node's: RDMA, scratch and Slurm's variables are needed inside."""
+    program = "apptainer" if "apptainer" in inside.facts.programs else "singularity"
+    program = program if program in inside.facts.programs else "apptainer"
+    image = inside.image if re.match(r"/|\w+://", inside.image) else f"docker://{inside.image}"
+    return Wrapping(
+        before=(
+            program,
+            "exec",
+            *(["--nv"] if inside.gpus else []),
+            "--no-home",
+            "--writable-tmpfs",
+            *_each("--bind", inside.mounts),
+            f"--pwd={inside.folder}",
+            image,
+        )
+    )
+
+
+def _podman(inside: Inside) -> Wrapping:
+    """The node's network, shared memory and limits: a rank must not notice the container.
+
+    Without a cgroup of its own the container stays in that of the step, which Slurm measures and clears away; only
+    crun can do that.
+    """
+    programs = inside.facts.programs
+    runtime = ["--runtime=runc"] if "runc" in programs and "crun" not in programs else ["--cgroups=disabled"]
+    names = ("SLURM_*", "PODWRIGHT_*", "PMIX_*", "CUDA_VISIBLE_DEVICES", *inside.secrets)
+    return Wrapping(
+        before=(
+            "podman",
+            "run",
+            "--rm",
+            *runtime,
+            *(["--userns=keep-id"] if inside.facts.user != "root" else []),
+            "--network=host",
+            "--ipc=host",
+            "--ulimit=host",
+            "--security-opt=label=disable",
+            *_each("--env", names),
+            *(["--device=nvidia.com/gpu=all"] if inside.gpus else []),
+            *(["--device=/dev/infiniband"] if inside.rdma else []),
+            *(f"--volume={path}:{path}" for path in inside.mounts),
+            f"--workdir={inside.folder}",
+            "--entrypoint=",
+            inside.image,
+        )
+    )
+
+
+def _charliecloud(inside: Inside) -> Wrapping:
+    """The node's /tmp is inside already, and nothing can be mounted below it."""
+    writable = "--write-fake" if "ch-run --write-fake" in inside.facts.programs else "--write"
+    mounts = [path for path in inside.mounts if not path.startswith("/tmp/")]
+    return Wrapping(
+        before=("ch-run", writable, *_each("--bind", mounts), f"--cd={inside.folder}", inside.image, "--"),
+    )
+
+
+def _oci(inside: Inside) -> Wrapping:
+    """A bundle has its own list of mounts: the run's folder must be in it."""
+    return Wrapping(step=(f"--container={inside.image}",))
+
+
+def _each(option: str, values: Iterable[str]) -> list[str]:
+    return [f"{option}={value}" for value in values]
+
+
+def _has(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: any(name in facts.programs for name in names)
+
+
+KINDS = {
+    "pyxis": Kind("Pyxis", lambda facts: facts.pyxis, _pyxis),
+    "apptainer": Kind("Apptainer", _has("apptainer", "singularity"), _apptainer),
+    "podman": Kind("Podman", _has("podman"), _podman),
+    "charliecloud": Kind("Charliecloud", _has("ch-run"), _charliecloud, from_registry=False),
+    "oci": Kind("an OCI bundle", lambda facts: facts.oci, _oci, from_registry=False),
+}
+"""In the order in which they are looked for: what a site set up for this purpose first."""

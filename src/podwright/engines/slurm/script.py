@@ -1,0 +1,215 @@
+"""The one batch script of a run: what Slurm starts, and what happens by how the pilots ended."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from podwright.engines.slurm.containers import wrap
+from podwright.engines.slurm.resources import sbatch_options, step_options
+from podwright.pilot import protocol
+
+if TYPE_CHECKING:
+    from podwright.engines.base import Request
+    from podwright.engines.slurm.facts import Facts
+    from podwright.spec import Pod, SlurmScheduler
+
+EXIT_NO_FOLDER = 66
+MOST_LOST = 10
+"""How often a run is started again after a pilot was lost. Nodes that were lost are Slurm's to count."""
+
+SCRIPT = """\
+#!/bin/sh
+{options}
+
+# One attempt of this run: a pilot on each node. Slurm starts the script again when the job goes back into the queue.
+{names}
+order=$run/job/order.json
+restart=${{SLURM_RESTART_COUNT:-0}}
+stopped=no noticed=no
+trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
+trap 'noticed=yes stopped=yes' TERM  # Slurm itself ends the job, or moves it
+
+unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
+export PODWRIGHT_RUN
+{exports}PODWRIGHT_LEADER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export PODWRIGHT_LEADER="${{PODWRIGHT_LEADER:-$(hostname)}}"
+
+# A network file system may show a new folder late.
+look='
+turn=0
+until [ -r "$1" ]; do
+    if [ "$turn" -ge 15 ]; then
+        echo "podwright: ${{SLURMD_NODENAME:-this node}} does not see $1" >&2
+        echo "hint: \\`folder:\\` of the scheduler must lie on a file system that all nodes share" >&2
+        exit {no_folder}
+    fi
+    turn=$((turn + 1))
+    sleep 2
+done
+shift
+exec "$@"
+'
+/bin/sh -c "$look" look "$job/node.sh" true || exit {no_folder}
+{folders}
+srun {step} \\
+    {wrap}/bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
+step=$!
+code=127
+while :; do  # a signal ends a wait, not the step
+    noticed=no
+    wait "$step"
+    seen=$?
+    [ "$seen" -eq 127 ] || code=$seen
+    [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
+done
+
+# Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
+again() {{
+    for pause in 1 5 20 60; do
+        [ "$stopped" = no ] && [ ! -e "$run/cancelled" ] || exit {stopped}
+        case $(squeue --noheader --jobs="$self" --format=%T 2>/dev/null) in
+            RUNNING) scontrol requeue "$self" && exit "$code" ;;
+            ?*) exit "$code" ;;
+        esac
+        sleep "$pause"
+    done
+    echo "podwright: the job could not be put back into the queue" >&2
+    exit "$code"
+}}
+
+# What the leader wrote last counts more than how some other pilot went.
+ended() {{
+    grep -qs "\\"k\\":\\"end\\",\\"state\\":\\"$1\\"" "$run/record/n0.r$restart/events.jsonl"
+}}
+
+# A pilot that ended by its own will has closed its record; a slow file system may show that late.
+closed() {{
+    for pause in 0 1 2 4; do
+        sleep "$pause"
+        set -- "$run"/record/n*.r"$restart"/closed
+        [ "$#" -eq {nodes} ] && [ -e "$1" ] && return 0
+    done
+    return 1
+}}
+
+[ "$stopped" = no ] || exit {stopped}
+ended succeeded && exit 0
+ended failed && exit {failed}
+case $code in
+    0 | {final}) exit "$code" ;;
+    {given_back})  # not at the same time as another run that waits for the same nodes
+        [ -e "$run/yield.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
+        again
+        ;;
+    {stopped})  # by Slurm for a job that is more urgent, by a user, or because one pilot was lost
+        scontrol show job "$self" 2>/dev/null | grep -q 'PreemptTime=[0-9]' && again
+        closed && exit {stopped}
+        ;;
+esac
+touch "$run/lost.$restart"
+set -- "$run"/lost.*
+[ "$#" -gt {most_lost} ] || again
+echo "podwright: pilots were lost $# times; the run is not started again" >&2
+exit "$code"
+"""
+
+
+@dataclass(frozen=True)
+class ScriptJob:
+    """Everything a batch script says, before it is text."""
+
+    run_id: str
+    runs: str
+    """The folder on the cluster in which each run has its own."""
+    nodes: int
+    options: tuple[tuple[str, str], ...]
+    srun: tuple[str, ...]
+    step: tuple[str, ...] = ()
+    """Further options of srun, which put its command into a container."""
+    wrap: tuple[str, ...] = ()
+    """Words of a command that puts the one after it into a container."""
+    folders: tuple[str, ...] = ()
+    """Made before the step, so that they can be mounted."""
+    environment: tuple[tuple[str, str], ...] = ()
+    array: bool = False
+
+
+def script_job(
+    request: Request, pod: Pod, scheduler: SlurmScheduler, facts: Facts, runs: str, after: str | None = None
+) -> ScriptJob:
+    """What the script of this run says; `after` is the Slurm job it waits for. Refuses what the cluster cannot give."""
+    around = wrap(request, scheduler, facts, runs)
+    return ScriptJob(
+        run_id=request.run_id,
+        runs=runs,
+        nodes=request.workload.nodes,
+        options=tuple(sbatch_options(request, pod, scheduler, facts, runs, after)),
+        srun=tuple(step_options(request, facts)),
+        step=around.step,
+        wrap=around.before,
+        folders=around.folders,
+        environment=(("PODWRIGHT_PYTHON", scheduler.python),) if scheduler.python else (),
+        array=request.is_parent,
+    )
+
+
+def render_script(job: ScriptJob) -> str:
+    """The script as text, POSIX sh."""
+    final = (protocol.EXIT_BAD_ORDER, EXIT_NO_FOLDER, protocol.EXIT_NO_PYTHON, protocol.EXIT_FENCED)
+    return SCRIPT.format(
+        options="\n".join(f"#SBATCH {name}={value}" if value else f"#SBATCH {name}" for name, value in job.options),
+        names=_names(job),
+        exports="".join(f"export {name}={quote(value)}\n" for name, value in job.environment),
+        folders="".join(f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n" for folder in job.folders),
+        step=shlex.join([*job.srun, *job.step]),
+        wrap="".join(f"{quote(word)} " for word in job.wrap),
+        nodes=job.nodes,
+        final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),
+        no_folder=EXIT_NO_FOLDER,
+        failed=protocol.EXIT_FAILED,
+        given_back=protocol.EXIT_GIVEN_BACK,
+        stopped=protocol.EXIT_STOPPED,
+        most_lost=MOST_LOST,
+    )
+
+
+def mpi_words(request: Request, facts: Facts) -> list[str]:
+    """What starts all ranks of an MPI program from node 0's pilot; empty where plain mpirun does.
+
+    The ranks are a second step beside that of the pilots, which holds all there is. Cores are the pilots' to bind.
+    """
+    workload = request.workload
+    if workload.launcher != "mpi" or workload.runtime == "container":
+        return []
+    each, world = workload.ranks_per_node, workload.nodes * workload.ranks_per_node
+    if facts.mpi_plugin is None:
+        spread = ["--map-by", f"ppr:{each}:node:oversubscribe", "--bind-to", "none", "-np", str(world)]
+        return ["env", "SLURM_OVERLAP=1", "mpirun", *spread]
+    crowded = workload.resources.cpus is not None and workload.resources.cpus < each
+    size = [f"--nodes={workload.nodes}", f"--ntasks={world}", f"--ntasks-per-node={each}"]
+    bind = ["--cpu-bind=none"] if "affinity" in facts.task_plugins else []
+    more = ["--overcommit"] if crowded else []
+    ends = ["--kill-on-bad-exit=1"]
+    return ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *bind, *more, *ends]
+
+
+def _names(job: ScriptJob) -> str:
+    """Who this is. A task of an array is asked for by both its numbers: one alone may mean the whole array."""
+    if job.array:
+        lines = [
+            f"PODWRIGHT_RUN={job.run_id}-$SLURM_ARRAY_TASK_ID",
+            f"run={quote(job.runs)}/$PODWRIGHT_RUN",
+            f"job={quote(job.runs)}/{job.run_id}/job",
+            "self=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID",
+        ]
+    else:
+        lines = [
+            f"PODWRIGHT_RUN={job.run_id}",
+            f"run={quote(job.runs)}/$PODWRIGHT_RUN",
+            "job=$run/job",
+            "self=$SLURM_JOB_ID",
+        ]
+    return "\n".join(lines)
