@@ -13,7 +13,8 @@ from typing import Any
 
 from podwright import launch, spec
 from podwright.engines.local.engine import lock_holder, marked
-from podwright.launch import Run
+from podwright.lab.slurm import Lab
+from podwright.launch import Run, pods
 from podwright.runs import Home
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -31,14 +32,15 @@ def until(what: Callable[[], Any], words: str) -> Any:
     raise AssertionError(f"never happened: {words}")
 
 
-class LocalSite:
-    """The local engine. `target` picks the carrier of the record."""
+class Site:
+    """An engine on a home of its own. `target` names it; `shared` is whether its nodes share the run's folder."""
+
+    shared = True
 
     def __init__(self, target: str, folder: Path) -> None:
         self.target = target
         self.folder = folder
         self.home = Home.open(folder / "home")
-        self.shared = target == "local"
         self._runs: list[Run] = []
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
@@ -70,18 +72,18 @@ class LocalSite:
         )
 
     def processes(self, run: Run) -> list[int]:
-        ids = [run.id, *(point.id for point in run.points())]
-        found = marked()
-        return [pid for one in ids for pid in found.get(one, [])]
+        """Whatever of the run is alive on this machine, whoever's it is and in whatever namespace."""
+        ids = {run.id, *(point.id for point in run.points())}
+        return [pid for one in ids for pid in self._marked().get(one, [])]
 
-    def pilot(self, run: Run, node: int) -> int:
-        return self._last(run, "node", node=node)["pid"]
+    def _marked(self) -> dict[str, list[int]]:
+        return marked()
 
-    def rank(self, run: Run, rank: int) -> int:
-        return self._last(run, "rank", rank=rank)["pid"]
+    def kill_pilot(self, run: Run, node: int) -> None:
+        raise NotImplementedError
 
-    def keeper(self, run: Run) -> int:
-        return until(lambda: lock_holder(run.folder), "somebody keeps the run")
+    def kill_rank(self, run: Run, rank: int) -> None:
+        raise NotImplementedError
 
     def _last(self, run: Run, kind: str, **fields: int) -> dict[str, Any]:
         def find() -> dict[str, Any] | None:
@@ -96,3 +98,67 @@ class LocalSite:
             for pid in self.processes(run):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+
+
+class LocalSite(Site):
+    """The local engine. `target` picks the carrier of the record."""
+
+    def __init__(self, target: str, folder: Path) -> None:
+        super().__init__(target, folder)
+        self.shared = target == "local"
+
+    def pilot(self, run: Run, node: int) -> int:
+        return self._last(run, "node", node=node)["pid"]
+
+    def rank(self, run: Run, rank: int) -> int:
+        return self._last(run, "rank", rank=rank)["pid"]
+
+    def keeper(self, run: Run) -> int:
+        return until(lambda: lock_holder(run.folder), "somebody keeps the run")
+
+    def kill_pilot(self, run: Run, node: int) -> None:
+        os.kill(self.pilot(run, node), signal.SIGKILL)
+
+    def kill_rank(self, run: Run, rank: int) -> None:
+        os.kill(self.rank(run, rank), signal.SIGKILL)
+
+
+class SlurmSite(Site):
+    """The Slurm engine on a lab, through the lab's login node as an ordinary user."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        super().__init__(lab.name, folder)
+        self.lab = lab
+        pods.add(self.home, lab.pod_file)
+
+    def _marked(self) -> dict[str, list[int]]:
+        return marked(everyone=True)
+
+    def pilot(self, run: Run, node: int) -> int:
+        """As this machine numbers it; the node itself numbers its processes anew."""
+        return until(lambda: self._find(run, f"SLURM_NODEID={node}", b"\0node\0"), f"the pilot of node {node}")
+
+    def _find(self, run: Run, variable: str, word: bytes) -> int | None:
+        for pid in self.processes(run):
+            with suppress(OSError):
+                environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                if variable.encode() in environ and word in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return pid
+        return None
+
+    def kill_pilot(self, run: Run, node: int) -> None:
+        os.kill(self.pilot(run, node), signal.SIGKILL)
+
+    def kill_rank(self, run: Run, rank: int) -> None:
+        pid = until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
+        os.kill(pid, signal.SIGKILL)
+
+    def slurm(self, *words: str) -> str:
+        """What a command says on the login node."""
+        return self.lab.run(list(words)).stdout
+
+    def close(self) -> None:
+        self.slurm("scancel", "--me")
+        super().close()
+        with suppress(AssertionError):
+            until(lambda: not self.slurm("squeue", "--noheader"), "the queue is empty")

@@ -17,10 +17,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from .logs import NodeLog, RankLog
 from .loop import Loop
+from .place import RANKS
 from .processes import exit_facts, kill_tree, send
 from .protocol import Order, parse_result
 
 READ_BYTES = 65536
+OF_THE_PILOT = frozenset(name for row in RANKS for name in row)
+"""The engine's numbers of the pilot's own process: a rank that found them would take itself for it."""
 
 
 class Go(NamedTuple):
@@ -87,7 +90,7 @@ class Ranks:
         self.ranks, self.failure, self.running = {}, None, True
         self._cwd = cwd
         self.began = self.heard = time.monotonic()
-        environ = dict(environ)
+        environ = {name: value for name, value in environ.items() if name not in OF_THE_PILOT}
         environ.update(
             MASTER_ADDR=go.master_addr,
             MASTER_PORT=str(go.master_port),

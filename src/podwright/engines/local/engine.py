@@ -215,13 +215,13 @@ def lock_holder(folder: RunFolder) -> int | None:
     return None
 
 
-def marked() -> dict[str, list[int]]:
-    """Processes of this user by the run their environment says they belong to."""
+def marked(everyone: bool = False) -> dict[str, list[int]]:
+    """Processes of this user, or of all, by the run their environment says they belong to."""
     found: dict[str, list[int]] = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != os.getpid():
             with suppress(OSError):
-                if path.stat().st_uid == os.getuid():
+                if everyone or path.stat().st_uid == os.getuid():
                     mark = RUN_MARK.search((path / "environ").read_bytes())
                     if mark:
                         found.setdefault(mark[1].decode(), []).append(int(path.name))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,11 +14,11 @@ from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
 from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
 from podwright.engines.slurm.mirror import Mirror
-from podwright.engines.slurm.network import network_variables
+from podwright.engines.slurm.network import network_env
 from podwright.engines.slurm.parcel import pack
 from podwright.engines.slurm.queue import Queue
 from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh
-from podwright.engines.slurm.script import ScriptJob, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 
@@ -42,7 +41,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-SHELL = "sh -c 'exec \"$(command -v bash || command -v sh)\" -i'"
 PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
@@ -76,7 +74,7 @@ class SlurmEngine:
         workload, slurm = request.workload, Facts.from_json(facts["slurm"])
         _check_data(request, facts["missing_data"])
         root = f"{facts['folder']}/runs"
-        script = script_job(request, self._scheduler, slurm, root, request.after_handle)
+        script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
         of_engine: dict[str, Any] = {
             "engine": self.name,
@@ -84,15 +82,15 @@ class SlurmEngine:
             "scratch": "",
             "shared": True,
             "bind": "0.0.0.0",
-            "mpi": _mpi_words(request, slurm),
+            "mpi": mpi_words(request, slurm),
             "hardware": model.hardware() if workload.resources.gpus else None,
         }
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
-            order = order_of(_from_parent(request), index, env=network_variables(workload, self._pod), **of_engine)
+            env = network_env(request, self._pod, model)
+            order = order_of(_from_parent(request), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
-        around = script.wrapping
-        site = {"folder": facts["folder"], "step": list(around.step), "before": list(around.before)}
+        site = {"folder": facts["folder"], "step": list(script.step), "wrap": list(script.wrap)}
         local_root = root if self._reach.is_here else None
         return SlurmJob(request.run_id, tuple(parts), request.after, facts, local_root, script, site)
 
@@ -246,13 +244,10 @@ class SlurmEngine:
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]
-        run = f"{site['folder']}/runs/{folder.id}"
-        job = f"{site['folder']}/runs/{folder.asked.parent or folder.id}/job"
         where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
-        command = [shlex.join([*step, *where, "--mpi=none", "--export=ALL"]), *site["step"], *site["before"], SHELL]
-        text = f"run={shlex.quote(run)} job={shlex.quote(job)}; exec {' '.join(command)}"
-        return self._reach.terminal(["sh", "-c", text])
+        shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
+        return self._reach.terminal([*step, *where, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
@@ -267,26 +262,6 @@ def _from_parent(request: Request) -> Request:
     if request.code is None or not request.is_parent:
         return request
     return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
-
-
-def _mpi_words(request: Request, facts: Facts) -> list[str]:
-    """Slurm's own start of MPI ranks where it speaks PMIx; else the site's mpirun, which finds the allocation."""
-    workload = request.workload
-    if workload.launcher != "mpi" or facts.mpi_plugin is None:
-        return []
-    ranks = workload.ranks_per_node
-    return [
-        "srun",
-        f"--mpi={facts.mpi_plugin}",
-        "--overlap",
-        "--export=ALL",
-        f"--nodes={workload.nodes}",
-        f"--ntasks={workload.nodes * ranks}",
-        f"--ntasks-per-node={ranks}",
-        f"--cpus-per-task={max((workload.resources.cpus or ranks) // ranks, 1)}",
-        "--distribution=block",
-        "--kill-on-bad-exit=1",
-    ]
 
 
 def _check_data(request: Request, missing: Sequence[str]) -> None:

@@ -68,7 +68,7 @@ class Queue:
             row = self._rows.get(folder.id)
             if row:
                 self._absent.pop(folder.id, None)
-                found[folder.id] = replace(seen(row.state, row.reason), handle=row.array)
+                found[folder.id] = replace(explained(folder, row.state, row.reason), handle=row.array)
             elif folder.id in self._final:
                 found[folder.id] = self._final[folder.id]
             else:
@@ -94,7 +94,7 @@ class Queue:
         """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""
         now = time.monotonic()
         known: dict[str, Seen] = {}
-        asked: dict[str, str] = {}
+        asked: dict[RunFolder, str] = {}
         for folder in folders:
             job = self.handle(folder)
             since = self._absent.setdefault(folder.id, now)
@@ -105,21 +105,21 @@ class Queue:
             elif now - since < ABSENT_S:
                 known[folder.id] = Seen("there")
             else:
-                asked[folder.id] = job
+                asked[folder] = job
         known.update(self._from_accounting(asked) if asked else {})
         return known
 
-    def _from_accounting(self, jobs: dict[str, str]) -> dict[str, Seen]:
-        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State"]
+    def _from_accounting(self, jobs: dict[RunFolder, str]) -> dict[str, Seen]:
+        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason"]
         answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
-        rows = dict(line.split("|", 1) for line in answer.text.splitlines() if "|" in line)
+        rows = {line.split("|")[0]: line.split("|")[1:] for line in answer.text.splitlines() if line.count("|") == 2}
         gone = Seen("gone", "Slurm does not know it any more")
         found = {}
-        for run, job in jobs.items():
-            state = rows.get(job, "").split(" ")[0]
-            found[run] = seen(state, "") if state else gone
-            if found[run].state == "gone":
-                self._final[run] = found[run]
+        for folder, job in jobs.items():
+            state, reason = rows.get(job, ["", ""])
+            found[folder.id] = explained(folder, state.split(" ")[0], reason) if state else gone
+            if found[folder.id].state == "gone":
+                self._final[folder.id] = found[folder.id]
         return found
 
     def stop(self, folders: Iterable[RunFolder], gently: bool) -> None:
@@ -131,6 +131,14 @@ class Queue:
         else:
             self._reach.call(["scancel", "--quiet", "--", *jobs])
         self._asked_at = -FLOOR_S
+
+
+def explained(folder: RunFolder, state: str, reason: str) -> Seen:
+    """Slurm's words; a run whose predecessor failed is removed by Slurm, and that is no cancelling."""
+    after = folder.asked.after
+    if after and state == "CANCELLED" and reason.startswith("Dependency"):
+        return Seen("gone", f"{after}, which it comes after, did not succeed", "failed")
+    return seen(state, reason)
 
 
 def parse_queue(text: str) -> list[Row]:

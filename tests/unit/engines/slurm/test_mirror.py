@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -120,4 +119,4 @@ def test_another_client_that_is_at_it_is_left_to_it(sides: Sides) -> None:
     with Mirror([RunFolder(sides.here)]):
         sides.exchange()
         assert not (sides.here / EVENTS).exists()
-    assert os.listdir(sides.here) == ["mirror.lock"]
+    assert [path.name for path in sides.here.iterdir()] == ["mirror.lock"]

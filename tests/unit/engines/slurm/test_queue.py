@@ -118,7 +118,7 @@ def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
 
 def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
-    cluster.sacct = lines("70|CANCELLED by 1000", "71_2|OUT_OF_MEMORY")
+    cluster.sacct = lines("70|CANCELLED by 1000|None", "71_2|OUT_OF_MEMORY|None")
     runs = [add(tmp_path, "toy-2222"), add(tmp_path, "sweep-3333-2", "71", parent="sweep-3333", index=1)]
     queue = Queue(cluster)
     queue.status(runs)
@@ -133,6 +133,14 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
 def test_a_run_that_was_never_submitted_is_gone(tmp_path: Path, clock: Clock) -> None:
     run = add(tmp_path, "toy-2222", None)
     assert Queue(Cluster()).status([run])["toy-2222"] == Seen("gone", "it was never submitted")
+
+
+def test_a_run_whose_predecessor_failed_was_not_cancelled(tmp_path: Path, clock: Clock) -> None:
+    cluster = Cluster()
+    cluster.squeue = lines("70|70|CANCELLED|DependencyNeverSatisfied|toy-2222")
+    run = add(tmp_path, "toy-2222", after="first-2222")
+    found = Queue(cluster).status([run])["toy-2222"]
+    assert (found.outcome, found.reason) == ("failed", "first-2222, which it comes after, did not succeed")
 
 
 def test_a_double_is_ended_and_the_first_is_taken() -> None:
