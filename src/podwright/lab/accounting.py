@@ -25,7 +25,7 @@ _OPTIONS = (
 )
 
 
-def start(machines: Machines, controller: str, user: str, say: Callable[[str, str], None]) -> None:
+def start(machines: Machines, controller: str, cluster: str, user: str, say: Callable[[str, str], None]) -> None:
     """Starts what does not run of database and slurmdbd, and makes the lab's account on the first time."""
     pid = machines.pid(controller)
     running = processes.running([pid])[pid] if pid else {}
@@ -38,8 +38,7 @@ def start(machines: Machines, controller: str, user: str, say: Callable[[str, st
         raise machines.failed("slurmdbd", "slurmdbd.log")
     done = machines.folder / "db" / "account-made"
     if not done.exists():
-        lines = f"add account {ACCOUNT} Description=lab Organization=lab\nadd user {user},root Account={ACCOUNT}\n"
-        _sacctmgr(machines, controller, lines)
+        _sacctmgr(machines, controller, *_first_lines(cluster, user))
         done.touch()
 
 
@@ -61,5 +60,11 @@ def _start_database(machines: Machines, controller: str) -> None:
         raise machines.failed("MariaDB", "mariadb.log")
 
 
-def _sacctmgr(machines: Machines, controller: str, lines: str) -> int:
-    return machines.run(controller, ["sacctmgr", "--immediate", "--noheader"], give=lines + "\n").returncode
+def _first_lines(cluster: str, user: str) -> tuple[str, ...]:
+    account = f"add account {ACCOUNT} Description=lab Organization=lab"
+    return f"add cluster {cluster}", account, f"add user {user},root Account={ACCOUNT} DefaultAccount={ACCOUNT}"
+
+
+def _sacctmgr(machines: Machines, controller: str, *lines: str) -> int:
+    command = ["sacctmgr", "--immediate", "--noheader"]
+    return machines.run(controller, command, give="".join(f"{line}\n" for line in lines)).returncode

@@ -27,6 +27,19 @@ done
 """
 
 
+_PMIX = """\
+# Slurm opens the PMIx library by the plain name that only a development package gives it.
+for real in /usr/lib/*/pmix2/lib; do
+	[ -e "$real/libpmix.so.2" ] && [ ! -e "$real/libpmix.so" ] || continue
+	mkdir -p /run/pmix
+	mount -n --bind "$real" /run/pmix
+	mount -n -t tmpfs -o mode=755 pmix "$real"
+	ln -s /run/pmix/* "$real"
+	ln -s /run/pmix/libpmix.so.2 "$real/libpmix.so"
+done
+"""
+
+
 def start_script(folder: Path) -> str:
     """Gives `start NAME ...`: runs in fresh namespaces, puts process 1 into them and marks it by pid and start time.
 
@@ -67,7 +80,7 @@ cd /
 mount -n --make-rprivate /
 echo "$1" >/proc/sys/kernel/hostname
 {body}
-ip link set lo up
+{_PMIX}ip link set lo up
 ip link add br0 type bridge
 ip address add {BRIDGE_ADDRESS}/{_PREFIX} dev br0
 ip link set br0 up

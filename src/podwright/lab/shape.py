@@ -54,11 +54,6 @@ def write(folder: Path, shape: Shape, user: LabUser) -> None:
     (folder / "lab.json").write_text(text + "\n")
 
 
-def python() -> str:
-    """Gives the Python that runs this, which the lab's jobs run too."""
-    return sys.executable
-
-
 def pod_text(folder: Path, shape: Shape) -> str:
     """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
     hosts = f"n[1-{shape.nodes}]" if shape.nodes > 1 else "n1"
@@ -67,7 +62,7 @@ def pod_text(folder: Path, shape: Shape) -> str:
         "login": shape.name,
         "ssh_config": str(folder / "ssh" / "config"),
         "folder": f"{folder}/shared/$USER",
-        "python": python(),
+        "python": sys.executable,
     }
     return f"""\
 name: {shape.name}

@@ -7,33 +7,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
-import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podwright.bringup.slurm import SlurmSite, Version, render
-from podwright.lab import accounting, packages, processes, scripts, shape, ssh, veil
-from podwright.lab.machines import ENVIRONMENT, HUB, Machines
+from podwright.lab import accounting, files, packages, processes, shape, ssh
+from podwright.lab.machines import HUB, Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.shape import Shape
+from podwright.lab.site import CONTROLLER
 from podwright.lab.ssh import LOGIN
-from podwright.lab.user import LabUser, account_files, lab_user
-from podwright.spec import load_pod
+from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
-CONTROLLER = "ctl"
 MOST_NODES = 1000
 Say = Callable[[str, str], None]
 
-_FOLDERS = ("bin", "db", "dev", "etc", "home", "log", "munge", "pids", "run", "shared", "spool", "ssh", "state", "tmp")
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
 _READY_S = 90.0
-_RUN = Path("/run")
 
 
 def quiet(word: str, text: str) -> None:
@@ -130,11 +125,13 @@ class Lab:
 
     def _heal(self, nodes: list[str] | None, say: Say = quiet) -> list[str]:
         """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
-        self.machines.start([HUB])
+        if self.machines.start([HUB]):
+            # What was wired to a hub that is gone can be reached by nobody.
+            self.machines.kill(self.machines.addresses)
         started = self.machines.start([CONTROLLER])
         self._start_munge()
         if self.shape.accounting:
-            accounting.start(self.machines, CONTROLLER, self.user.name, say)
+            accounting.start(self.machines, CONTROLLER, self.name, self.user.name, say)
         self._start_controller()
         say("nodes", f"{len(nodes or self.shape.hosts())} nodes of {self.shape.gpus} GPUs, and a login node")
         started += self._start_nodes(nodes or self.shape.hosts())
@@ -172,9 +169,9 @@ class Lab:
     def _open_login(self) -> None:
         self.machines.start([LOGIN])
         folder = self.folder / "ssh"
-        if not ssh.is_open(self.machines.pid(LOGIN)):
+        if not ssh.answers(self.ssh_config, self.name):
             port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
-            _write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port), 0o644)
+            files.write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
         if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 10):
             raise self.machines.failed("sshd", "sshd.log")
 
@@ -239,126 +236,13 @@ def _check(folder: Path, asked: Shape) -> None:
 
 
 def _made(folder: Path, asked: Shape, say: Say) -> Lab:
-    """Gives the lab of a folder; its files are written when it has none, and the mark of that is written last."""
+    """Gives the lab of a folder; its files are written when there is none yet."""
     found = find(folder)
-    if found is not None:
-        return found
-    lab = Lab(folder, asked, lab_user(os.environ))
-    say("lab", f"{asked.name} in {folder}, user {lab.user.name}")
-    for name in _FOLDERS:
-        (folder / name).mkdir(exist_ok=True, mode=0o755)
-    _write(lab.pod_file, shape.pod_text(folder, asked))
-    _write_machines(lab)
-    _write_user(lab)
-    _write_slurm(lab)
-    shape.write(folder, asked, lab.user)
-    return lab
-
-
-def _write_machines(lab: Lab) -> None:
-    folder = lab.folder
-    seen = [*veil.needed_folders(), *map(Path, lab.shape.reveal), folder]
-    covers = veil.veils(seen, veil.may_enter(lab.user), always=[_RUN])
-    over = {f"/etc/{name}": f"etc/{name}" for name in ("passwd", "group", "shadow", "hosts")}
-    _write(folder / "bin" / "start", scripts.start_script(folder))
-    _write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, over))
-    _write(folder / "bin" / "machine.sh", scripts.machine_script())
-    table = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **lab.machines.addresses}
-    _write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in table.items()))
-    for host in lab.shape.hosts():
-        (folder / "spool" / host).mkdir(exist_ok=True)
-        (folder / "tmp" / host).mkdir(exist_ok=True)
-        (folder / "tmp" / host).chmod(0o1777)
-    for number in range(lab.shape.gpus):
-        # Slurm counts only GPUs that are device files.
-        (folder / "dev" / f"nvidia{number}").unlink(missing_ok=True)
-        (folder / "dev" / f"nvidia{number}").symlink_to("/dev/null")
-
-
-def _write_user(lab: Lab) -> None:
-    """Writes the accounts, the user's folders and his way in."""
-    user, etc = lab.user, lab.folder / "etc"
-    files = account_files(user, lab.home, Path("/etc/passwd").read_text(), Path("/etc/group").read_text())
-    for name, text in files.items():
-        _write(etc / name, text, 0o640 if name == "shadow" else 0o644)
-    path = f"{Path(shape.python()).parent}:{ENVIRONMENT['PATH']}"
-    for folder in (lab.home, lab.shared):
-        folder.mkdir(exist_ok=True, mode=0o700)
-        os.chown(folder, user.uid, user.gid)
-    _write(lab.home / ".profile", f"export PATH='{path}' SLURM_CONF={ENVIRONMENT['SLURM_CONF']}\n")
-    keys = lab.folder / "ssh"
-    ssh.make_keys(keys, user)
-    _write(keys / "sshd_config", ssh.server_config(user, path))
-    _write(keys / "known_hosts", f"{lab.name} {(keys / 'host_key.pub').read_text()}")
-
-
-def _write_slurm(lab: Lab) -> None:
-    pod = load_pod(lab.pod_file)
-    scheduler = pod.scheduler("slurm")
-    if scheduler.kind != "slurm":
-        raise TypeError(f"{lab.pod_file} has a scheduler that is not Slurm")
-    for name, text in render(pod, scheduler, site(lab.shape, _version())).items():
-        _write(lab.folder / "etc" / name, text, 0o600 if name == "slurmdbd.conf" else 0o644)
-    key = lab.folder / "munge" / "key"
-    if not key.exists():
-        _write(key, secrets.token_hex(512), 0o400)
-
-
-def site(wanted: Shape, version: Version) -> SlurmSite:
-    """Gives the facts of a lab: what one machine that only claims its hardware needs otherwise than a real pod."""
-    timeout_s = 10 if wanted.nodes <= 20 else 60
-    settings = {
-        # How long a requeued job waits, too: two minutes if nothing is said.
-        "AuthInfo": "cred_expire=5",
-        "SlurmctldParameters": None,
-        "SlurmdSpoolDir": f"{INSIDE}/spool/%n",
-        "SlurmdPidFile": f"{INSIDE}/run/slurmd-%n.pid",
-        "SlurmdLogFile": f"{INSIDE}/log/slurmd-%n.log",
-        # Believe this file, not the hardware.
-        "SlurmdParameters": "config_overrides",
-        "SchedulerParameters": "bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=100000",
-        "DefMemPerCPU": "64",
-        "ProctrackType": "proctrack/linuxproc",
-        "TaskPlugin": "task/none",
-        "PrologFlags": None,
-        "JobAcctGatherType": "jobacct_gather/linux",
-        "MpiDefault": "none",
-        "ReturnToService": "2",
-        "SlurmdTimeout": str(timeout_s),
-        "KillWait": "5",
-        "MinJobAge": str(wanted.min_job_age_s),
-        "GetEnvTimeout": "30",
-        "PreemptType": "preempt/partition_prio",
-        "PreemptMode": "REQUEUE",
-    }
-    disabled: dict[str, str | None] = {"CgroupPlugin": "disabled"}
-    # Before 23.02 a plugin must be named; this one finds nothing to touch.
-    nowhere: dict[str, str | None] = {"CgroupPlugin": "cgroup/v1", "CgroupMountpoint": f"{INSIDE}/none"}
-    unbound = dict.fromkeys(("ConstrainCores", "ConstrainDevices", "ConstrainRAMSpace"))
-    return SlurmSite(
-        controller=CONTROLLER,
-        controller_address="",
-        version=version,
-        accounting=wanted.accounting,
-        slurm_user="root",
-        config=f"{INSIDE}/etc",
-        state=f"{INSIDE}/state",
-        logs=f"{INSIDE}/log",
-        run=f"{INSIDE}/run",
-        scratch=f"{INSIDE}/tmp/%n",
-        devices=f"{INSIDE}/dev/nvidia",
-        settings=settings,
-        cgroup={**unbound, **(disabled if version >= (23, 2) else nowhere)},
-        lines=("PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP",),
-    )
-
-
-def _version() -> Version:
-    words = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", words)
     if found is None:
-        raise refuse("slurmctld does not tell its version", hint="does `slurmctld -V` work?")
-    return int(found[1]), int(found[2])
+        found = Lab(folder, asked, lab_user(os.environ))
+        say("lab", f"{asked.name} in {folder}, user {found.user.name}")
+        files.write_all(folder, asked, found.user, found.machines.addresses)
+    return found
 
 
 def _check_python(lab: Lab) -> None:
@@ -366,38 +250,35 @@ def _check_python(lab: Lab) -> None:
     done = lab.run(["python", "-c", "import podwright"], machine=lab.shape.hosts()[0])
     if done.returncode:
         raise refuse(
-            f"the lab's user {lab.user.name} cannot use {shape.python()}: {done.stderr.strip().splitlines()[-1]}",
+            f"the lab's user {lab.user.name} cannot use {sys.executable}: {done.stderr.strip()[-200:]}",
             hint="let others read it: chmod -R o+rX on the environment, the Python installation and the checkout",
         )
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lets one command at a time work on a lab."""
+    """Lets one command at a time work on a lab; whoever waited while it was taken down finds none."""
     try:
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
-        raise refuse(f"there is no lab in {folder}", hint="`podwright lab up slurm` makes one") from None
+        raise _no_lab(folder) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not os.fstat(descriptor).st_nlink:
+            raise _no_lab(folder)
         yield
     finally:
         os.close(descriptor)
 
 
+def _no_lab(folder: Path) -> Exception:
+    return refuse(f"there is no lab in {folder}", hint="`podwright lab up slurm` makes one")
+
+
 def _remove(folder: Path) -> None:
-    """Removes the lab's folder; a daemon that died a moment ago may still have been writing."""
+    """Removes the lab's folder; a process that is ending may still write into it."""
     for _ in range(5):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
     shutil.rmtree(folder)
-
-
-def _write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Writes a file that never has more rights than it shall have."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "w") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)

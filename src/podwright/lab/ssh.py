@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from podwright.lab import door, processes
+from podwright.lab import door
 from podwright.lab.machines import ENVIRONMENT, Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.user import LabUser
@@ -107,6 +107,8 @@ def port_in(config: Path) -> int:
 
 def answers(config: Path, name: str) -> bool:
     """Says whether the login node lets its user in."""
+    if not config.is_file():
+        return False
     command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", name, "true"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
@@ -114,10 +116,3 @@ def answers(config: Path, name: str) -> bool:
 def ssh_line(config: Path, name: str, command: str) -> str:
     """Gives the line a person types to run a command on the login node."""
     return f"ssh -F {shlex.quote(str(config))} {name} {command}"
-
-
-def is_open(pid: int | None) -> bool:
-    """Says whether the door stands: a Python runs in the login node's namespaces."""
-    if pid is None:
-        return False
-    return any(program.startswith("python") for program in processes.running([pid]).get(pid, {}))
