@@ -17,7 +17,8 @@ section() { printf '== %s\n' "$1"; }
 section version
 sinfo --version 2>&1
 section config
-scontrol show config 2>&1
+config=$(scontrol show config 2>&1)
+printf '%s\n' "$config"
 section nodes
 sinfo -h -e -o '%P|%a|%l|%D|%c|%m|%G|%f' 2>&1
 section partitions
@@ -26,6 +27,8 @@ section mpi
 srun --mpi=list 2>&1
 section options
 srun --help 2>&1 | grep -o -e '--container[a-z-]*' | sort -u
+conf=$(printf '%s\n' "$config" | sed -n 's/^SLURM_CONF *= *//p')
+[ -r "${conf%/*}/oci.conf" ] && echo oci.conf
 section programs
 for name in apptainer singularity podman ch-run enroot crun runc sacct jq mpirun \
     python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8; do
@@ -172,10 +175,10 @@ def parse_probe(text: str) -> Facts:
         gpu_types=tuple(sorted({kind for one in partitions for node in one.nodes for kind in node.gpu_types})),
         mpi=_mpi(sections.get("mpi", [])),
         pyxis="--container-image" in sections.get("options", []),
-        oci="--container" in sections.get("options", []),
+        oci={"--container", "oci.conf"} <= set(sections.get("options", [])),
         programs={line.rpartition("/")[2]: line for line in sections.get("programs", []) if line.startswith("/")},
         accounting=config.get("AccountingStorageType") == "accounting_storage/slurmdbd",
-        requeue=config.get("JobRequeue", "1") == "1",
+        requeue=config.get("JobRequeue", "1").lower() in ("1", "yes"),
         kill_wait_s=_seconds(config.get("KillWait"), 30),
         min_job_age_s=_seconds(config.get("MinJobAge"), 300),
         max_array_size=_seconds(config.get("MaxArraySize"), 1001),
