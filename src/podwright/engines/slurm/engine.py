@@ -63,7 +63,7 @@ class SlurmEngine:
         login, config = scheduler.login, scheduler.ssh_config
         self._reach: Reach = reach or (Ssh(login, config) if login else Here())
         self._queue = Queue(self._reach)
-        self._mirrored_at = 0.0
+        self._mirrored_at: dict[str, float] = {}
 
     # pure
 
@@ -208,11 +208,12 @@ class SlurmEngine:
         return self._queue.status(folders)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
-        if self._reach.is_here or time.monotonic() - self._mirrored_at < MIRROR_S:
-            return {}
-        with suppress(Refusal):  # a cluster that is away for a while has lost nothing
-            self._exchange(folders, None, None)
-        self._mirrored_at = time.monotonic()
+        now = time.monotonic()
+        due = [one for one in folders if now - self._mirrored_at.get(one.id, -MIRROR_S) >= MIRROR_S]
+        if due and not self._reach.is_here:
+            with suppress(Refusal):  # a cluster that is away for a while has lost nothing
+                self._exchange(due, None, None)
+            self._mirrored_at.update({folder.id: time.monotonic() for folder in due})
         return {}
 
     def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:

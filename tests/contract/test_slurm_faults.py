@@ -1,0 +1,168 @@
+"""Faults on a real Slurm cluster: one of each kind here, a hundred at random in the long campaign.
+
+Whatever is struck, no run is lost or doubled, none ends wrong, and what was stopped goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podwright.launch import Run
+from podwright.runs import Record
+from tests.contract.sites import SlurmSite, until
+
+pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+STEPS = 60
+CLIENT = """
+import sys
+from pathlib import Path
+from podwright import launch, spec
+from podwright.runs import Home
+launch.start(Home.open(Path(sys.argv[1])), spec.load_workload(sys.argv[2]), sys.argv[3])
+"""
+
+
+def counting(site: SlurmSite, **fields: object) -> Run:
+    return site.start(f"--steps {STEPS} --pause 0.1", nodes=2, retries=1, grace="2s", **fields)
+
+
+def went_on(site: SlurmSite, run: Run, attempts: int = 2) -> Record:
+    """The run succeeded in so many attempts, each of which began where the last had stopped."""
+    record = run.wait(200)
+    assert (record.state, record.attempts) == ("succeeded", attempts), (record.reason, run.explain())
+    newest = max(tuple(go["e"]) for go in site.events(run, "go"))
+    told = [e["values"]["step"] for e in site.events(run, "result") if e["rank"] == 0 and tuple(e["e"]) == newest]
+    before = [e["values"]["step"] for e in site.events(run, "result") if e["rank"] == 0 and tuple(e["e"]) < newest]
+    assert told == list(range(told[0], STEPS + 1)), "the last attempt counts without a gap to the end"
+    assert before, "there was an attempt before"
+    assert told[0] > 1, "and it was not begun anew"
+    assert record.results["step"] == STEPS
+    until(lambda: not site.processes(run), "all its processes end")
+    return record
+
+
+def jobs_of(site: SlurmSite, run: Run) -> list[str]:
+    return site.slurm("squeue", "--noheader", "--states=all", f"--name={run.id}", "--format=%F").split()
+
+
+def lose_a_node(site: SlurmSite, chance: random.Random) -> None:
+    run = counting(site)
+    site.wait_step(run, chance.randint(2, 12))
+    site.lab.kill_node(run.record().hosts[chance.randrange(2)])
+    try:
+        went_on(site, run)
+    finally:
+        site.lab.heal()
+
+
+def cut_a_node_off(site: SlurmSite, chance: random.Random) -> None:
+    """The old copy lives on behind the cut and still sees the shared folder: it must find that it was replaced."""
+    run = counting(site)
+    site.wait_step(run, chance.randint(2, 12))
+    hosts = run.record().hosts
+    victim = chance.randrange(2)
+    site.lab.cut_node(hosts[victim])
+    try:
+        record = went_on(site, run)
+        assert hosts[victim] not in record.hosts
+    finally:
+        site.lab.heal()
+
+
+def lose_the_controller(site: SlurmSite, chance: random.Random) -> None:
+    """It dies while a job is being given to it, and comes back a little later."""
+    site.slurm("sinfo")
+    started: list[Run] = []
+
+    def start() -> None:
+        started.append(site.start("--steps 3"))
+
+    client = threading.Thread(target=start)
+    first = chance.random() < 0.5
+    if first:
+        site.lab.kill_controller()
+    client.start()
+    time.sleep(chance.uniform(0.0, 1.0))
+    if not first:
+        site.lab.kill_controller()
+    time.sleep(chance.uniform(0.0, 2.0))
+    site.lab.restart_controller()
+    client.join(120)
+    [run] = started
+    assert run.wait(120).state == "succeeded", run.explain()
+    assert len(set(jobs_of(site, run))) <= 1, "one run is one job"
+    assert len(site.events(run, "go")) == 1
+
+
+def lose_the_client(site: SlurmSite, chance: random.Random) -> None:
+    site.workload("--steps 3")
+    command = [sys.executable, "-c", CLIENT, str(site.home.path), str(site.folder / "workload.yaml"), site.target]
+    before = set(site.home.all_ids())
+    client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(chance.uniform(0.3, 2.0))
+    client.kill()
+    client.wait()
+    for run_id in set(site.home.all_ids()) - before:
+        run = site.adopt(run_id)
+        assert run.wait(120).state == "succeeded", run.explain()
+        assert len(set(jobs_of(site, run))) <= 1
+        assert len(site.events(run, "go")) == 1
+
+
+def end_a_slice(site: SlurmSite, chance: random.Random) -> None:
+    """Slurm's warning, as it comes before the time of a slice is over."""
+    run = counting(site, slurm="{time: 10m}")
+    site.wait_step(run, chance.randint(2, 12))
+    site.slurm("scancel", "--batch", "--signal=USR2", *set(jobs_of(site, run)))
+    went_on(site, run)
+    assert "its slice of time is over" in [event["why"] for event in site.events(run, "given_back")]
+
+
+KINDS: dict[str, Callable[[SlurmSite, random.Random], None]] = {
+    "node": lose_a_node,
+    "cut": cut_a_node_off,
+    "controller": lose_the_controller,
+    "client": lose_the_client,
+    "slice": end_a_slice,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_fault_of_each_kind(slurm: SlurmSite, kind: str) -> None:
+    KINDS[kind](slurm, random.Random(kind))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(100))
+def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
+    chance = random.Random(seed)
+    kind = list(KINDS)[seed % len(KINDS)]
+    began = time.monotonic()
+    KINDS[kind](slurm, chance)
+    path = os.environ.get("PODWRIGHT_CAMPAIGN")
+    if path:
+        row = {"seed": seed, "victim": f"slurm {kind}", "hit": True, "state": "succeeded", "attempts": 1}
+        with Path(path).open("a") as file:
+            file.write(json.dumps({**row, "took_s": round(time.monotonic() - began)}) + "\n")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_slurm_itself_ends_a_slice(slurm: SlurmSite) -> None:
+    """The time limit comes for real: Slurm warns, the ranks write their checkpoint, the job waits and goes on."""
+    run = slurm.start("--steps 900 --pause 0.2", grace="5s", slurm="{time: 2m}", time_limit="20m")
+    record = run.wait(800)
+    assert record.state == "succeeded", run.explain()
+    assert record.attempts >= 2
+    assert record.results["step"] == 900
