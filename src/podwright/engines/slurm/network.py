@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def _rdma(pod: Pod, model: NodeModel) -> dict[str, str]:
 
 
 def _sockets(model: NodeModel) -> dict[str, str]:
-    """NCCL finds its peers over an ordinary network before it turns to RDMA."""
-    name = next((nic.name for nic in model.nics if nic.kind == "management" and nic.name), None)
+    """NCCL finds its peers over an ordinary network before it turns to RDMA; an RDMA device is no name for one."""
+    names = [nic.name for nic in model.nics if nic.kind == "management" and nic.name]
+    name = next((name for name in names if not re.fullmatch(r"mlx\d+_\d+", name)), None)
     return {"NCCL_SOCKET_IFNAME": f"={name}"} if name else {}

@@ -54,8 +54,8 @@ exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit {no_folder}
 {folders}
-srun {step} \\
-    {wrap}/bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
+srun {srun} \\
+{around}    /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
 code=127
 while :; do  # a signal ends a wait, not the step
@@ -164,8 +164,8 @@ def render_script(job: ScriptJob) -> str:
         names=_names(job),
         exports="".join(f"export {name}={quote(value)}\n" for name, value in job.environment),
         folders="".join(f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n" for folder in job.folders),
-        step=shlex.join([*job.srun, *job.step]),
-        wrap="".join(f"{quote(word)} " for word in job.wrap),
+        srun=shlex.join(job.srun),
+        around="".join(f"    {quote(word)} \\\n" for word in (*job.step, *job.wrap)),
         nodes=job.nodes,
         final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),
         no_folder=EXIT_NO_FOLDER,
@@ -188,12 +188,13 @@ def mpi_words(request: Request, facts: Facts) -> list[str]:
     if facts.mpi_plugin is None:
         spread = ["--map-by", f"ppr:{each}:node:oversubscribe", "--bind-to", "none", "-np", str(world)]
         return ["env", "SLURM_OVERLAP=1", "mpirun", *spread]
-    crowded = workload.resources.cpus is not None and workload.resources.cpus < each
-    size = [f"--nodes={workload.nodes}", f"--ntasks={world}", f"--ntasks-per-node={each}"]
+    cpus = workload.resources.cpus or each
+    size = [f"--nodes={workload.nodes}", f"--ntasks={world}", f"--ntasks-per-node={each}", "--distribution=block"]
+    share = [f"--cpus-per-task={max(cpus // each, 1)}", "--mem=0"]  # else what the pilots' step asked for counts here
     bind = ["--cpu-bind=none"] if "affinity" in facts.task_plugins else []
-    more = ["--overcommit"] if crowded else []
+    more = ["--overcommit"] if cpus < each else []
     ends = ["--kill-on-bad-exit=1"]
-    return ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *bind, *more, *ends]
+    return ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *share, *bind, *more, *ends]
 
 
 def _names(job: ScriptJob) -> str:

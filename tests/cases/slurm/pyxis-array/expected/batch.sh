@@ -1,0 +1,116 @@
+#!/bin/sh
+#SBATCH --job-name=sweep-2222
+#SBATCH --comment=podwright
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=16
+#SBATCH --gpus-per-node=1
+#SBATCH --array=1-2
+#SBATCH --requeue
+#SBATCH --export=NONE
+#SBATCH --propagate=NONE
+#SBATCH --chdir=/scratch/alice/podwright/runs/sweep-2222
+#SBATCH --output=/scratch/alice/podwright/runs/sweep-2222-%a/slurm.log
+#SBATCH --open-mode=append
+
+# One attempt of this run: a pilot on each node. Slurm starts the script again when the job goes back into the queue.
+PODWRIGHT_RUN=sweep-2222-$SLURM_ARRAY_TASK_ID
+run=/scratch/alice/podwright/runs/$PODWRIGHT_RUN
+job=/scratch/alice/podwright/runs/sweep-2222/job
+self=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+order=$run/job/order.json
+restart=${SLURM_RESTART_COUNT:-0}
+stopped=no noticed=no
+trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
+trap 'noticed=yes stopped=yes' TERM  # Slurm itself ends the job, or moves it
+
+unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
+export PODWRIGHT_RUN
+PODWRIGHT_LEADER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export PODWRIGHT_LEADER="${PODWRIGHT_LEADER:-$(hostname)}"
+
+# A network file system may show a new folder late.
+look='
+turn=0
+until [ -r "$1" ]; do
+    if [ "$turn" -ge 15 ]; then
+        echo "podwright: ${SLURMD_NODENAME:-this node} does not see $1" >&2
+        echo "hint: \`folder:\` of the scheduler must lie on a file system that all nodes share" >&2
+        exit 66
+    fi
+    turn=$((turn + 1))
+    sleep 2
+done
+shift
+exec "$@"
+'
+/bin/sh -c "$look" look "$job/node.sh" true || exit 66
+
+srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=16 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
+    --container-image=library/python:3.12 \
+    --container-mounts=/scratch/alice/podwright/runs:/scratch/alice/podwright/runs \
+    --container-workdir=/scratch/alice/podwright/runs/sweep-2222 \
+    --container-env=PODWRIGHT_LEADER,PODWRIGHT_PYTHON,PODWRIGHT_RUN \
+    --no-container-mount-home \
+    --no-container-remap-root \
+    --no-container-entrypoint \
+    --container-writable \
+    /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
+step=$!
+code=127
+while :; do  # a signal ends a wait, not the step
+    noticed=no
+    wait "$step"
+    seen=$?
+    [ "$seen" -eq 127 ] || code=$seen
+    [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
+done
+
+# Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
+again() {
+    for pause in 1 5 20 60; do
+        [ "$stopped" = no ] && [ ! -e "$run/cancelled" ] || exit 143
+        case $(squeue --noheader --jobs="$self" --format=%T 2>/dev/null) in
+            RUNNING) scontrol requeue "$self" && exit "$code" ;;
+            ?*) exit "$code" ;;
+        esac
+        sleep "$pause"
+    done
+    echo "podwright: the job could not be put back into the queue" >&2
+    exit "$code"
+}
+
+# What the leader wrote last counts more than how some other pilot went.
+ended() {
+    grep -qs "\"k\":\"end\",\"state\":\"$1\"" "$run/record/n0.r$restart/events.jsonl"
+}
+
+# A pilot that ended by its own will has closed its record; a slow file system may show that late.
+closed() {
+    for pause in 0 1 2 4; do
+        sleep "$pause"
+        set -- "$run"/record/n*.r"$restart"/closed
+        [ "$#" -eq 1 ] && [ -e "$1" ] && return 0
+    done
+    return 1
+}
+
+[ "$stopped" = no ] || exit 143
+ended succeeded && exit 0
+ended failed && exit 77
+case $code in
+    0 | 64 | 66 | 69 | 76 | 77) exit "$code" ;;
+    75)  # not at the same time as another run that waits for the same nodes
+        [ -e "$run/yield.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
+        again
+        ;;
+    143)  # by Slurm for a job that is more urgent, by a user, or because one pilot was lost
+        scontrol show job "$self" 2>/dev/null | grep -q 'PreemptTime=[0-9]' && again
+        closed && exit 143
+        ;;
+esac
+touch "$run/lost.$restart"
+set -- "$run"/lost.*
+[ "$#" -gt 10 ] || again
+echo "podwright: pilots were lost $# times; the run is not started again" >&2
+exit "$code"
