@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready demo lab-demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -28,6 +28,9 @@ ready:
 
 demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
+
+lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
+	@$(BIN)/python -m scripts.lab_demo
 
 test: ready lint ## all checks and tests but the nightly ones
 	$(PYTEST) -n 2 --dist loadgroup

@@ -95,8 +95,8 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
         return _still_there(home, folder, record, seen)
     if record.stopped_in and seen.outcome in ("", "cancelled"):
         return record
-    began = record.attempts > 0 or seen.outcome == "succeeded"
-    if began and engine.lag_s and time.time() - _first_gone(folder, events, seen) < engine.lag_s:
+    open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome == "succeeded")
+    if open_end and engine.lag_s and time.time() - _first_gone(folder, events, seen) < engine.lag_s:
         return record
     if seen.outcome in ENDS:
         note(folder, "end", state=ENDS[seen.outcome], reason=seen.reason, code=None)

@@ -180,3 +180,90 @@ def test_a_run_that_another_client_removes_just_now_does_not_hide_the_others(hom
     engine._status = remove_meanwhile  # type: ignore[method-assign]
     found = {record.id: record.state for record in launch.recent(Home.open(home.path))}
     assert found["toy-2222"] == "pending"
+
+
+class TestOnACluster:
+    """Where the engine puts runs back into its queue, and where its news and the record come by different ways."""
+
+    @pytest.fixture(autouse=True)
+    def lag(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(LocalEngine, "lag_s", 10.0)
+
+    def submitted(self, home: Home) -> Path:
+        folder = add(home)
+        write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+        return folder
+
+    def test_a_run_that_waits_says_why_once(self, home: Home, engine: Engine) -> None:
+        engine.seen = Seen("waiting", "waits behind jobs of higher priority")
+        folder = self.submitted(home)
+        for _ in range(3):
+            record = launch.find(home, "toy-2222").record()
+            assert (record.state, record.reason) == ("pending", "waits behind jobs of higher priority")
+        assert notes(folder) == ["submitted", "waiting"]
+
+    def test_a_run_whose_pilots_were_stopped_and_that_waits_again_is_pending(self, home: Home, engine: Engine) -> None:
+        folder = self.submitted(home)
+        events = folder / "record" / "n0.r0" / "events.jsonl"
+        write_lines(events, go(), end(state="terminated", reason="stopped by SIGTERM"))
+        engine.seen = Seen("there", "is ending")
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.ended_at) == ("running", None), "nobody knows yet whether it comes back"
+        engine.seen = Seen("waiting", "is back in the queue")
+        assert launch.find(home, "toy-2222").record().state == "pending"
+        engine.seen = Seen("there")
+        write_lines(folder / "record" / "n0.r1" / "events.jsonl", go(20, (1, 0)))
+        assert launch.find(Home.open(home.path), "toy-2222").record().state == "starting"
+        write_lines(folder / "record" / "n0.r1" / "events.jsonl", end(30, (1, 0)))
+        engine.seen = Seen("gone")
+        assert launch.find(Home.open(home.path), "toy-2222").record().state == "succeeded"
+
+    @pytest.mark.parametrize(
+        ("outcome", "state", "reason"),
+        [
+            ("cancelled", "cancelled", "stopped by SIGTERM"),
+            ("", "cancelled", "stopped by SIGTERM"),
+            ("failed", "failed", "reached its time limit"),
+        ],
+    )
+    def test_only_the_engine_knows_why_pilots_were_stopped(
+        self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch, outcome: str, state: str, reason: str
+    ) -> None:
+        folder = self.submitted(home)
+        lines = (go(), end(state="terminated", reason="stopped by SIGTERM"))
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", *lines)
+        engine.seen = Seen("gone", "reached its time limit", outcome)
+        launch.find(home, "toy-2222").record()
+        monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.reason) == (state, reason)
+
+    def test_the_last_events_may_come_after_the_engines_news(self, home: Home, engine: Engine) -> None:
+        folder = self.submitted(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        engine.seen = Seen("gone", "", "succeeded")
+        assert state(home) == "starting"
+        assert notes(folder) == ["submitted", "gone"]
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", end())
+        assert state(home) == "succeeded"
+
+    def test_success_without_a_last_word_is_not_believed(
+        self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = self.submitted(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        engine.seen = Seen("gone", "it ended, and its record has no end", "succeeded")
+        monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.reason) == ("failed", "it ended, and its record has no end")
+
+    def test_a_run_that_never_began_need_not_be_waited_for(self, home: Home, engine: Engine) -> None:
+        self.submitted(home)
+        engine.seen = Seen("gone", "first-2222, which it comes after, did not succeed", "failed")
+        assert state(home) == "failed"
+
+    def test_what_the_engine_calls_a_run_is_noted_when_its_client_could_not(self, home: Home, engine: Engine) -> None:
+        folder = add(home)
+        engine.seen = Seen("waiting", "", "", "7")
+        assert state(home) == "pending"
+        assert (engine.submitted, notes(folder)) == ([], ["submitted"])

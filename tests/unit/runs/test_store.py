@@ -340,6 +340,18 @@ def test_removing_takes_the_folder_and_code_nobody_holds(home: Home) -> None:
         home.resolve("toy-2222")
 
 
+def test_a_run_may_lie_where_the_nodes_of_a_cluster_see_it(home: Home, tmp_path: Path) -> None:
+    root = tmp_path / "shared" / "runs"
+    folder = home.create(asked("far-2222"), {"job/batch.sh": b"#!/bin/sh"}, {}, root)
+    assert folder.path.resolve() == root / "far-2222"
+    assert home.has("far-2222")
+    assert list(home.all_ids()) == ["far-2222"]
+    assert home.resolve("far") == "far-2222"
+    home.remove("far-2222")
+    assert list(root.iterdir()) == []
+    assert list(home.runs.iterdir()) == []
+
+
 def test_a_run_whose_file_is_damaged_is_said_and_left_out(home: Home, add: Add) -> None:
     add("toy-2222")
     add("toy-3333")

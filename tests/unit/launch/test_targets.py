@@ -1,0 +1,75 @@
+"""Targets and the pods behind them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from podwright.engines.slurm import SlurmEngine
+from podwright.launch import pods
+from podwright.launch.targets import POD_FILE, engine_of, find_target
+from podwright.runs import Home
+from podwright.spec import Refusal
+from tests.unit.runs.made import asked
+
+POD = """\
+name: adas
+nodes: [{hosts: "d[1-4]", model: dgx-a100}]
+schedulers:
+  - {kind: slurm, hosts: "d[1-2]"}
+  - {kind: slurm, name: night, hosts: "d[3-4]"}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.open(tmp_path / "home")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    return path
+
+
+def test_a_pod_that_was_made_known_is_a_target(home: Home, file: Path) -> None:
+    assert pods.add(home, file).name == "adas"
+    assert pods.known(home) == ["adas"]
+    engine, pod = find_target(home, "adas:night")
+    assert isinstance(engine, SlurmEngine)
+    assert pod is not None
+    pods.forget(home, "adas")
+    assert pods.known(home) == []
+
+
+def test_a_file_is_a_target_too(home: Home, file: Path) -> None:
+    engine, pod = find_target(home, f"{file}:slurm")
+    assert isinstance(engine, SlurmEngine)
+    assert pod is not None
+    assert pod.name == "adas"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("moon", "there is no target 'moon'"),
+        ("../adas", "there is no target '../adas'"),
+        ("adas", "the pod adas has 2 schedulers"),
+        ("adas:day", 'the pod adas has no scheduler "day"'),
+    ],
+)
+def test_what_is_no_target(home: Home, file: Path, target: str, words: str) -> None:
+    pods.add(home, file)
+    with pytest.raises(Refusal, match=re.escape(words)):
+        find_target(home, target)
+
+
+def test_a_run_keeps_its_own_copy_of_the_pod(home: Home, file: Path) -> None:
+    folders = [home.create(asked(f"toy-{i}222", target="adas:night"), {}, {POD_FILE.as_posix(): file}) for i in (2, 3)]
+    file.unlink()
+    first, second = (engine_of(folder) for folder in folders)
+    assert isinstance(first, SlurmEngine)
+    assert first is second, "one engine asks for all runs of a pod"
