@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright import spec
-from podwright.cli.commands import COMMANDS
+from podwright.cli.commands import EVERY
 from podwright.cli.main import main as podwright
 from scripts.make_site import slug
 
@@ -160,7 +160,7 @@ def help_text(*args: str) -> str:
 def cli_page() -> str:
     """Gives the reference of the command line."""
     parts = [NOTE + "# Commands\n", f"```text\n{help_text()}\n```\n"]
-    parts += [f"## {name}\n\n```text\n{help_text(name)}\n```\n" for name in COMMANDS]
+    parts += [f"## {name}\n\n```text\n{help_text(*name.split())}\n```\n" for name in EVERY]
     return "\n".join(parts)
 
 

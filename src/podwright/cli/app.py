@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from podwright.cli.commands import COMMANDS, Command, overview
+from podwright.cli.commands import COMMANDS, Command, overview, overview_of
 from podwright.cli.values import convert_plainly
 
 # Plain help and no library tracebacks: the rich forms of both cost more start-up time than all else together.
@@ -30,18 +31,21 @@ class _Plain:
 class LazyGroup(_Plain, TyperGroup):
     """Knows the commands from the table alone and imports a command's file only when it is called."""
 
+    row: Command | None = None
+    """The command whose commands these are; None for the whole program."""
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Gives the names in the order of the overview."""
-        return list(COMMANDS)
+        return list(COMMANDS if self.row is None else self.row.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Makes the one command that is asked for; None when there is no such command."""
-        row = COMMANDS.get(cmd_name)
+        row = (COMMANDS if self.row is None else self.row.commands).get(cmd_name)
         return None if row is None else make_command(row)
 
     def get_help(self, ctx: Any) -> str:
         """Gives the same overview that is printed without this library."""
-        return overview().rstrip("\n")
+        return (overview() if self.row is None else overview_of(self.row)).rstrip("\n")
 
 
 class PlainCommand(_Plain, TyperCommand):
@@ -70,9 +74,15 @@ class PlainCommand(_Plain, TyperCommand):
 
 def make_command(row: Command) -> Any:
     """Makes the library's command object of a row of the table."""
+    if row.commands:
+        group = _group(_nothing)
+        group.row = row
+        return group
     module = importlib.import_module(f"podwright.cli.{row.module}")
     single = typer.Typer(add_completion=False, context_settings=_CONTEXT, **_PLAIN)
-    single.command(row.name, cls=PlainCommand, help=row.help, epilog=row.example)(getattr(module, row.function))
+    single.command(row.name.split()[-1], cls=PlainCommand, help=row.help, epilog=row.example)(
+        getattr(module, row.function)
+    )
     return typer.main.get_command(single)
 
 
@@ -82,10 +92,18 @@ def _root(
     """Takes the options that stand before a command; `--version` alone is answered before this file is imported."""
 
 
-def _whole() -> Any:
-    app = typer.Typer(cls=LazyGroup, context_settings=_CONTEXT, **_PLAIN)
-    app.callback()(_root)
+def _nothing() -> None:
+    """Takes no options: those of a command that has commands of its own are theirs."""
+
+
+def _group(callback: Callable[..., None]) -> Any:
+    app = typer.Typer(cls=LazyGroup, context_settings=_CONTEXT, add_completion=callback is _root, **_PLAIN)
+    app.callback()(callback)
     return typer.main.get_command(app)
+
+
+def _whole() -> Any:
+    return _group(_root)
 
 
 def complete(args: list[str]) -> int:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 
 class Command:
-    """One command: where it is listed, which file of this folder holds its function, and what its help says."""
+    """One command: where it is listed, which file of this folder holds its function, and what its help says.
+
+    A command that has commands of its own (`with_commands`) is only the word before them and has no function.
+    """
 
     def __init__(self, name: str, group: str, module: str, summary: str, example: str, details: str = "") -> None:
         self.name = name
@@ -17,11 +20,20 @@ class Command:
         self.summary = summary
         self.example = example
         self.details = details
+        self.commands: dict[str, Command] = {}
+
+    def with_commands(self, *rows: tuple[str, str, str, str]) -> Command:
+        """Adds the commands that follow this word, each by name, summary, arguments of its example, and details."""
+        for name, summary, arguments, details in rows:
+            whole = f"{self.name} {name}"
+            example = f"podwright {whole} {arguments}".rstrip()
+            self.commands[name] = Command(whole, self.group, self.module, summary, example, details)
+        return self
 
     @property
     def function(self) -> str:
         """The function's name; apart from the command's where that would hide a Python or a module name."""
-        return f"{self.name}_command"
+        return f"{self.name.replace(' ', '_').replace('-', '_')}_command"
 
     @property
     def help(self) -> str:
@@ -30,6 +42,8 @@ class Command:
 
 
 _RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
+
+_UP_TOO = "The machine needs munge, Slurm, MariaDB and sshd; what is missing is told with the command that installs it."
 
 _ROWS = (
     Command(
@@ -95,6 +109,23 @@ _ROWS = (
         "podwright predict pod.yaml --nodes 16",
         "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
     ),
+    Command(
+        "lab",
+        "Pods",
+        "lab",
+        "Try a pod: a real cluster on this machine",
+        "podwright lab up slurm --nodes 4",
+        "Every node has processes, a network and a name of its own, and may be killed or\ncut off. A lab is a pod: `run"
+        " --on lab-slurm` uses it. It needs root.",
+    ).with_commands(
+        ("up", "Start a lab, or whatever of it has died", "slurm --nodes 4", _UP_TOO),
+        ("status", "List the machines of a lab", "--json", ""),
+        ("kill-node", "Power a node off", "n2", "All its processes are gone at once."),
+        ("cut-node", "Take a node off the network", "n2", "What runs on it goes on, and nobody hears of it."),
+        ("heal", "Start what has died and join what was cut off", "n2", ""),
+        ("restart-controller", "Kill the controller and start it again", "", "Jobs go on meanwhile."),
+        ("down", "End a lab and remove all of it", "--yes", "The runs on it end, and their folders on the lab go."),
+    ),
     Command("check", "Files", "files", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
         "render",
@@ -107,6 +138,9 @@ _ROWS = (
 )
 
 COMMANDS = {row.name: row for row in _ROWS}
+"""The commands by their first word."""
+EVERY = {row.name: row for first in _ROWS for row in (first, *first.commands.values())}
+"""All of them by all their words, such as `lab up`."""
 
 _TOP = """\
 Usage: podwright COMMAND [OPTIONS] [ARGUMENTS]
@@ -118,7 +152,7 @@ _GROUPS = {
     "Run": "Run a workload",
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
-    "Pods": "Design pods",
+    "Pods": "Design and try pods",
     "Files": "The two files",
 }
 
@@ -142,6 +176,14 @@ def overview() -> str:
     """Gives the text of `podwright --help`, 80 columns wide."""
     sections = [f"{title}:\n{_listing(group)}" for group, title in _GROUPS.items()]
     return "\n".join([_TOP, *sections, _REST])
+
+
+def overview_of(row: Command) -> str:
+    """Gives the help of a command that has commands of its own, in the same form."""
+    width = max(map(len, row.commands)) + 2
+    listed = "".join(f"  {name:<{width}}{inner.summary}\n" for name, inner in row.commands.items())
+    usage = f"Usage: podwright {row.name} COMMAND [OPTIONS] [ARGUMENTS]\n"
+    return "\n".join([usage, f"{row.help}\n", f"Commands:\n{listed}", f"Example:\n  {row.example}\n"])
 
 
 def _listing(group: str) -> str:

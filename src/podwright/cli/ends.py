@@ -62,11 +62,18 @@ def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, typer.TyperException):
-        return _misused(error, f"podwright {args[0]}" if args[0] in COMMANDS else "podwright")
+        return _misused(error, _called(args))
     if isinstance(error, OSError) and error.errno in _MENDABLE:
         message, hint = _MENDABLE[error.errno]
         return refuse(message, hint, file=str(error.filename or ""))
     return None
+
+
+def _called(args: list[str]) -> str:
+    """Gives the command that was called, as far as it is one."""
+    row = COMMANDS.get(args[0])
+    inner = row.commands.get(args[1]) if row is not None and len(args) > 1 else None
+    return " ".join(["podwright", *((inner or row).name.split() if row is not None else [])])
 
 
 def _fault(error: Exception, args: list[str]) -> int:
@@ -98,7 +105,7 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
     if option is not None:
         return _misused_option(option, error, command)
     if "No such command" in error.message:
-        return _no_such_command(error)
+        return _no_such_command(error, command)
     extra = error.message.partition("extra argument(s) (")[2].rstrip(")")
     return refuse("is one argument too many", hint, field=extra) if extra else refuse(_lower(error.message), hint)
 
@@ -115,12 +122,14 @@ def _misused_option(option: str, error: typer.TyperException, command: str) -> R
     return refuse("unknown option", hint, field=option)
 
 
-def _no_such_command(error: typer.TyperException) -> Refusal:
+def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
     from podwright.spec.problems import refuse
 
+    before = command.split()[1:]
+    known = COMMANDS[before[0]].commands if before else COMMANDS
     name = error.message.split("'")[1] if "'" in error.message else error.message
-    close = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean `podwright {close[0]}`?" if close else f"the commands are {', '.join(COMMANDS)}"
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean `{command} {close[0]}`?" if close else f"the commands are {', '.join(known)}"
     return refuse("unknown command", hint, field=name)
 
 

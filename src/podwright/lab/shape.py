@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.lab.user import LabUser
-from podwright.spec.problems import refuse
+from podwright.spec.problems import refuse, short
 
+MOST_NODES = 1000
+MOST_GPUS = 16
 _DGX_GPUS = 8
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,30 @@ class Shape:
     def unit(self) -> int:
         """Gives the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
         return max(1, min(20, self.nodes // 2))
+
+    def words(self) -> str:
+        """Gives the shape in words."""
+        nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''} of {self.gpus} GPUs"
+        return nodes if self.accounting else f"{nodes} without accounting"
+
+
+def check(wanted: Shape) -> None:
+    """Refuses a shape that cannot be made."""
+    check_name(wanted.name)
+    if not 1 <= wanted.nodes <= MOST_NODES:
+        raise refuse(f"a lab has 1 to {MOST_NODES} nodes, not {wanted.nodes}", field="--nodes")
+    if not 0 <= wanted.gpus <= MOST_GPUS:
+        raise refuse(f"a node of a lab has 0 to {MOST_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
+
+
+def check_name(name: str) -> None:
+    """Refuses a name that is none for a pod; it also names a folder."""
+    if not _NAME.fullmatch(name):
+        raise refuse(
+            f'"{short(name)}" is not a name for a lab',
+            hint="use lower-case letters, digits and dashes, 40 at most, and a letter first",
+            field="--name",
+        )
 
 
 def read(folder: Path) -> tuple[Shape, LabUser] | None:

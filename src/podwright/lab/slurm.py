@@ -24,7 +24,6 @@ from podwright.lab.ssh import LOGIN
 from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
-MOST_NODES = 1000
 Say = Callable[[str, str], None]
 
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
@@ -133,7 +132,7 @@ class Lab:
         if self.shape.accounting:
             accounting.start(self.machines, CONTROLLER, self.name, self.user.name, say)
         self._start_controller()
-        say("nodes", f"{len(nodes or self.shape.hosts())} nodes of {self.shape.gpus} GPUs, and a login node")
+        say("nodes", f"{self.shape.words()}, and a login node")
         started += self._start_nodes(nodes or self.shape.hosts())
         self._open_login()
         self._await_nodes(nodes or self.shape.hosts())
@@ -195,6 +194,22 @@ class Lab:
         answer = self.machines.run(CONTROLLER, ["sinfo", "-h", "-N", "-p", "gpu,cpu", "-o", "%N %t"])
         return dict(line.split() for line in answer.stdout.splitlines())
 
+    def status(self) -> list[dict[str, str]]:
+        """Gives every machine with its role, address, state (up, off, cut) and Slurm's word for it."""
+        up, wires = self.machines.up(), self.machines.wires()
+        states = self.node_states() if CONTROLLER in up else {}
+        roles = {CONTROLLER: "controller", LOGIN: "login"}
+        return [
+            {
+                "machine": name,
+                "role": roles.get(name, "compute"),
+                "address": address,
+                "state": "off" if name not in up else "up" if wires.get(name, False) else "cut",
+                "slurm": states.get(name, ""),
+            }
+            for name, address in self.machines.addresses.items()
+        ]
+
     def _has(self, machine: str, program: str) -> bool:
         pid = self.machines.pid(machine)
         return pid is not None and program in processes.running([pid])[pid]
@@ -220,17 +235,14 @@ def find(folder: Path) -> Lab | None:
 
 
 def _check(folder: Path, asked: Shape) -> None:
-    if not 1 <= asked.nodes <= MOST_NODES:
-        raise refuse(f"a lab has 1 to {MOST_NODES} nodes", field="--nodes")
-    if not 0 <= asked.gpus <= 16:
-        raise refuse("a node of a lab has at most 16 GPUs", field="--gpus")
+    shape.check(asked)
     packages.check_root(["lab", "up", "slurm"])
     wanted = packages.BASE | packages.SLURM | (packages.ACCOUNTING if asked.accounting else {})
     packages.check_packages(wanted)
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
         raise refuse(
-            f"{asked.name} is there already, with {kept[0].nodes} nodes of {kept[0].gpus} GPUs",
+            f"{asked.name} is there already, with {kept[0].words()}",
             hint="`podwright lab down` ends it; another --name makes a second one",
         )
 

@@ -73,7 +73,7 @@ def open_door(machines: Machines, wanted: int) -> int:
         number = str(listening.fileno())
         program = [sys.executable, "-I", "-S", door.__file__, number, _SSHD, "-i", "-f", f"{INSIDE}/ssh/sshd_config"]
         with (machines.folder / "log" / "sshd.log").open("a") as log:
-            subprocess.Popen(
+            living = subprocess.Popen(
                 machines.command(LOGIN, program),
                 env=ENVIRONMENT,
                 pass_fds=[listening.fileno()],
@@ -82,6 +82,7 @@ def open_door(machines: Machines, wanted: int) -> int:
                 stderr=log,
                 start_new_session=True,
             )
+            living.returncode = 0  # it outlives this program, and is ended with the login node
     return port
 
 

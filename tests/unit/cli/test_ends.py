@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from podwright.cli import app, ends, faults
+from podwright.cli.commands import COMMANDS
 from podwright.cli.main import main
 from podwright.spec.problems import refuse
 
@@ -162,9 +163,11 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
         (["rn"], "rn: unknown command\n\nhint: did you mean `podwright run`?\n"),
         (
             ["frobnicate"],
-            "frobnicate: unknown command\n\nhint: the commands are run, attach, wait, cancel, ps, show, logs, top, "
-            "report, pull, rm, rebuild, check, render, schema\n",
+            f"frobnicate: unknown command\n\nhint: the commands are {', '.join(COMMANDS)}\n",
         ),
+        (["lab", "upp"], "upp: unknown command\n\nhint: did you mean `podwright lab up`?\n"),
+        (["lab", "up", "x"], 'slurm: "x" is not one of slurm\n\nhint: `podwright lab up --help` shows what it takes\n'),
+        (["lab"], "missing command\n\nhint: `podwright lab --help` shows what it takes\n"),
         (["run"], "WORKLOAD: is missing\n\nhint: `podwright run --help` shows what it takes\n"),
         (["run", "w", "--detahc"], "--detahc: unknown option\n\nhint: did you mean `--detach`?\n"),
         (["ps", "x"], "x: is one argument too many\n\nhint: `podwright ps --help` shows what it takes\n"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli.commands import COMMANDS
+from podwright.cli.commands import EVERY
 from podwright.cli.main import main
 
 CASES = Path(__file__).parents[2] / "cases" / "cli" / "help"
@@ -26,10 +26,10 @@ def test_overview(flag: str, golden: Callable[[Path, str], None], capsys: pytest
     golden(CASES / "podwright.txt", captured.out)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY)
 def test_command(name: str, golden: Callable[[Path, str], None], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "--help"]) == 0
-    golden(CASES / f"{name}.txt", capsys.readouterr().out)
+    assert main([*name.split(), "--help"]) == 0
+    golden(CASES / f"{name.replace(' ', '-')}.txt", capsys.readouterr().out)
 
 
 def test_no_line_is_wider_than_80_columns() -> None:
@@ -46,6 +46,6 @@ def test_no_arguments_is_a_wrong_command_line(capsys: pytest.CaptureFixture[str]
     assert captured.err == (CASES / "podwright.txt").read_text()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY)
 def test_example_is_a_call_of_the_command_itself(name: str) -> None:
-    assert COMMANDS[name].example.split()[:2] == ["podwright", name]
+    assert f"{EVERY[name].example} ".startswith(f"podwright {name} ")

@@ -1,0 +1,157 @@
+"""A Slurm cluster on this machine: what it shows a user, what may be done to it, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from podwright.lab import processes, slurm
+from podwright.lab.slurm import Lab
+from podwright.spec import load_pod
+from tests.real.labs import slurm_lab
+
+pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
+
+JOB_S = 60.0
+FOUND_OUT_S = 90.0
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with slurm_lab(nodes=4, min_job_age_s=300) as made:
+        yield made
+
+
+def over_ssh(lab: Lab, *command: str, give: str = "") -> str:
+    """Runs a command the way a user would, and gives what it printed."""
+    line = ["ssh", "-F", str(lab.ssh_config), lab.name, *command]
+    done = subprocess.run(line, input=give, capture_output=True, text=True, check=False, timeout=JOB_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_job(lab: Lab, script: str, *options: str) -> list[str]:
+    """Submits a script, waits for its end, and gives the lines it wrote."""
+    output = "out-%j.txt"
+    words = over_ssh(lab, "sbatch", "--parsable", f"--output={output}", *options, give=script)
+    job = words.strip()
+    assert processes.until(lambda: state_of(lab, job) in ("COMPLETED", "FAILED"), JOB_S), state_of(lab, job)
+    return over_ssh(lab, "cat", output.replace("%j", job)).splitlines()
+
+
+def state_of(lab: Lab, job: str) -> str:
+    words = dict(word.partition("=")[::2] for word in over_ssh(lab, "scontrol", "show", "job", job).split())
+    return words["JobState"]
+
+
+def slurm_says(lab: Lab, node: str, wanted: Callable[[str], bool]) -> bool:
+    return processes.until(lambda: wanted(lab.node_states().get(node, "")), FOUND_OUT_S, every_s=0.5)
+
+
+def test_every_node_is_idle(lab: Lab) -> None:
+    assert lab.node_states() == dict.fromkeys(["n1", "n2", "n3", "n4"], "idle")
+
+
+def test_the_lab_is_a_pod(lab: Lab) -> None:
+    pod = load_pod(lab.pod_file)
+    assert (pod.name, pod.compute_hosts()) == ("lab-slurm", ["n1", "n2", "n3", "n4"])
+    assert "SwitchName=su2 Level=0 LinkSpeed=1 Nodes=n[3-4]" in over_ssh(lab, "scontrol", "show", "topology")
+
+
+def test_the_login_node_is_a_machine_of_its_own(lab: Lab) -> None:
+    said = over_ssh(lab, "hostname; id -un; cat /proc/1/comm; ip -brief address show eth0").split()
+    assert said[:3] == ["login", lab.user.name, "sh"]
+    assert "10.77.0.3/16" in said
+
+
+def test_a_job_without_the_callers_environment_finds_the_same_python(lab: Lab) -> None:
+    script = "#!/bin/sh\npython -c 'import os, sys, podwright; print(sys.prefix, os.getuid())'\nhostname\n"
+    assert run_job(lab, script, "--export=NONE") == [f"{sys.prefix} {lab.user.uid}", "n1"]
+
+
+def test_each_task_sees_its_own_gpus(lab: Lab) -> None:
+    step = "srun --export=ALL sh -c 'echo $SLURM_PROCID $(hostname) $CUDA_VISIBLE_DEVICES' | sort"
+    options = ("--export=NONE", "--nodes=2", "--ntasks-per-node=2", "--gpus-per-task=4")
+    assert run_job(lab, f"#!/bin/sh\n{step}\n", *options) == [
+        "0 n1 0,1,2,3",
+        "1 n1 4,5,6,7",
+        "2 n2 0,1,2,3",
+        "3 n2 4,5,6,7",
+    ]
+
+
+def test_ranks_find_each_other_by_pmix(lab: Lab) -> None:
+    step = "srun --export=ALL --mpi=pmix sh -c 'echo $PMIX_RANK of $SLURM_NTASKS' | sort"
+    lines = run_job(lab, f"#!/bin/sh\n{step}\n", "--export=NONE", "--nodes=4", "--ntasks-per-node=1")
+    assert lines == ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]
+
+
+def test_a_second_up_changes_nothing(lab: Lab) -> None:
+    before = {path: path.read_bytes() for path in (lab.folder / "pids").iterdir()}
+    config = lab.ssh_config.read_bytes()
+    again = slurm.up(lab.folder, name=lab.name, nodes=4, accounting=False)
+    assert again.shape == lab.shape
+    assert {path: path.read_bytes() for path in (lab.folder / "pids").iterdir()} == before
+    assert lab.ssh_config.read_bytes() == config
+
+
+def test_a_killed_node_is_off_until_healed(lab: Lab) -> None:
+    lab.kill_node("n2")
+    assert {one["machine"]: one["state"] for one in lab.status()}["n2"] == "off"
+    assert slurm_says(lab, "n2", lambda state: state.startswith("down"))
+    assert lab.heal() == ["n2"]
+    assert lab.node_states()["n2"] == "idle"
+
+
+def test_a_node_that_is_cut_off_lives_on_and_comes_back(lab: Lab) -> None:
+    pid = lab.machines.pid("n3")
+    lab.cut_node("n3")
+    assert {one["machine"]: one["state"] for one in lab.status()}["n3"] == "cut"
+    assert slurm_says(lab, "n3", lambda state: state.endswith("*"))
+    assert lab.heal("n3") == ["n3"]
+    assert lab.machines.pid("n3") == pid
+    assert lab.node_states()["n3"] == "idle"
+
+
+def test_jobs_survive_the_controller(lab: Lab) -> None:
+    job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap='sleep 600'").strip()
+    assert processes.until(lambda: state_of(lab, job) == "RUNNING", JOB_S)
+    seen = time.time()
+    # A controller that is killed knows what it wrote down last, which it does every few seconds.
+    assert processes.until(lambda: (lab.folder / "state" / "job_state").stat().st_mtime > seen, JOB_S)
+    lab.restart_controller()
+    assert state_of(lab, job) == "RUNNING"
+    over_ssh(lab, "scancel", job)
+
+
+def test_with_accounting_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    before = traces()
+    with slurm_lab(nodes=1, gpus=2, accounting=True) as lab:
+        folder = lab.folder
+        job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap=hostname").strip()
+        asked = ("sacct", "--noheader", "--parsable2", "-X", "-o", "JobID,User,Account,State", "-j", job)
+        wanted = f"{job}|{lab.user.name}|lab|COMPLETED"
+        assert processes.until(lambda: over_ssh(lab, *asked).strip() == wanted, JOB_S, every_s=0.5)
+        mode = (folder / "etc" / "slurmdbd.conf").stat().st_mode & 0o777
+        assert (mode, (folder / "munge" / "key").stat().st_mode & 0o777) == (0o600, 0o400)
+        assert traces() != before
+    assert not folder.parent.exists()
+    assert processes.until(lambda: traces() == before, 10)
+
+
+def traces() -> dict[str, set[str]]:
+    """Gives what a lab could leave on the machine: mounts, links, and processes in other pid namespaces."""
+    own = processes.namespace(os.getpid())
+    pids = [name for name in os.listdir("/proc") if name.isdigit() and processes.born(int(name)) is not None]  # noqa: PTH208
+    spaces = {processes.namespace(int(pid)) for pid in pids}
+    return {
+        "mounts": set(Path("/proc/self/mounts").read_text().splitlines()),
+        "links": set(os.listdir("/sys/class/net")),  # noqa: PTH208
+        "spaces": {space for space in spaces if space != own},
+    }
