@@ -201,11 +201,15 @@ def _podman(inside: Inside) -> Wrapping:
 
 
 def _charliecloud(inside: Inside) -> Wrapping:
-    """The node's /tmp is inside already, and nothing can be mounted below it."""
-    writable = "--write-fake" if "ch-run --write-fake" in inside.facts.programs else "--write"
+    """The node's /tmp is inside already, and nothing can be mounted below it.
+
+    A place to mount at is made only where something may be written; an older ch-run can write in folders alone.
+    """
+    is_file = re.search(r"\.(sqfs|sqsh|squashfs)$", inside.image) is not None
+    writable = ["--write-fake"] if "ch-run --write-fake" in inside.facts.programs else [] if is_file else ["--write"]
     mounts = [path for path in inside.mounts if not path.startswith("/tmp/")]
     return Wrapping(
-        before=("ch-run", writable, *_each("--bind", mounts), f"--cd={inside.folder}", inside.image, "--"),
+        before=("ch-run", *writable, *_each("--bind", mounts), f"--cd={inside.folder}", inside.image, "--"),
     )
 
 

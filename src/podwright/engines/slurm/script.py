@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
 
 EXIT_NO_FOLDER = 66
-MOST_LOST = 10
-"""How often a run is started again after a pilot was lost. Nodes that were lost are Slurm's to count."""
+MOST_LOST, MOST_UNBORN = 10, 2
+"""How often a run is started again after a pilot was lost, or never began. Lost nodes are Slurm's to count."""
 
 SCRIPT = """\
 #!/bin/sh
@@ -109,10 +109,13 @@ case $code in
         closed && exit {stopped}
         ;;
 esac
+most={most_lost}
+set -- "$run"/record/n*.r"$restart"
+[ -e "$1" ] || most={most_unborn}  # no pilot began: an image or a program is missing, and will be the next time too
 touch "$run/lost.$restart"
 set -- "$run"/lost.*
-[ "$#" -gt {most_lost} ] || again
-echo "podwright: pilots were lost $# times; the run is not started again" >&2
+[ "$#" -gt "$most" ] || again
+echo "podwright: the step ended with $code, $# times by now; the run is not started again" >&2
 exit "$code"
 """
 
@@ -173,6 +176,7 @@ def render_script(job: ScriptJob) -> str:
         given_back=protocol.EXIT_GIVEN_BACK,
         stopped=protocol.EXIT_STOPPED,
         most_lost=MOST_LOST,
+        most_unborn=MOST_UNBORN,
     )
 
 

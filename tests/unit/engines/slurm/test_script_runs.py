@@ -45,6 +45,7 @@ class Case:
     words: str = ""
 
 
+BORN = 'mkdir -p "$RUN/record/n0.r0"'
 LOST = tuple(f"lost.{number}" for number in range(10, 19))
 CASES = {
     "succeeded": Case("exit 0", 0),
@@ -58,13 +59,21 @@ CASES = {
     ),
     "a pilot had a fault": Case("exit 1", 1, requeued=True, made=("lost.0",)),
     "a pilot was lost, the others were stopped with it": Case("exit 143", 143, requeued=True, made=("lost.0",)),
-    "a pilot was lost for the tenth time": Case("exit 137", 137, requeued=True, there=LOST, made=("lost.0",)),
+    "a pilot was lost for the tenth time": Case(f"{BORN}; exit 137", 137, requeued=True, there=LOST, made=("lost.0",)),
     "a pilot was lost once too often": Case(
-        "exit 137",
+        f"{BORN}; exit 137",
         137,
         there=(*LOST, "lost.99"),
         made=("lost.0",),
-        words="podwright: pilots were lost 11 times; the run is not started again\n",
+        words="podwright: the step ended with 137, 11 times by now; the run is not started again\n",
+    ),
+    "no pilot began": Case("exit 1", 1, requeued=True, there=("lost.9",), made=("lost.0",)),
+    "no pilot began, again and again": Case(
+        "exit 1",
+        1,
+        there=("lost.8", "lost.9"),
+        made=("lost.0",),
+        words="podwright: the step ended with 1, 3 times by now; the run is not started again\n",
     ),
     "stopped by a user": Case(f"{CLOSED}; exit 143", 143),
     "stopped by a user, and a pilot killed": Case("exit 143", 143, there=("cancelled",), made=("lost.0",)),

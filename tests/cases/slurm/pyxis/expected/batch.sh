@@ -110,8 +110,11 @@ case $code in
         closed && exit 143
         ;;
 esac
+most=10
+set -- "$run"/record/n*.r"$restart"
+[ -e "$1" ] || most=2  # no pilot began: an image or a program is missing, and will be the next time too
 touch "$run/lost.$restart"
 set -- "$run"/lost.*
-[ "$#" -gt 10 ] || again
-echo "podwright: pilots were lost $# times; the run is not started again" >&2
+[ "$#" -gt "$most" ] || again
+echo "podwright: the step ended with $code, $# times by now; the run is not started again" >&2
 exit "$code"
