@@ -69,6 +69,14 @@ _ROWS = (
     Command("logs", "Look", "logs", "Print what the ranks wrote", "podwright logs last --rank 3 --grep loss -f"),
     Command("top", "Look", "top", "Watch the nodes of all active runs", "podwright top --once"),
     Command(
+        "shell",
+        "Look",
+        "shell",
+        "Open a shell beside the ranks of a run",
+        "podwright shell last --node 1",
+        "On a cluster it is a step of the run's own job, in its container.",
+    ),
+    Command(
         "report",
         "Look",
         "report",
@@ -108,6 +116,32 @@ _ROWS = (
         "Predict collectives and training on some nodes of a pod",
         "podwright predict pod.yaml --nodes 16",
         "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
+    ),
+    Command(
+        "pod",
+        "Pods",
+        "pod",
+        "Make pods known, so that runs can go to them",
+        "podwright pod add pod.yaml",
+    ).with_commands(
+        ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
+        ("ls", "List the pods that are known", "--json", ""),
+        ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
+    ),
+    Command(
+        "queue",
+        "Pods",
+        "queue",
+        "Show what runs on a target, what waits and why, and what is free",
+        "podwright queue adas",
+    ),
+    Command(
+        "waste",
+        "Pods",
+        "waste",
+        "Add up GPU hours that were held and idle, and what they cost",
+        "podwright waste adas --since 30d",
+        "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
     ),
     Command(
         "lab",

@@ -1,0 +1,113 @@
+"""`queue`: what runs on a target and until when, what waits and why, and what is free."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli import figures, talk
+from podwright.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from podwright.engines.usage import QueuedJob
+    from podwright.launch.usage import Queue
+
+NAME_WIDTH = 24
+UNREACHABLE = 3
+TargetOrAll = Annotated[
+    str | None,
+    typer.Argument(metavar="[TARGET]", help="`local` or POD[:SCHEDULER]; left out: all targets there are."),
+]
+
+
+def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
+    """Asks each target once; one that cannot be reached is told, and is the exit code."""
+    from podwright.launch.usage import queues
+    from podwright.runs import Home
+
+    found = queues(Home.open(), target)
+    if as_json:
+        talk.print_json([document(queue) for queue in found])
+    else:
+        width, now = talk.width_of(sys.stdout), time.time()
+        print("\n\n".join("\n".join(page(queue, now, width)) for queue in found))
+    return UNREACHABLE if any(queue.away for queue in found) else 0
+
+
+def document(queue: Queue) -> dict[str, Any]:
+    """Gives the queue as `--json` has it; times in ISO 8601."""
+    from podwright.runs.record import iso
+
+    jobs = [asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)} for job in queue.jobs]
+    return {
+        "target": queue.target,
+        "error": queue.away or None,
+        "partitions": [asdict(one) for one in queue.partitions],
+        "nodes_away": [{"node": node.node, "why": node.why} for node in queue.nodes_away],
+        "jobs": jobs,
+    }
+
+
+def page(queue: Queue, now: float, width: int | None) -> Iterator[str]:
+    """Lays a target out: the sentence first, then partitions, what runs, what waits."""
+    if queue.away:
+        yield f"{queue.target}: {queue.away}"
+        return
+    running = [job for job in queue.jobs if job.state == "running"]
+    waiting = [job for job in queue.jobs if job.state == "waiting"]
+    yield f"{queue.target}: {summary(queue)}"
+    yield ""
+    yield from talk.table(("partition", "nodes", "free", "used", "away", "gpus", "free", "used"), _partitions(queue))
+    for node in queue.nodes_away:
+        yield talk.clip(f"{node.node} is away{f': {node.why}' if node.why else ''}", width)
+    if running:
+        rows = [(*_who(job), figures_left(job.ends_at, now)) for job in running]
+        yield from ["", *talk.table(("running", "job", "user", "nodes", "gpus", "ends"), rows, width)]
+    if waiting:
+        rows = [(*_who(job), _why(job, now)) for job in waiting]
+        yield from ["", *talk.table(("waiting", "job", "user", "nodes", "gpus", "why"), rows, width)]
+
+
+def summary(queue: Queue) -> str:
+    """Says in one sentence how busy a target is; nodes that are in several partitions are counted once."""
+    waiting = sum(job.tasks for job in queue.jobs if job.state == "waiting")
+    running = sum(job.tasks for job in queue.jobs if job.state == "running")
+    biggest = max(queue.partitions, key=lambda one: one.gpus, default=None)
+    free = f"; {biggest.gpus_free} of {biggest.gpus} GPUs are free" if biggest and biggest.gpus else ""
+    verbs = f"{running} {'job runs' if running == 1 else 'jobs run'}, {waiting} {'waits' if waiting == 1 else 'wait'}"
+    return verbs + free
+
+
+def _partitions(queue: Queue) -> list[Sequence[str]]:
+    return [
+        (
+            one.name,
+            *map(str, (one.nodes, one.nodes_free, one.nodes_used, one.nodes_away)),
+            *map(str, (one.gpus, one.gpus_free, one.gpus_used)),
+        )
+        for one in queue.partitions
+    ]
+
+
+def _who(job: QueuedJob) -> tuple[str, ...]:
+    name = job.run or job.name
+    label = f"{job.tasks} x {name}" if job.tasks > 1 else name
+    own = "" if job.job == name else job.job.partition("_[")[0]
+    return talk.clip(label, NAME_WIDTH), own, job.user, str(job.nodes), str(job.gpus)
+
+
+def figures_left(moment: float | None, now: float) -> str:
+    """Says how far away a moment is."""
+    if moment is None:
+        return "no limit"
+    return f"in {figures.duration(float(int(moment - now)))}" if moment > now else "now"
+
+
+def _why(job: QueuedJob, now: float) -> str:
+    expected = f"; starts {figures_left(job.starts_at, now)}" if job.starts_at and job.starts_at > now else ""
+    return (job.why or "waits for its turn") + expected

@@ -1,0 +1,187 @@
+"""What all jobs of a Slurm cluster do and did: one squeue and one sinfo tell the one, one sacct the other.
+
+The commands print text in formats of our own: they are the same from 22.05 on, where JSON is not. Times are Unix
+seconds, since the login node's time zone is not ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from podwright.engines.slurm.reach import Here, Reach, Ssh
+from podwright.engines.slurm.words import seen
+from podwright.engines.usage import Allocation, NodeUse, Past, QueuedJob
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import SlurmScheduler
+
+ENVIRONMENT = {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+"""Without the last, squeue cuts the numbers of an array's tasks short."""
+
+# A name comes last: it is the one field that may hold a bar.
+QUEUE = (
+    *("JobArrayID", "State", "UserName", "Partition", "NumNodes", "tres-alloc"),
+    *("StartTime", "EndTime", "NodeList", "Reason", "Name"),
+)
+NODES = ("Partition", "NodeList", "StateCompact", "Gres", "GresUsed", "Reason")
+PAST = (
+    *("JobID", "User", "Partition", "Eligible", "Start", "End"),
+    *("TimelimitRaw", "NNodes", "ReqTRES", "AllocTRES", "JobName"),
+)
+
+NodeState = Literal["free", "part", "used", "away"]
+NODE_STATES: Mapping[str, NodeState] = {
+    "idle": "free",
+    "plnd": "free",
+    "mix": "part",
+    "alloc": "used",
+    "comp": "used",
+    "drng": "away",
+}
+"""sinfo's short words for nodes that run jobs or could; whatever is not here takes none."""
+NO_ANSWER = "*$!%@^"
+"""Marks behind a node's state of which each says that it takes no job: silent, in maintenance, going down."""
+
+
+class SlurmUsage:
+    """One cluster, asked through its login node."""
+
+    def __init__(self, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
+        login = scheduler.login
+        self._reach: Reach = reach or (Ssh(login, scheduler.ssh_config) if login else Here())
+
+    def queue(self) -> list[QueuedJob]:
+        return parse_jobs(self._ask(["squeue", "--noheader", f"--Format={_whole(QUEUE)}"]))
+
+    def nodes(self) -> list[NodeUse]:
+        return parse_nodes(self._ask(["sinfo", "--noheader", "--Node", f"--Format={_whole(NODES)}"]))
+
+    def past(self, since_s: float) -> Past | None:
+        """Jobs that ran or waited in these last seconds; None where nobody keeps account."""
+        how = ["--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"]
+        command = ["sacct", *how, f"--starttime=now-{int(since_s)}seconds", f"--format={','.join(PAST)}"]
+        answer = self._reach.call(command, env=ENVIRONMENT)
+        if answer.code and "disabled" in answer.err:
+            return None
+        if answer.code:
+            raise refuse(f"Slurm's accounting does not answer: {_last(answer.err)}", exit_code=3)
+        gpus = {node.node: node.gpus for node in self.nodes() if node.state != "away"}
+        return Past(tuple(parse_past(answer.text)), sum(gpus.values()))
+
+    def _ask(self, command: list[str]) -> str:
+        answer = self._reach.call(command, env=ENVIRONMENT)
+        if answer.code:
+            raise refuse(f"Slurm does not answer: {_last(answer.err)}", hint=f"does `{command[0]}` work?", exit_code=3)
+        return answer.text
+
+
+def _whole(fields: Sequence[str]) -> str:
+    """Each field as long as it is, with a bar behind all but the last."""
+    return ",".join([*(f"{name}:|" for name in fields[:-1]), f"{fields[-1]}:"])
+
+
+def _rows(text: str, fields: Sequence[str]) -> Iterator[list[str]]:
+    """The lines that have all fields; the last may hold a bar."""
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split("|", len(fields) - 1)]
+        if len(parts) == len(fields):
+            yield parts
+
+
+def parse_jobs(text: str) -> list[QueuedJob]:
+    """squeue's lines; jobs that are over and only not yet forgotten are left out."""
+    return [job for row in _rows(text, QUEUE) if (job := _job(*row))]
+
+
+def _job(*row: str) -> QueuedJob | None:
+    job, state, user, partition, nodes, tres, starts, ends, hosts, reason, name = row
+    known = seen(state, reason)
+    if known.state == "gone":
+        return None
+    waits = known.state == "waiting"
+    return QueuedJob(
+        job=job,
+        name=name,
+        user=user,
+        state="waiting" if waits else "running",
+        partition=partition,
+        nodes=int(nodes) if nodes.isdigit() else 0,
+        gpus=gpus_in(tres),
+        tasks=tasks_in(job),
+        hosts=hosts,
+        why=known.reason,
+        starts_at=_moment(starts),
+        ends_at=None if waits else _moment(ends),
+    )
+
+
+def tasks_in(job: str) -> int:
+    """How many tasks an array's row stands for: `7_[1-5,9%2]` are six, `7_[0-8:2]` five."""
+    match = re.search(r"_\[([^%\]]*)", job)
+    if match is None:
+        return 1
+    spans = re.findall(r"(\d+)(?:-(\d+))?(?::(\d+))?", match[1])
+    return sum(len(range(int(first), int(last or first) + 1, int(step or 1))) for first, last, step in spans) or 1
+
+
+def parse_nodes(text: str) -> list[NodeUse]:
+    """sinfo's lines, one per node and partition."""
+    return [_node(*row) for row in _rows(text, NODES)]
+
+
+def _node(partition: str, node: str, state: str, gres: str, used: str, reason: str) -> NodeUse:
+    word = state.rstrip("*~#!%$@^-")
+    marks = state[len(word) :]
+    known = "away" if any(mark in NO_ANSWER for mark in marks) else NODE_STATES.get(word, "away")
+    why = reason if known == "away" and reason not in ("none", "(null)", "") else ""
+    return NodeUse(partition.rstrip("*"), node, known, _gres_gpus(gres), _gres_gpus(used), why)
+
+
+def _gres_gpus(text: str) -> int:
+    """`gpu:a100:8(S:0-1)`, `gpu:4`, `gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:7)`."""
+    return sum(int(count) for count in re.findall(r"(?:^|,)gpu(?::[^:,()]+)?:(\d+)", text))
+
+
+def parse_past(text: str) -> list[Allocation]:
+    """sacct's lines, one for each time that a job was started or waited to be."""
+    return [one for row in _rows(text, PAST) if (one := _allocation(*row))]
+
+
+def _allocation(*row: str) -> Allocation | None:
+    job, user, partition, eligible, starts, ends, limit, nodes, asked, given, name = row
+    since = _moment(eligible) or _moment(starts)
+    if since is None:  # it depends on another job, or is held: nothing waits for it
+        return None
+    minutes = int(limit) if limit.isdigit() else None
+    held = gpus_in(given)
+    return Allocation(
+        job=job,
+        name=name,
+        user=user,
+        partition=partition,
+        eligible_at=since,
+        started_at=_moment(starts),
+        ended_at=_moment(ends),
+        limit_s=None if minutes is None else 60.0 * minutes,
+        nodes=int(nodes) if nodes.isdigit() else 0,
+        gpus_asked=gpus_in(asked) or held,
+        gpus=held,
+    )
+
+
+def gpus_in(tres: str) -> int:
+    """GPUs in `cpu=4,mem=256M,node=4,gres/gpu=32`; of sites that count types only, all types."""
+    counts = dict(re.findall(r"gres/(gpu(?::[^=,]+)?)=(\d+)", tres))
+    return int(counts["gpu"]) if "gpu" in counts else sum(map(int, counts.values()))
+
+
+def _moment(text: str) -> float | None:
+    return float(text) if text.isdigit() else None
+
+
+def _last(words: str) -> str:
+    lines = words.strip().splitlines()
+    return lines[-1] if lines else "no answer"
