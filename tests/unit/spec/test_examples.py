@@ -15,12 +15,12 @@ FILES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.y
 
 
 def lay_out(name: str, folder: Path) -> Path:
-    """Copies an example, with empty folders for the data that is made only when the example is run."""
+    """Copies an example, with empty folders for its code and for the data that is made only when it is run."""
     path = folder / "examples" / name
     path.parent.mkdir(parents=True)
     path.write_bytes((FOLDER / name).read_bytes())
     values: dict[str, Any] = yaml.safe_load(path.read_bytes())
-    for value in values.get("data", {}).values():
+    for value in [*values.get("data", {}).values(), values.get("code", ".")]:
         if "://" not in value:
             (path.parent / value).mkdir(parents=True, exist_ok=True)
     return path
