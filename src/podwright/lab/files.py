@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -75,7 +76,7 @@ def _write_user(folder: Path, user: LabUser) -> None:
     for own in (home, folder / "shared" / user.name):
         own.mkdir(exist_ok=True, mode=0o700)
         os.chown(own, user.uid, user.gid)
-    write(home / ".profile", f"export PATH='{user_path()}' SLURM_CONF={ENVIRONMENT['SLURM_CONF']}\n")
+    write(home / ".profile", f"export PATH={shlex.quote(user_path())} SLURM_CONF={ENVIRONMENT['SLURM_CONF']}\n")
 
 
 def user_path() -> str:

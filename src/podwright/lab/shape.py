@@ -68,12 +68,15 @@ def read(folder: Path) -> tuple[Shape, LabUser] | None:
     """Gives shape and user of the lab in a folder; None where there is no lab."""
     try:
         kept = json.loads((folder / "lab.json").read_text())
+        wanted: dict[str, Any] = kept["shape"]
+        return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**kept["user"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise refuse(f"{folder / 'lab.json'} cannot be read: {error}", hint=f"remove {folder} by hand") from None
-    wanted: dict[str, Any] = kept["shape"]
-    return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**kept["user"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise refuse(
+            f"{folder / 'lab.json'} cannot be read: {error}",
+            hint=f"kill the processes that {folder / 'pids'} names, then remove {folder}",
+        ) from None
 
 
 def write(folder: Path, shape: Shape, user: LabUser) -> None:

@@ -197,7 +197,7 @@ class Lab:
     def status(self) -> list[dict[str, str]]:
         """Gives every machine with its role, address, state (up, off, cut) and Slurm's word for it."""
         up, wires = self.machines.up(), self.machines.wires()
-        states = self.node_states() if CONTROLLER in up else {}
+        states = self.node_states() if wires.get(CONTROLLER) else {}
         roles = {CONTROLLER: "controller", LOGIN: "login"}
         return [
             {

@@ -46,21 +46,22 @@ PrintLastLog no
 PidFile none
 MaxSessions 100
 Subsystem sftp internal-sftp
-SetEnv SLURM_CONF={ENVIRONMENT["SLURM_CONF"]} PATH={path} LANG=C.UTF-8
+SetEnv SLURM_CONF={ENVIRONMENT["SLURM_CONF"]} "PATH={path}" LANG=C.UTF-8
 """
 
 
 def client_config(folder: Path, name: str, user: LabUser, port: int) -> str:
     """Gives the ssh configuration that makes the lab's name a host one can log in to."""
+    where = str(folder).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 Host {name}
 	HostName {LOOPBACK}
 	Port {port}
 	User {user.name}
 	HostKeyAlias {name}
-	IdentityFile "{folder}/id_ed25519"
+	IdentityFile "{where}/id_ed25519"
 	IdentitiesOnly yes
-	UserKnownHostsFile "{folder}/known_hosts"
+	UserKnownHostsFile "{where}/known_hosts"
 	GlobalKnownHostsFile /dev/null
 	StrictHostKeyChecking yes
 """

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FIRST_UID = 20001
+_SHELL = "/bin/bash"  # which reads the .profile of the lab; not every user's own shell does
 _NO_PASSWORD = "*"  # unlike `!` this does not lock the account: sshd lets a key in
 
 
@@ -18,7 +19,6 @@ class LabUser:
     name: str
     uid: int
     gid: int
-    shell: str = "/bin/bash"
 
 
 def lab_user(environ: Mapping[str, str]) -> LabUser:
@@ -29,7 +29,7 @@ def lab_user(environ: Mapping[str, str]) -> LabUser:
             found = pwd.getpwuid(int(uid))
         except KeyError:
             return LabUser(environ.get("SUDO_USER", "pod"), int(uid), int(environ.get("SUDO_GID", uid)))
-        return LabUser(found.pw_name, found.pw_uid, found.pw_gid, found.pw_shell or "/bin/sh")
+        return LabUser(found.pw_name, found.pw_uid, found.pw_gid)
     taken = {entry.pw_uid for entry in pwd.getpwall()}
     free = next(number for number in range(FIRST_UID, FIRST_UID + len(taken) + 1) if number not in taken)
     return LabUser("pod", free, free)
@@ -38,7 +38,7 @@ def lab_user(environ: Mapping[str, str]) -> LabUser:
 def account_files(user: LabUser, home: Path, passwd: str, group: str) -> dict[str, str]:
     """Gives passwd, group and shadow of the lab: the machine's accounts and this one, and nobody's password."""
     others = _without(passwd.splitlines(), user.name)
-    line = f"{user.name}:x:{user.uid}:{user.gid}:Lab user:{home}:{user.shell}"
+    line = f"{user.name}:x:{user.uid}:{user.gid}:Lab user:{home}:{_SHELL}"
     groups = group.splitlines()
     if not any(entry.split(":")[2:3] == [str(user.gid)] for entry in groups):
         groups = [*_without(groups, user.name), f"{user.name}:x:{user.gid}:"]
