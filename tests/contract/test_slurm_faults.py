@@ -32,8 +32,8 @@ launch.start(Home.open(Path(sys.argv[1])), spec.load_workload(sys.argv[2]), sys.
 """
 
 
-def counting(site: SlurmSite, **fields: object) -> Run:
-    return site.start(f"--steps {STEPS} --pause 0.1", nodes=2, retries=1, grace="2s", **fields)
+def counting(site: SlurmSite, pause_s: float = 0.1, **fields: object) -> Run:
+    return site.start(f"--steps {STEPS} --pause {pause_s}", nodes=2, retries=1, grace="2s", **fields)
 
 
 def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
@@ -48,8 +48,23 @@ def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
     assert before, "there was an attempt before"
     assert told[0] > 1, "and it was not begun anew"
     assert record.results["step"] == STEPS
-    until(lambda: not site.processes(run), "all its processes end")
     return record
+
+
+def at_work(site: SlurmSite, run: Run) -> list[int]:
+    """Ranks of the run that are alive."""
+    return [pid for pid in site.processes(run) if b"count.py" in words_of(pid)]
+
+
+def words_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def nothing_stays(site: SlurmSite, run: Run) -> None:
+    until(lambda: not site.processes(run), "all its processes end")
 
 
 def jobs_of(site: SlurmSite, run: Run) -> list[str]:
@@ -65,20 +80,26 @@ def lose_a_node(site: SlurmSite, chance: random.Random) -> None:
         went_on(site, run, victim)
     finally:
         site.lab.heal()
+    nothing_stays(site, run)
 
 
 def cut_a_node_off(site: SlurmSite, chance: random.Random) -> None:
-    """The old copy lives on behind the cut and still sees the shared folder: it must find that it was replaced."""
-    run = counting(site)
-    site.wait_step(run, chance.randint(2, 12))
+    """The old copy lives on behind the cut and still sees the shared folder: it must find that it was replaced.
+
+    It counts slowly enough to be at it still when Slurm has found out and started the run elsewhere.
+    """
+    run = counting(site, pause_s=1.2)
+    site.wait_step(run, chance.randint(1, 4))
     hosts = run.record().hosts
     victim = chance.randrange(2)
     site.lab.cut_node(hosts[victim])
     try:
         record = went_on(site, run, victim)
         assert hosts[victim] not in record.hosts
+        until(lambda: not at_work(site, run), "the old copy finds that it was replaced, before the cut is healed")
     finally:
         site.lab.heal()
+    nothing_stays(site, run)
 
 
 def lose_the_controller(site: SlurmSite, chance: random.Random) -> None:
@@ -127,6 +148,7 @@ def end_a_slice(site: SlurmSite, chance: random.Random) -> None:
     site.wait_step(run, chance.randint(2, 12))
     site.slurm("scancel", "--batch", "--signal=USR2", *set(jobs_of(site, run)))
     went_on(site, run, 0)
+    nothing_stays(site, run)
     assert "its slice of time is over" in [event["why"] for event in site.events(run, "given_back")]
 
 

@@ -255,7 +255,9 @@ class Node:
         self.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
-        self.exit_code = EXITS[str(message["state"])]
+        """Where all nodes are one job, the leader's exit code tells how it ended; another's could end it too early."""
+        told_by_leader = bool(self.place.copy) and self.place.node > 0
+        self.exit_code = 0 if told_by_leader else EXITS[str(message["state"])]
 
     # what the ranks tell
 
