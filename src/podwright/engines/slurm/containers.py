@@ -32,6 +32,8 @@ class Wrapping:
     """Words of a command that starts the one that follows it."""
     folders: tuple[str, ...] = ()
     """Folders that must be there before they can be mounted."""
+    finds_node: bool = False
+    """Slurm's own variables of a task do not get inside: it must find out which node it is on."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ def _charliecloud(inside: Inside) -> Wrapping:
 
 def _oci(inside: Inside) -> Wrapping:
     """A bundle has its own list of mounts: the run's folder must be in it."""
-    return Wrapping(step=(f"--container={inside.image}",))
+    return Wrapping(step=(f"--container={inside.image}",), finds_node=True)
 
 
 def _each(option: str, values: Iterable[str]) -> list[str]:

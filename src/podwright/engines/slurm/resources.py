@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from podwright.design.units import unit_size
@@ -247,35 +248,36 @@ def _partition_problems(workload: Workload, facts: Facts) -> Iterator[Problem]:
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
     close = get_close_matches(name, names, n=1)
     return f"partitions are {', '.join(names)}" + (f"; did you mean `{close[0]}`?" if close else "")
 
 
 def _node_problems(workload: Workload, partitions: list[Partition]) -> Iterator[Problem]:
-    """One thing that no node has is named; else it is said how many nodes have all of it."""
-    kinds, resources = [kind for one in partitions for kind in one.nodes], workload.resources
+    """What no node has is named; else it is said how many nodes have all of it."""
     where = " or ".join(one.name for one in partitions)
-    wants: list[tuple[str, int, int, str]] = [
-        ("gpus", resources.gpus, max((kind.gpus for kind in kinds), default=0), "{} GPUs"),
-        ("cpus", resources.cpus or 0, max((kind.cpus for kind in kinds), default=0), "{} cores"),
+    lacking = list(_lacking(workload, [kind for one in partitions for kind in one.nodes], where))
+    yield from lacking
+    most = max(_most_nodes(workload, one) for one in partitions)
+    if not lacking and workload.nodes > most:
+        such = "such nodes" if any(one.size > most for one in partitions) else "nodes"
+        yield "nodes", f"{workload.nodes} nodes are asked for; {where} gives {most} {such}", None
+
+
+def _lacking(workload: Workload, kinds: list[NodeKind], where: str) -> Iterator[Problem]:
+    asked = workload.resources
+    rows: list[tuple[str, int, list[int], Callable[[int], str]]] = [
+        ("gpus", asked.gpus, [kind.gpus for kind in kinds], lambda count: f"{count} GPUs"),
+        ("cpus", asked.cpus or 0, [kind.cpus for kind in kinds], lambda count: f"{count} cores"),
+        (
+            "memory",
+            _mib(asked.memory_bytes or 0),
+            [kind.memory_mib for kind in kinds],
+            lambda mib: format_size(mib << 20),
+        ),
     ]
-    found = False
-    for name, wanted, most, words in wants:
-        if wanted > most:
-            found = True
-            asked = words.format(wanted)
-            yield f"resources.{name}", f"{asked} per node are asked for; a node of {where} has {most}", None
-    memory_mib, most_mib = _mib(resources.memory_bytes or 0), max((kind.memory_mib for kind in kinds), default=0)
-    if memory_mib > most_mib:
-        found = True
-        sizes = format_size(memory_mib << 20), format_size(most_mib << 20)
-        yield "resources.memory", f"{sizes[0]} per node is asked for; a node of {where} has {sizes[1]}", None
-    most_nodes = max(_most_nodes(workload, one) for one in partitions)
-    if not found and workload.nodes > most_nodes:
-        such = "such nodes" if any(one.size > most_nodes for one in partitions) else "nodes"
-        yield "nodes", f"{workload.nodes} nodes are asked for; {where} gives {most_nodes} {such}", None
+    for name, wanted, there, words in rows:
+        if wanted > (most := max(there, default=0)):
+            yield f"resources.{name}", f"a node of {where} has {words(most)}, and {words(wanted)} are asked for", None
 
 
 def _most_nodes(workload: Workload, partition: Partition) -> int:

@@ -30,11 +30,18 @@ order=$run/job/order.json
 restart=${{SLURM_RESTART_COUNT:-0}}
 stopped=no noticed=no
 trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
-trap 'noticed=yes stopped=yes' TERM  # Slurm itself ends the job, or moves it
+trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# A slice that ended before the ranks had written their checkpoint goes on in the next one too.
+overrun() {{
+    [ -e "$run/yield.$restart" ] && [ ! -e "$run/cancelled" ] || return 0
+    scontrol show job "$self" 2>/dev/null | grep -q 'Reason=TimeLimit' && scontrol requeue "$self"
+}}
 
 unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
 export PODWRIGHT_RUN
-{exports}PODWRIGHT_LEADER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+{exports}hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\\n' ' ')
+PODWRIGHT_LEADER=${{hosts%% *}}
 export PODWRIGHT_LEADER="${{PODWRIGHT_LEADER:-$(hostname)}}"
 
 # A network file system may show a new folder late.
@@ -50,7 +57,7 @@ until [ -r "$1" ]; do
     sleep 2
 done
 shift
-exec "$@"
+{find_node}exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit {no_folder}
 {folders}
@@ -119,6 +126,20 @@ echo "podwright: the step ended with $code, $# times by now; the run is not star
 exit "$code"
 """
 
+FIND_NODE = """\
+read -r name </proc/sys/kernel/hostname
+node=0 found=no
+for host in $PODWRIGHT_HOSTS; do
+    [ "$host" != "${name%%.*}" ] || { found=yes; export SLURM_NODEID=$node; }
+    node=$((node + 1))
+done
+if [ "$found" = no ] && [ "$node" -gt 1 ]; then
+    echo "podwright: $name, as the container calls its node, is none of ${PODWRIGHT_HOSTS% }" >&2
+    echo "hint: a bundle for several nodes has no uts namespace of its own" >&2
+    exit 64
+fi
+"""
+
 
 @dataclass(frozen=True)
 class ScriptJob:
@@ -136,6 +157,7 @@ class ScriptJob:
     """Words of a command that puts the one after it into a container."""
     folders: tuple[str, ...] = ()
     """Made before the step, so that they can be mounted."""
+    finds_node: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     array: bool = False
 
@@ -154,6 +176,7 @@ def script_job(
         step=around.step,
         wrap=around.before,
         folders=around.folders,
+        finds_node=around.finds_node,
         environment=(("PODWRIGHT_PYTHON", scheduler.python),) if scheduler.python else (),
         array=request.is_parent,
     )
@@ -166,7 +189,9 @@ def render_script(job: ScriptJob) -> str:
         options="\n".join(f"#SBATCH {name}={value}" if value else f"#SBATCH {name}" for name, value in job.options),
         names=_names(job),
         exports="".join(f"export {name}={quote(value)}\n" for name, value in job.environment),
-        folders="".join(f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n" for folder in job.folders),
+        folders=('export PODWRIGHT_HOSTS="$hosts"\n' if job.finds_node else "")
+        + "".join(f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n" for folder in job.folders),
+        find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
         around="".join(f"    {quote(word)} \\\n" for word in (*job.step, *job.wrap)),
         nodes=job.nodes,

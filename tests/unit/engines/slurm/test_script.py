@@ -176,9 +176,9 @@ REFUSALS: dict[str, tuple[str, str, str]] = {
     "more of everything than a node has": (
         "22.05-lab",
         "resources: {gpus: 9, cpus: 17, memory: 5GiB}",
-        "workload.yaml:3:19: resources.gpus: 9 GPUs per node are asked for; a node of gpu has 8\n"
-        "workload.yaml:3:28: resources.cpus: 17 cores per node are asked for; a node of gpu has 16\n"
-        "workload.yaml:3:40: resources.memory: 5 GiB per node is asked for; a node of gpu has 4 GiB",
+        "workload.yaml:3:19: resources.gpus: a node of gpu has 8 GPUs, and 9 GPUs are asked for\n"
+        "workload.yaml:3:28: resources.cpus: a node of gpu has 16 cores, and 17 cores are asked for\n"
+        "workload.yaml:3:40: resources.memory: a node of gpu has 4 GiB, and 5 GiB are asked for",
     ),
     "longer than the partition allows": (
         "25.05-mixed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ STAND_INS = {
     "srun": 'printf "%s\\n" "$PODWRIGHT_RUN $PODWRIGHT_LEADER" >>"$SITE/calls"; . "$SITE/step"',
     "scontrol": """
 case "$1 $2" in
-    "show hostnames") printf 'n1\\nn2\\n' ;;
+    "show hostnames") cat "$SITE/hosts" ;;
     "show job") cat "$SITE/job" ;;
     *) echo "scontrol $*" >>"$SITE/calls"; [ ! -e "$SITE/away" ] ;;
 esac
@@ -79,6 +80,19 @@ CASES = {
     "stopped by a user, and a pilot killed": Case("exit 143", 143, there=("cancelled",), made=("lost.0",)),
     "preempted": Case(f"{CLOSED}; exit 143", 143, requeued=True, job="JobId=77 PreemptTime=2026-03-02T09:12:44"),
     "ended by Slurm": Case("kill -TERM $PPID; exit 137", 143),
+    "a slice was over before the checkpoint was written": Case(
+        'touch "$RUN/yield.0"; kill -TERM $PPID; exit 137',
+        143,
+        requeued=True,
+        job="JobState=COMPLETING Reason=TimeLimit",
+        made=("yield.0",),
+    ),
+    "cancelled in the last minute of a slice": Case(
+        'touch "$RUN/yield.0"; kill -TERM $PPID; exit 137',
+        143,
+        job="JobState=COMPLETING Reason=None",
+        made=("yield.0",),
+    ),
     "ended by Slurm, which the script was not told": Case("exit 1", 1, state="COMPLETING", made=("lost.0",)),
     "succeeded, and a pilot was killed while closing": Case(f"{EVENT.replace('STATE', 'succeeded')}exit 137", 0),
     "failed, and a pilot was killed while closing": Case(f"{EVENT.replace('STATE', 'failed')}exit 137", 77),
@@ -97,6 +111,8 @@ def site(folder: Path, run: Path, step: str) -> dict[str, str]:
         path.chmod(0o755)
     (folder / "step").write_text(step)
     (folder / "calls").touch()
+    (folder / "job").touch()
+    (folder / "hosts").write_text("n1\nn2\n")
     (run / "job").mkdir(parents=True)
     (run / "job" / "node.sh").touch()
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
@@ -147,3 +163,29 @@ def test_a_node_that_does_not_see_the_folder(tmp_path: Path) -> None:
         "hint: `folder:` of the scheduler must lie on a file system that all nodes share\n"
     )
     assert (tmp_path / "calls").read_text() == ""
+
+
+STEP = 'while [ "$1" != /bin/sh ]; do shift; done; exec "$@"'
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_a_task_in_a_bundle_finds_its_node(shell: str, tmp_path: Path) -> None:
+    """Slurm gives the variables of the batch host to every task there, so that each would take itself for node 0."""
+    runs = tmp_path / "runs"
+    environ = site(tmp_path, runs / "toy-2222", STEP)
+    (tmp_path / "hosts").write_text(f"a\nb\n{socket.gethostname().partition('.')[0]}\n")
+    (runs / "toy-2222" / "job" / "node.sh").write_text('echo "node $SLURM_NODEID"\n')
+    job = ScriptJob("toy-2222", str(runs), 3, (), (), finds_node=True)
+    assert run_script(shell, job, {**environ, "SLURM_NODEID": "0"}).stdout == "node 2\n"
+
+
+def test_a_bundle_that_hides_its_node(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    environ = site(tmp_path, runs / "toy-2222", STEP)
+    done = run_script("dash", ScriptJob("toy-2222", str(runs), 2, (), (), finds_node=True), environ)
+    name = Path("/proc/sys/kernel/hostname").read_text().strip()
+    assert done.returncode == 64
+    assert done.stderr == (
+        f"podwright: {name}, as the container calls its node, is none of n1 n2\n"
+        "hint: a bundle for several nodes has no uts namespace of its own\n"
+    )

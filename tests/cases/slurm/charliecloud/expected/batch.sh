@@ -21,11 +21,18 @@ order=$run/job/order.json
 restart=${SLURM_RESTART_COUNT:-0}
 stopped=no noticed=no
 trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
-trap 'noticed=yes stopped=yes' TERM  # Slurm itself ends the job, or moves it
+trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# A slice that ended before the ranks had written their checkpoint goes on in the next one too.
+overrun() {
+    [ -e "$run/yield.$restart" ] && [ ! -e "$run/cancelled" ] || return 0
+    scontrol show job "$self" 2>/dev/null | grep -q 'Reason=TimeLimit' && scontrol requeue "$self"
+}
 
 unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
 export PODWRIGHT_RUN
-PODWRIGHT_LEADER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
+PODWRIGHT_LEADER=${hosts%% *}
 export PODWRIGHT_LEADER="${PODWRIGHT_LEADER:-$(hostname)}"
 
 # A network file system may show a new folder late.

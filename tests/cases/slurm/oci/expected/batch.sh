@@ -20,11 +20,18 @@ order=$run/job/order.json
 restart=${SLURM_RESTART_COUNT:-0}
 stopped=no noticed=no
 trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
-trap 'noticed=yes stopped=yes' TERM  # Slurm itself ends the job, or moves it
+trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# A slice that ended before the ranks had written their checkpoint goes on in the next one too.
+overrun() {
+    [ -e "$run/yield.$restart" ] && [ ! -e "$run/cancelled" ] || return 0
+    scontrol show job "$self" 2>/dev/null | grep -q 'Reason=TimeLimit' && scontrol requeue "$self"
+}
 
 unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
 export PODWRIGHT_RUN
-PODWRIGHT_LEADER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
+PODWRIGHT_LEADER=${hosts%% *}
 export PODWRIGHT_LEADER="${PODWRIGHT_LEADER:-$(hostname)}"
 
 # A network file system may show a new folder late.
@@ -40,9 +47,21 @@ until [ -r "$1" ]; do
     sleep 2
 done
 shift
+read -r name </proc/sys/kernel/hostname
+node=0 found=no
+for host in $PODWRIGHT_HOSTS; do
+    [ "$host" != "${name%%.*}" ] || { found=yes; export SLURM_NODEID=$node; }
+    node=$((node + 1))
+done
+if [ "$found" = no ] && [ "$node" -gt 1 ]; then
+    echo "podwright: $name, as the container calls its node, is none of ${PODWRIGHT_HOSTS% }" >&2
+    echo "hint: a bundle for several nodes has no uts namespace of its own" >&2
+    exit 64
+fi
 exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit 66
+export PODWRIGHT_HOSTS="$hosts"
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container=/shared/bundles/train \
