@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from podwright.cli import talk
 from podwright.cli.options import AsJson, complete_file
 
 if TYPE_CHECKING:
+    from podwright.design.growth import Growth
     from podwright.design.plan import Design
     from podwright.spec import Pod
 
@@ -20,39 +22,128 @@ def design_command(
         str | None, typer.Argument(metavar="[POD]", help="The pod's file.", autocompletion=complete_file)
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", min=1, help="Nodes, when there is no file.")
+        int | None, typer.Option("--nodes", metavar="N", min=1, help="So many nodes, when there is no file.")
     ] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="Their model in the library.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write all files into this folder.")] = None,
     cables: Annotated[bool, typer.Option("--cables", help="Print every cable.")] = False,
+    grow_from: Annotated[
+        str | None, typer.Option("--grow-from", metavar="OLD", help="List what it takes to grow from this pod's file.")
+    ] = None,
+    allow_moves: Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")] = False,
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed.")
+    ] = None,
     as_json: AsJson = False,
-) -> None:
-    """Prints the design of a pod."""
+) -> int:
+    """Prints the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
     made = _designed(pod, nodes, model)
+    if check is not None:
+        return _check(made, check, as_json)
+    growth = _growth(made, grow_from, allow_moves, pod) if grow_from else None
+    if out is not None:
+        _write(made, growth, out)
     if as_json:
-        from podwright.design.document import cables_json, design_json
+        talk.print_json(_document(made, growth, cables))
+    else:
+        print("\n".join(_lines(made, growth, cables)))
+    return 0
 
-        return talk.print_json(cables_json(made) if cables else design_json(made))
-    from podwright.cli.design_tables import cable_table, design_tables
+
+def _lines(made: Design, growth: Growth | None, cables: bool) -> list[str]:
+    from podwright.cli.design_tables import cable_table, design_tables, growth_tables
 
     width = talk.width_of(sys.stdout)
-    return print("\n".join(cable_table(made, width) if cables else design_tables(made, width)))
+    if growth is not None:
+        return growth_tables(growth, cables, width)
+    return cable_table(made, width) if cables else design_tables(made, width)
+
+
+def _document(made: Design, growth: Growth | None, cables: bool) -> Any:
+    from podwright.design.document import cables_json, design_json, growth_json
+
+    if growth is not None:
+        return {**design_json(made), "growth": growth_json(growth)}
+    return cables_json(made) if cables else design_json(made)
+
+
+def _growth(made: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
+    from podwright.design.growth import grow, refuse_moves
+
+    before = _designed(old, None, None)
+    growth = grow(before, made)
+    if growth.disturbs and not allow_moves:
+        raise _as_given(refuse_moves(growth, before, made), made, pod)
+    return growth
+
+
+def _check(made: Design, path: Path, as_json: bool) -> int:
+    from podwright.design.check import check_fabric
+    from podwright.spec.problems import refuse
+
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", file=str(path)) from None
+    checked = check_fabric(made, text, str(path))
+    if as_json:
+        found = [{"kind": one.kind, "message": one.message} for one in checked.findings]
+        talk.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": found})
+    else:
+        for one in checked.findings:
+            print(f"{one.kind:<10}{one.message}")
+        verdict = "as designed" if not checked.findings else f"{len(checked.findings)} not as designed"
+        print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
+    return 1 if checked.findings else 0
+
+
+def _write(made: Design, growth: Growth | None, out: Path) -> None:
+    """Writes the files anew; what else lies in the folder stays."""
+    from podwright.design.exports.files import design_files
+    from podwright.design.exports.tables import growth_plan
+
+    files = design_files(made, _tokens())
+    if growth is not None:
+        files["growth.csv"] = growth_plan(growth, made)
+    for name, text in files.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    talk.say("wrote", f"{len(files)} files to {out}")
+
+
+def _tokens() -> str:
+    """Reads the sheet of design tokens; importing the report for it would take longer than the design."""
+    import podwright
+
+    return (Path(podwright.__file__).parent / "report" / "assets" / "tokens.css").read_text(encoding="utf-8")
 
 
 def _designed(pod: str | None, nodes: int | None, model: str | None) -> Design:
     """Designs what is named; problems are told with the file's name as it was given."""
-    from dataclasses import replace
-
     from podwright.design.plan import design_pod
     from podwright.spec.problems import Refusal
 
     given = _pod(pod, nodes, model)
     try:
         made = design_pod(given)
-        _ = made.floor
+        made.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is printed
     except Refusal as refusal:
-        file = pod or ""
-        raise Refusal(replace(one, file=file) for one in refusal.problems) from None
+        raise _renamed(refusal, pod) from None
     return made
+
+
+def _as_given(refusal: Any, made: Design, pod: str | None) -> Any:
+    """Gives a refusal of the design its place in the pod's file."""
+    return _renamed(made.pod.refusal((one.field, one.message, one.hint) for one in refusal.problems), pod)
+
+
+def _renamed(refusal: Any, pod: str | None) -> Any:
+    from dataclasses import replace
+
+    from podwright.spec.problems import Refusal
+
+    return Refusal(replace(one, file=pod or "") for one in refusal.problems)
 
 
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:

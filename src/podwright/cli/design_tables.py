@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from podwright.cli import talk
 
 if TYPE_CHECKING:
+    from podwright.design.growth import Growth
     from podwright.design.plan import Design
 
 
@@ -157,3 +158,22 @@ def _count(number: int, noun: str, plural: str | None = None) -> str:
 
 def _money(amount: float | None) -> str:
     return "-" if amount is None else f"{amount:,.0f}"
+
+
+def growth_tables(growth: Growth, cables: bool, width: int | None) -> list[str]:
+    """Lists what growth adds and what it moves, apart; every added cable only when all cables are asked for."""
+    moved = [
+        (old.fabric, f"{old.a} {old.a_port} - {old.b} {old.b_port}", f"{new.a} {new.a_port} - {new.b} {new.b_port}")
+        for old, new in growth.moved
+    ]
+    gone = [(one.fabric, f"{one.a} {one.a_port} - {one.b} {one.b_port}", "taken out") for one in growth.removed]
+    lines = [
+        f"added       {len(growth.added):,} cables, {len(growth.switches_added):,} switches",
+        f"moved       {len(growth.moved):,} cables; taken out {len(growth.removed):,} cables",
+    ]
+    if moved or gone:
+        lines += ["", *talk.table(("fabric", "from", "to"), [*moved, *gone], width)]
+    if cables:
+        rows = [(one.fabric, f"{one.a} {one.a_port}", f"{one.b} {one.b_port}") for one in growth.added]
+        lines += ["", *talk.table(("added", "from", "to"), rows, width)]
+    return lines

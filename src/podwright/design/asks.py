@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
-from podwright.design.sizing import ComputeAsk, StorageAsk
-from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, Storage, SwitchModel
+from podwright.design.sizing import ComputeAsk, StorageAsk, slots_of, units_of
+from podwright.design.systems import System, Units, systems_of
+from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 from podwright.spec.problems import refuse
 
 PORTS_PER_UNIT = 8
@@ -24,12 +24,37 @@ class Asked:
     compute_switch: SwitchModel | None
     storage: StorageAsk | None
     storage_switch: SwitchModel | None
-    systems: tuple[str, ...]
+    systems: tuple[System, ...]
 
     @property
     def planned(self) -> int:
         """Nodes that everything that must not move is laid out for."""
         return max(len(self.hosts), self.compute.planned if self.compute else 0)
+
+    @property
+    def unit(self) -> int:
+        """Nodes of a scalable unit; all of them where there is no compute fabric."""
+        return self.compute.unit if self.compute else max(self.planned, 1)
+
+    @property
+    def units_planned(self) -> int:
+        """Scalable units that the floor is laid out for."""
+        return units_of(self.planned + self.reserved, self.unit)
+
+    @property
+    def reserved(self) -> int:
+        """Node slots that are kept for the fabric manager."""
+        return self.compute.reserved_slots if self.compute else 0
+
+    @property
+    def is_classic(self) -> bool:
+        """Says whether the compute fabric has no rails."""
+        return self.compute is not None and self.compute.layout == "classic"
+
+    @property
+    def managers(self) -> int:
+        """Fabric managers, each with two cables."""
+        return -(-self.compute.manager_cables // 2) if self.compute and self.reserved else 0
 
 
 def asked_of(pod: Pod) -> Asked:
@@ -41,7 +66,7 @@ def asked_of(pod: Pod) -> Asked:
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
     models = {host: group.model for group in pod.nodes for host in group.hosts}
-    systems = tuple(_system_names(pod, len(hosts)))
+    systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
     return Asked(pod, hosts, models, compute, switch, storage, storage_switch, systems)
 
 
@@ -49,19 +74,6 @@ def ports_of(model: NodeModel, kind: str) -> list[str]:
     """Gives the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
     ports = [nic for nic in model.nics if nic.kind == kind]
     return [nic.name or f"{kind}{number}" for number, nic in enumerate(ports, 1)]
-
-
-def blocks_of(system: Storage, nodes: int) -> int | None:
-    """Gives the building blocks of a storage system: from its bandwidth, else from the published pairing."""
-    model = system.model
-    if model is None:
-        return None
-    if system.bandwidth_bytes_s and model.read_bytes_s:
-        return ceil(system.bandwidth_bytes_s / model.read_bytes_s)
-    if model.blocks_per_nodes:
-        blocks, each = model.blocks_per_nodes
-        return ceil(nodes * blocks / each)
-    return None
 
 
 def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[ComputeAsk | None, SwitchModel | None]:
@@ -142,13 +154,12 @@ def _storage(
     return ask, fabric.switch
 
 
-def _system_names(pod: Pod, nodes: int) -> list[str]:
-    """Names what the storage ports lead to: the blocks of each system, or the system as a whole."""
-    names: list[str] = []
-    for system in pod.storage:
-        blocks = blocks_of(system, nodes)
-        names += [f"{system.name}-{i + 1:02d}" for i in range(blocks)] if blocks else [system.name]
-    return names or ["storage"]
+def _units(compute: ComputeAsk | None, storage: StorageAsk | None, nodes: int) -> Units:
+    ask = storage or compute
+    if ask is None:
+        return Units(1, 1, nodes)
+    now, planned = (units_of(count + ask.reserved_slots, ask.unit) for count in (ask.nodes, ask.planned))
+    return Units(now, planned, slots_of(ask.planned + ask.reserved_slots, ask.unit))
 
 
 def _no_switch(model: NodeModel) -> Exception:

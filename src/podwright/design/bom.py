@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from podwright.design.asks import Asked, blocks_of
+from podwright.design.asks import Asked
 from podwright.design.lengths import Laid
 from podwright.design.racks import model_name, switch_model
 from podwright.design.wiring import Switch
@@ -74,16 +74,15 @@ def total(items: Iterable[Item]) -> tuple[float, list[str]]:
 
 def feeds(asked: Asked, needed_bytes_s: int) -> list[Feed]:
     """Says for each storage system what a GPU gets of it when all read at once."""
-    nodes = len(asked.hosts)
     gpus = sum(found.count for host in asked.hosts if (found := asked.models[host].gpus))
     rows = []
-    for system in asked.pod.storage:
-        blocks, model = blocks_of(system, nodes), system.model
-        given = system.bandwidth_bytes_s
+    for system in asked.systems:
+        blocks, model = system.blocks, system.given.model
+        given = system.given.bandwidth_bytes_s
         if given is None and blocks and model and model.read_bytes_s:
             given = blocks * model.read_bytes_s
         each = given / gpus if given is not None and gpus else None
-        rows.append(Feed(system.name, system.kind, blocks, given, each, needed_bytes_s))
+        rows.append(Feed(system.given.name, system.given.kind, blocks, given, each, needed_bytes_s))
     return rows
 
 
@@ -115,10 +114,10 @@ def _switches(asked: Asked, switches: Iterable[Switch]) -> list[Item]:
 
 def _storage(asked: Asked) -> list[Item]:
     rows = []
-    for system in asked.pod.storage:
-        blocks, model = blocks_of(system, len(asked.hosts)), system.model
-        name = (model.name if model else None) or system.kind
-        title = (model.title if model else None) or f"{system.kind} system"
+    for system in asked.systems:
+        blocks, model, kind = system.blocks, system.given.model, system.given.kind
+        name = (model.name if model else None) or kind
+        title = (model.title if model else None) or f"{kind} system"
         price, power_w = (model.price, model.power_w) if model else (None, None)
         rows.append(Item("storage", name, title, blocks or 1, price, power_w))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podwright.design.bom import total
+from podwright.design.growth import Growth
 from podwright.design.lengths import Laid
 from podwright.design.plan import NEEDED_BYTES_S, Design
 
@@ -145,4 +146,15 @@ def _cable(one: Laid) -> dict[str, Any]:
         "b_port": cable.b_port,
         "length_m": one.length_m,
         "medium": one.medium,
+    }
+
+
+def growth_json(growth: Growth) -> dict[str, Any]:
+    """Gives what growth adds, moves and takes out; the key `growth` of the document with `--grow-from`."""
+    return {
+        "added": [one._asdict() for one in growth.added],
+        "moved": [{"from": old._asdict(), "to": new._asdict()} for old, new in growth.moved],
+        "removed": [one._asdict() for one in growth.removed],
+        "switches_added": growth.switches_added,
+        "switches_removed": growth.switches_removed,
     }

@@ -6,6 +6,7 @@ fixed things first. So growth adds cables at the end of both rows and moves none
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -41,13 +42,17 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Management:
-    """The management network; `notes` says what could not be wired and why."""
+    """The management network; `notes` says what could not be wired and why.
+
+    `central` are its switches that belong to no unit, as there will be of them when all planned nodes are there.
+    """
 
     switches: list[Switch]
     cables: list[Cable]
     networks: list[Network]
     bmc_ports: int
     node_ports: int
+    central: list[Switch]
     notes: tuple[str, ...]
 
     def count(self, tier: str) -> int:
@@ -91,6 +96,7 @@ def design_management(asked: Asked, switches: Sequence[Switch]) -> Management | 
         networks=networks,
         bmc_ports=bmc,
         node_ports=sum(ports.slow + ports.fast for ports in plan.all) - bmc,
+        central=plan.central(ceil(_others_planned(asked, switches, plan) / fabric.switch.ports)),
         notes=tuple(plan.notes()),
     )
 
@@ -112,10 +118,11 @@ class _Plan:
         self.per_switch = max(switch.ports // width, 1)
         self.node_switches = ceil(len(nodes) / self.per_switch)
         self.planned_node_switches = ceil(asked.planned / self.per_switch)
-        taken = sum(ports.slow for ports in others)
-        self.other_switches = ceil(taken / switch.ports)
-        # Leaves are last in the row, and their number grows with the nodes.
-        self.planned_other_switches = ceil(taken * asked.planned / max(len(nodes), 1) / switch.ports)
+        self.unit = asked.unit
+        self.other_switches = ceil(sum(ports.slow for ports in others) / switch.ports)
+        # On the switches above, the fast ports of all planned nodes come first, then up-links.
+        self.fast_width = ceil(max((ports.fast for ports in nodes), default=0) / 2)
+        self.fast_places = asked.planned * self.fast_width
 
     def leaf_cables(self) -> Iterator[Cable]:
         for number, ports in enumerate(self.nodes):
@@ -135,8 +142,9 @@ class _Plan:
         """One up-link to each of the two planes above, after the ports for devices."""
         if not self._aggregates:
             return
-        places = [(_leaf(i), i) for i in range(self.node_switches)]
-        places += [(_other_leaf(i), self.planned_node_switches + i) for i in range(self.other_switches)]
+        first = self.fast_places
+        places = [(_leaf(i), first + i) for i in range(self.node_switches)]
+        places += [(_other_leaf(i), first + self.planned_node_switches + i) for i in range(self.other_switches)]
         for name, place in places:
             for plane in range(min(2, self.switch.uplink_ports)):
                 above, port = self._above(plane, place)
@@ -146,21 +154,32 @@ class _Plan:
         """Ports faster than twisted pair go straight to the switches above, in turn over the two planes."""
         if self.above is None:
             return
-        first = self.planned_node_switches + self.planned_other_switches
         for number, ports in enumerate(self.nodes):
             for port in range(ports.fast):
-                place = first + number * ceil(ports.fast / 2) + port // 2
+                place = number * self.fast_width + port // 2
                 above, where = self._above(port % 2, place)
                 yield Cable("management", "node", ports.device, ports.slow + port + 1, above, where)
 
     def switches(self) -> list[Switch]:
-        leaves = [Switch(_leaf(i), "management", "leaf", 0, 1, i + 1) for i in range(self.node_switches)]
+        leaves = [
+            Switch(_leaf(i), "management", "leaf", i * self.per_switch // self.unit + 1, 1, i + 1)
+            for i in range(self.node_switches)
+        ]
         leaves += [
             Switch(_other_leaf(i), "management", "leaf", 0, 2, self.planned_node_switches + i + 1)
             for i in range(self.other_switches)
         ]
         above = sorted({cable.b for cable in [*self.uplinks(), *self.fast_cables()]})
         return leaves + [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(above)]
+
+    def central(self, infra: int) -> list[Switch]:
+        """Gives the switches that are not beside nodes, with so many planned ones for what is no node."""
+        found = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
+        if self.above is not None:
+            places = self.fast_places + self.planned_node_switches + infra
+            names = sorted({self._above(plane, place)[0] for plane in (0, 1) for place in range(places)})
+            found += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(names)]
+        return found
 
     def notes(self) -> Iterator[str]:
         fast = sum(ports.fast for ports in self.all)
@@ -203,22 +222,39 @@ def _others(asked: Asked, switches: Sequence[Switch]) -> Iterator[_Ports]:
     for host in asked.pod.hosts():
         if host not in own:
             yield _ports(host, asked.models[host])
-    managers = ceil(asked.compute.manager_cables / 2) if asked.compute and asked.compute.reserved_slots else 0
-    yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(managers))
+    yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(asked.managers))
     names = [switch.name for switch in switches if switch.tier != "leaf"]
-    names += asked.systems if asked.pod.storage else ()
-    names += [switch.name for switch in sorted(_leaves(switches), key=lambda one: one.unit)]
+    names += [name for system in asked.systems if not system.paired for name in system.names]
     yield from (_Ports(name, 1, 0, has_bmc=False) for name in names)
+    leaves: dict[int, list[str]] = defaultdict(list)
+    for switch in switches:
+        if switch.tier == "leaf":
+            leaves[switch.unit].append(switch.name)
+    said: set[str] = set()
+    for unit in sorted({*leaves, *range(1, _units(asked) + 1)}):
+        blocks = [name for system in asked.systems if system.paired and unit for name in system.of_unit(unit - 1)]
+        for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
+            yield _Ports(name, 1, 0, has_bmc=False)
+        said.update(blocks)
 
 
-def _leaves(switches: Iterable[Switch]) -> list[Switch]:
-    return [switch for switch in switches if switch.tier == "leaf"]
+def _units(asked: Asked) -> int:
+    return asked.systems[0].units.now if asked.systems else 0
+
+
+def _others_planned(asked: Asked, switches: Sequence[Switch], plan: _Plan) -> int:
+    """Counts the ports of all that is no node when the planned units are there."""
+    leaves = sum(switch.tier == "leaf" for switch in switches)
+    now = sum(ports.slow for ports in plan.others)
+    units = max((switch.unit for switch in switches), default=0) or 1
+    blocks = sum(len(system.names_planned) - len(system.names) for system in asked.systems)
+    return now + ceil(leaves * asked.units_planned / units) - leaves + blocks
 
 
 def _storage_networks(asked: Asked, planned: int) -> Iterator[tuple[str, str, int, int, list[str]]]:
     width = asked.storage.node_ports if asked.storage else 0
     for port in range(width):
-        members = [*asked.hosts, *asked.systems]
+        members = [*asked.hosts, *(name for system in asked.systems for name in system.names)]
         yield f"storage{port + 1}", f"storage port {port + 1} of each node", 0, planned + 256, members
 
 

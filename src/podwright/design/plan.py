@@ -11,6 +11,7 @@ from podwright.design import bom, lengths, sizing, wiring
 from podwright.design.asks import Asked, asked_of
 from podwright.design.management import Management, design_management
 from podwright.design.racks import Floor, lay_out
+from podwright.design.systems import storage_ends
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
 from podwright.spec.problems import Refusal
@@ -51,7 +52,8 @@ class Design:
     @cached_property
     def floor(self) -> Floor:
         """Where everything stands."""
-        return _placed(self.pod, lambda: lay_out(self.asked, self.switches))
+        central = self.management.central if self.management else []
+        return _placed(self.pod, lambda: lay_out(self.asked, self.switches, central))
 
     @cached_property
     def laid(self) -> list[lengths.Laid]:
@@ -98,7 +100,8 @@ def _design(pod: Pod) -> Design:
     if asked.compute and compute:
         wired["compute"] = wiring.wire_compute(asked.compute, compute, asked.hosts)
     if asked.storage and storage:
-        wired["storage"] = wiring.wire_storage(asked.storage, storage, asked.hosts, asked.systems)
+        ends = storage_ends(asked.systems, storage.ports, asked.storage.ports_per_unit)
+        wired["storage"] = wiring.wire_storage(asked.storage, storage, asked.hosts, ends)
     switches = [switch for one in wired.values() for switch in one.switches]
     return Design(asked, compute, storage, wired, design_management(asked, switches))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from podwright.design.asks import Asked, blocks_of
+from podwright.design.asks import Asked
 from podwright.design.wiring import Switch, slot_of
 from podwright.spec import SwitchModel
 from podwright.spec.problems import Refusal, refuse
@@ -79,22 +79,23 @@ class _Limits:
     power_w: float
 
 
-def lay_out(asked: Asked, switches: Sequence[Switch]) -> Floor:
-    """Places all devices; a device no rack can take, or too few racks, are refused."""
+def lay_out(asked: Asked, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
+    """Places all devices; a device no rack can take, or too few racks, are refused.
+
+    `central` are the management switches that stand in the middle when all planned nodes are there.
+    """
     given = asked.pod.racks
     limits = _Limits(given.rack_units, min(given.power_w, given.cooling_w or given.power_w))
     nodes = [_node(asked, host) for host in asked.hosts]
-    around = _around(asked, switches)
     leaves = [(unit, _switch(asked, switch)) for unit, switch in _leaf_units(asked, switches)]
-    for device in [*nodes, *around, *(device for _, device in leaves)]:
+    around = _around(asked, switches, central)
+    devices = [*nodes, *(device for _, device in leaves), *around]
+    for device in devices:
         _check(device, limits)
-    everything = [*nodes, *(device for _, device in leaves), *around]
-    packed = _pack(everything, limits)
-    # A pod that fits one rack is not torn apart; what is planned must fit as well.
-    slots = (
-        [packed[0]] if len(packed) == 1 and asked.planned == len(nodes) else _rows(asked, limits, nodes, leaves, around)
-    )
-    floor = _number(asked, slots, everything)
+    slots = _rows(asked, limits, nodes, leaves, around)
+    there = {*asked.models, *(f"ufm{i + 1}" for i in range(asked.managers)), *(switch.name for switch in switches)}
+    there |= {name for system in asked.systems for name in system.names}
+    floor = _number(asked, slots, there)
     if given.count is not None and len(floor.racks) > given.count:
         raise _too_few(asked, limits, len(floor.racks))
     return floor
@@ -104,45 +105,58 @@ def _rows(
     asked: Asked, limits: _Limits, nodes: list[Device], leaves: list[tuple[int, Device]], around: list[Device]
 ) -> list[list[Device]]:
     """Gives the racks in the order in which they stand; empty ones are kept free for what is planned."""
-    unit = asked.compute.unit if asked.compute else max(len(nodes), 1)
-    reserved = asked.compute.reserved_slots if asked.compute else 0
-    units = ceil((asked.planned + reserved) / unit)
-    width = min((len(_pack([node] * unit, limits)[0]) for node in _kinds(nodes)), default=1)
-    node_racks = ceil(min(unit, asked.planned + reserved) / width)
+    units, unit = asked.units_planned, asked.unit
     by_unit: list[list[Device]] = [[] for _ in range(units)]
     for number, device in leaves:
         by_unit[number].append(device)
     if units == 1:
-        by_unit[0], around = by_unit[0] + around, []
+        by_unit[0], around = around + by_unit[0], []
+        planned = [*by_unit[0], *nodes, *nodes[:1] * (asked.planned - len(nodes))]
+        if len(_pack(planned, limits)) == 1:
+            # A pod that fits one rack is not torn apart.
+            return [[*by_unit[0], *nodes]]
+    width = min((len(_pack([node] * unit, limits)[0]) for node in _kinds(nodes)), default=1)
+    node_racks = ceil(min(unit, asked.planned + asked.reserved) / width)
     most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
+    slots = 0 if asked.is_classic else min(unit, asked.planned + asked.reserved)
     blocks: list[list[list[Device]]] = [[[] for _ in range(node_racks)] for _ in range(units)]
     for index, node in enumerate(nodes):
-        number, place = divmod(slot_of(index, min(unit, asked.planned + reserved), reserved), unit)
+        number, place = divmod(slot_of(index, slots, asked.reserved), unit)
         blocks[number][place // width].append(node)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
         block[node_racks // 2 : node_racks // 2] = network + [[] for _ in range(most - len(network))]
-    central = _pack(around, limits) if around else []
-    half = units // 2
-    ordered = [*blocks[:half], central, *blocks[half:]]
+    ordered = [*blocks[: units // 2], _pack(around, limits), *blocks[units // 2 :]]
     return [rack for block in ordered for rack in block]
 
 
-def _number(asked: Asked, slots: list[list[Device]], everything: Sequence[Device]) -> Floor:
+def _number(asked: Asked, slots: list[list[Device]], there: set[str]) -> Floor:
+    """Names racks and gives each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, Place] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, asked.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        stacked, unit = [], 1
-        for device in sorted(devices, key=lambda one: one.kind != "node"):
-            stacked.append((unit, device))
-            places[device.name] = Place(name, unit, row, column)
-            unit += device.rack_units
+        stacked = [one for one in _stack(devices, asked.pod.racks.rack_units) if one[1].name in there]
+        places |= {device.name: Place(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
-    unknown = sorted({device.model for device in everything if device.power_w is None})
+    unknown = sorted({one.model for rack in racks for _, one in rack.devices if one.power_w is None})
     return Floor(racks, places, tuple(unknown))
+
+
+def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
+    """Puts what is heavy at the bottom and switches at the top, near the tray."""
+    low, high = 1, height + 1
+    stacked = []
+    for device in devices:
+        if device.kind in ("node", "storage", "manager"):
+            stacked.append((low, device))
+            low += device.rack_units
+        else:
+            high -= device.rack_units
+            stacked.append((high, device))
+    return sorted(stacked, key=lambda one: one[0])
 
 
 def _letters(row: int) -> str:
@@ -206,47 +220,40 @@ def switch_model(asked: Asked, switch: Switch) -> SwitchModel:
 def _leaf_units(asked: Asked, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
     """Gives each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
     found = []
-    unit = asked.compute.unit if asked.compute else max(asked.planned, 1)
     for switch in switches:
-        if switch.tier != "leaf" or (switch.fabric == "management" and switch.plane == 2):
+        if switch.tier != "leaf" or _is_infra(switch):
             continue
-        if switch.unit:
-            number = switch.unit - 1
-        elif switch.fabric == "management":
-            number = (switch.number - 1) * len(asked.hosts) // max(_node_switches(switches), 1) // unit
+        if switch.unit or asked.compute is None:
+            number = max(switch.unit - 1, 0)
         else:
-            ports = asked.compute.node_ports if asked.compute else 1
-            number = (
-                (switch.number - 1) * (asked.compute_switch.ports // 2 if asked.compute_switch else 1) // ports // unit
-            )
+            port = (switch.number - 1) * (asked.compute.switch_ports // 2)
+            number = port // asked.compute.node_ports // asked.unit
         found.append((number, switch))
     return found
 
 
-def _node_switches(switches: Sequence[Switch]) -> int:
-    return sum(switch.fabric == "management" and switch.plane == 1 for switch in switches)
+def _is_infra(switch: Switch) -> bool:
+    """A management switch that serves what is no node."""
+    return switch.fabric == "management" and switch.plane == 2
 
 
-def _around(asked: Asked, switches: Sequence[Switch]) -> list[Device]:
-    """What belongs to no unit: management hosts, managers, spines, cores, storage."""
+def _around(asked: Asked, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
+    """What belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
     own = set(asked.hosts)
     hosts = [_node(asked, host) for host in asked.pod.hosts() if host not in own]
-    managers = ceil(asked.compute.manager_cables / 2) if asked.compute and asked.compute.reserved_slots else 0
-    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(managers)]
-    above = [switch for switch in switches if switch.tier != "leaf"]
-    above += [switch for switch in switches if switch.fabric == "management" and switch.plane == 2]
-    return [*hosts, *named, *(_switch(asked, switch) for switch in above), *_systems(asked)]
+    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(asked.managers)]
+    above = [switch for switch in switches if switch.tier not in ("leaf", "aggregation")]
+    return [*hosts, *named, *_blocks(asked), *(_switch(asked, switch) for switch in [*above, *central])]
 
 
-def _systems(asked: Asked) -> list[Device]:
+def _blocks(asked: Asked) -> list[Device]:
     """The blocks of the storage systems whose model is known; the others' size is not."""
     devices: list[Device] = []
-    for system in asked.pod.storage:
-        blocks, model = blocks_of(system, len(asked.hosts)), system.model
-        if model is not None and blocks:
-            names = [f"{system.name}-{i + 1:02d}" for i in range(blocks)]
-            title = model.name or system.kind
-            devices += [Device(name, "storage", title, model.rack_units or 1, model.power_w) for name in names]
+    for system in asked.systems:
+        model = system.given.model
+        if model is not None and system.planned:
+            title, height = model.name or system.given.kind, model.rack_units or 1
+            devices += [Device(name, "storage", title, height, model.power_w) for name in system.names_planned]
     return devices
 
 

@@ -45,15 +45,19 @@ class Wired:
 
 
 def slot_of(node: int, slots: int, reserved: int) -> int:
-    """Gives the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager."""
+    """Gives the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
+
+    With no slots to a unit, which is how a classic layout counts, the first ones are.
+    """
     return node if node < slots - reserved else node + reserved
 
 
 def units_of_hosts(hosts: Sequence[str], ask: ComputeAsk, size: ComputeSize) -> list[list[str]]:
     """Gives the hosts unit by unit, as they are cabled."""
     units: list[list[str]] = [[] for _ in range(size.units)]
+    slots = 0 if ask.layout == "classic" else size.slots
     for node, host in enumerate(hosts):
-        units[slot_of(node, size.slots, ask.reserved_slots) // ask.unit].append(host)
+        units[slot_of(node, slots, ask.reserved_slots) // ask.unit].append(host)
     return units
 
 
@@ -64,8 +68,8 @@ def wire_compute(ask: ComputeAsk, size: ComputeSize, hosts: Sequence[str]) -> Wi
     return Wired(plan.switches(), cables)
 
 
-def wire_storage(ask: StorageAsk, size: StorageSize, hosts: Sequence[str], systems: Sequence[str]) -> Wired:
-    """Wires a storage fabric; the ports of the storage systems are dealt out in turn."""
+def wire_storage(ask: StorageAsk, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int]]) -> Wired:
+    """Wires a storage fabric; `systems` says what each storage port leads to."""
     plan = _Storage(ask, size)
     cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
     return Wired(plan.switches(), cables)
@@ -78,6 +82,7 @@ class _Compute:
         self.ask, self.size = ask, size
         self.classic = ask.layout == "classic"
         self.rails = 1 if self.classic else ask.rails
+        self.slots = 0 if self.classic else size.slots
         self.per_rail = size.leaf // self.rails
         self.leaf_names = [[self._leaf_name(i, r) for r in range(self.rails)] for i in range(self.per_rail)]
         self.up_base = max(ask.switch_ports // 2, size.leaf_down)
@@ -103,14 +108,14 @@ class _Compute:
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
-            slot = slot_of(node, self.size.slots, self.ask.reserved_slots)
+            slot = slot_of(node, self.slots, self.ask.reserved_slots)
             for nic in range(self.ask.node_ports):
                 leaf, port = self._leaf_port(slot, nic)
                 yield Cable("compute", "node_leaf", host, nic + 1, leaf, port)
 
     def manager_cables(self) -> Iterator[Cable]:
         """Two cables for each fabric manager, on different rails."""
-        first = self.size.slots - self.ask.reserved_slots
+        first = max(self.slots - self.ask.reserved_slots, 0)
         for number in range(self.size.fabric_manager):
             slot, nic = first + number // self.ask.node_ports, number % self.ask.node_ports
             leaf, port = self._leaf_port(slot, nic)
@@ -208,11 +213,10 @@ class _Storage:
                             "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * place + j + 1
                         )
 
-    def system_cables(self, systems: Sequence[str]) -> Iterator[Cable]:
-        for port in range(self.size.ports):
-            place, name = divmod(port, len(systems))
+    def system_cables(self, systems: Sequence[tuple[str, int]]) -> Iterator[Cable]:
+        for port, (system, system_port) in enumerate(systems):
             switch, number = self._spine_port(port) if self.size.on_spines else self._leaf_port(port)
-            yield Cable("storage", "storage", systems[name], place + 1, switch, number)
+            yield Cable("storage", "storage", system, system_port, switch, number)
 
     @property
     def _links(self) -> int:

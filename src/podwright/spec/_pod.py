@@ -98,7 +98,9 @@ class KubernetesScheduler(Strict):
     hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
     dialect: Literal["kubernetes", "openshift"] = Field(default="kubernetes", description="kubernetes or openshift")
     context: Line | None = Field(default=None, description="the kubeconfig context; left out: the current one")
-    kubeconfig: Line | None = Field(default=None, description="the file that holds the context; left out: the user's own")
+    kubeconfig: Line | None = Field(
+        default=None, description="the file that holds the context; left out: the user's own"
+    )
     namespace: Line | None = Field(default=None, description="where runs go unless the workload says otherwise")
     image: Image | None = Field(default=None, description="the image of workloads that name none")
     claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")

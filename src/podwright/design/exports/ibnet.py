@@ -1,0 +1,91 @@
+"""A fabric as `ibnetdiscover` would print it: for ibsim, OpenSM and whatever else reads such a file.
+
+GUIDs are numbers of ours, in the order of the file, since nobody knows those of hardware that is not bought yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from podwright.design.exports.ends import PortNames
+from podwright.design.plan import Design
+from podwright.spec import SwitchModel
+
+FIRST_GUID = 0x0002_C903_0000_0000
+# An adapter's port has the GUID after the adapter's own.
+GUID_STEP = 16
+# Gb/s of a port of four lanes -> what ibnetdiscover prints.
+WIDTHS = {40: "4xQDR", 56: "4xFDR", 100: "4xEDR", 200: "4xHDR", 400: "4xNDR", 800: "4xXDR"}
+
+
+class Port(NamedTuple):
+    """A port as the file sees it: an adapter's port is always its first, the adapter's name is the device."""
+
+    device: str
+    number: int
+
+
+class Fabric(NamedTuple):
+    """Devices with their number of ports, links in both directions, and what the file calls their speed."""
+
+    switches: dict[str, int]
+    adapters: list[str]
+    links: dict[Port, Port]
+    width: str
+
+
+def fabric_of(design: Design, name: str) -> Fabric:
+    """Gives a fabric in the file's terms: each adapter of a host is a device of its own."""
+    names = PortNames(design)
+    model = design.asked.compute_switch if name == "compute" else design.asked.storage_switch
+    switches = {switch.name: model.ports if model else 0 for switch in design.wired[name].switches}
+    adapters: dict[str, None] = {}
+    links: dict[Port, Port] = {}
+    for cable in design.wired[name].cables:
+        if cable.a in switches:
+            a = Port(cable.a, cable.a_port)
+        else:
+            a = Port(f"{cable.a} {names.name(cable.a, name, cable.a_port)}", 1)
+            adapters[a.device] = None
+        b = Port(cable.b, cable.b_port)
+        links[a], links[b] = b, a
+    return Fabric(switches, list(adapters), links, _width(model))
+
+
+def ibnetdiscover(design: Design, name: str) -> str:
+    """Gives the file of one fabric."""
+    fabric = fabric_of(design, name)
+    guids = {
+        device: FIRST_GUID + GUID_STEP * number for number, device in enumerate([*fabric.switches, *fabric.adapters], 1)
+    }
+    by_device: dict[str, list[int]] = {}
+    for port in fabric.links:
+        by_device.setdefault(port.device, []).append(port.number)
+    lines = [f"# {design.pod.name}: {name} fabric, as designed", ""]
+    for device in guids:
+        lines += _device(device, fabric, guids, sorted(by_device.get(device, [])))
+    return "\n".join(lines) + "\n"
+
+
+def _device(device: str, fabric: Fabric, guids: dict[str, int], ports: list[int]) -> Iterator[str]:
+    is_switch = device in fabric.switches
+    kind, count = ("Switch", fabric.switches[device]) if is_switch else ("Ca", 1)
+    guid = f"{guids[device]:016x}"
+    yield f"{'switchguid' if is_switch else 'caguid'}=0x{guid}"
+    base = " base port 0 lid 0 lmc 0" if is_switch else ""
+    yield f'{kind}\t{count} "{_id(device, fabric, guids)}"\t\t# "{device}"{base}'
+    for number in ports:
+        peer = fabric.links[Port(device, number)]
+        end = f'"{_id(peer.device, fabric, guids)}"[{peer.number}]'
+        yield f'[{number}]\t{end}\t\t# "{peer.device}" lid 0 {fabric.width}'
+    yield ""
+
+
+def _width(model: SwitchModel | None) -> str:
+    speed = model.speed_gbps if model else None
+    return WIDTHS.get(int(speed or 200), "4xHDR")
+
+
+def _id(device: str, fabric: Fabric, guids: dict[str, int]) -> str:
+    return f"{'S' if device in fabric.switches else 'H'}-{guids[device]:016x}"

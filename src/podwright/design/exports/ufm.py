@@ -1,0 +1,61 @@
+"""What UFM's cable validation takes: the point-to-point sheet, the map of adapters, and the `.topo` file."""
+
+from __future__ import annotations
+
+from podwright.design.exports.ends import PortNames
+from podwright.design.exports.tables import write_csv
+from podwright.design.plan import Design
+from podwright.design.racks import model_name
+from podwright.spec import SwitchModel
+
+# Gb/s of a port of four lanes -> what a lane carries, as the file writes it.
+LANES = {40: "10G", 56: "14G", 100: "25G", 200: "50G", 400: "100G", 800: "200G"}
+
+
+def point_to_point(design: Design, fabric: str) -> str:
+    """Gives the sheet of one fabric; a host's port is the number of its adapter in the map."""
+    places = design.floor.places
+    rows = []
+    for cable in design.wired[fabric].cables:
+        ends = [
+            (place.rack if place else "", place.unit if place else "", device, port)
+            for device, port in ((cable.a, cable.a_port), (cable.b, cable.b_port))
+            for place in (places.get(device),)
+        ]
+        rows.append((*ends[0], *ends[1]))
+    return write_csv(("Rack", "U", "Name", "HCA/Port", "Rack", "U", "Name", "Port"), rows)
+
+
+def adapter_map(design: Design, fabric: str) -> str:
+    """Gives which adapter each port number of the sheet means."""
+    from podwright.design.asks import ports_of
+
+    model = design.asked.models[design.asked.hosts[0]]
+    return write_csv(("port", "hca-name"), enumerate(ports_of(model, fabric), 1))
+
+
+def topo(design: Design, fabric: str) -> str:
+    """Gives the `.topo` file of one fabric: switch by switch, each of its ports with what it leads to."""
+    names = PortNames(design)
+    switch = design.asked.compute_switch if fabric == "compute" else design.asked.storage_switch
+    kind, lane = _kind(switch), LANES.get(int(switch.speed_gbps or 200) if switch else 200, "50G")
+    ports: dict[str, list[tuple[int, str]]] = {one.name: [] for one in design.wired[fabric].switches}
+    for cable in design.wired[fabric].cables:
+        ports[cable.b].append((cable.b_port, _end(cable.a, cable.a_port, fabric, names, kind)))
+        if cable.a in ports:
+            ports[cable.a].append((cable.a_port, _end(cable.b, cable.b_port, fabric, names, kind)))
+    lines = []
+    for name, ends in ports.items():
+        lines += [f"{kind} {name}", *(f"    P{port} -4x-{lane}-> {end}" for port, end in sorted(ends)), ""]
+    return "\n".join(lines)
+
+
+def _end(device: str, port: int, fabric: str, names: PortNames, kind: str) -> str:
+    if names.is_switch(device):
+        return f"{kind} {device} P{port}"
+    return f"HCA_mlx5 {device} {names.name(device, fabric, port)}/P1"
+
+
+def _kind(switch: SwitchModel | None) -> str:
+    name = model_name(switch).upper().replace(" ", "_") if switch else "SWITCH"
+    return f"M{name}" if name.startswith(("QM", "SB", "SN")) else name

@@ -1,0 +1,71 @@
+"""What it takes to make a larger pod of a pod that stands: cables that are added, and cables that must be moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podwright.design.plan import Design
+from podwright.design.wiring import Cable
+from podwright.spec.problems import Refusal, refuse
+
+End = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Cables that come, cables whose other end changes, and cables that go; switches that come and go."""
+
+    added: list[Cable]
+    moved: list[tuple[Cable, Cable]]
+    removed: list[Cable]
+    switches_added: list[str]
+    switches_removed: list[str]
+
+    @property
+    def disturbs(self) -> int:
+        """Cables in use that somebody must touch."""
+        return len(self.moved) + len(self.removed)
+
+
+def grow(old: Design, new: Design) -> Growth:
+    """Compares two designs cable by cable; a cable that keeps one of its ends has moved."""
+    before, after = _ends(old.cables), _ends(new.cables)
+    gone = [cable for ends, cable in before.items() if ends not in after]
+    fresh = {ends: cable for ends, cable in after.items() if ends not in before}
+    by_end = {end: ends for ends in fresh for end in ends}
+    moved: list[tuple[Cable, Cable]] = []
+    removed: list[Cable] = []
+    for cable in gone:
+        partner = next((by_end[end] for end in _pair(cable) if by_end.get(end) in fresh), None)
+        if partner is None:
+            removed.append(cable)
+        else:
+            moved.append((cable, fresh.pop(partner)))
+    names = {switch.name for switch in old.switches}, {switch.name for switch in new.switches}
+    return Growth(
+        added=list(fresh.values()),
+        moved=moved,
+        removed=removed,
+        switches_added=[switch.name for switch in new.switches if switch.name not in names[0]],
+        switches_removed=[switch.name for switch in old.switches if switch.name not in names[1]],
+    )
+
+
+def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
+    """Makes the refusal of a growth that would touch cables in use."""
+    first = (*(a for a, _ in growth.moved), *growth.removed)[0]
+    nodes = len(old.asked.hosts), len(new.asked.hosts)
+    return refuse(
+        f"growing from {nodes[0]} to {nodes[1]} nodes moves {growth.disturbs:,} cables that are in use, "
+        f"the first at {first.a} port {first.a_port}",
+        hint=f"`nodes_planned: {nodes[1]}` in the old file would have moved none; `--allow-moves` lists them",
+        field="fabrics.compute.nodes_planned",
+    )
+
+
+def _pair(cable: Cable) -> tuple[End, End]:
+    return (cable.fabric, cable.a, cable.a_port), (cable.fabric, cable.b, cable.b_port)
+
+
+def _ends(cables: list[Cable]) -> dict[tuple[End, End], Cable]:
+    return {_pair(cable): cable for cable in cables}

@@ -1,0 +1,214 @@
+"""The proof that a design is right, by programs that are not ours.
+
+The exported fabric is simulated by ibsim, discovered and routed by the real OpenSM with its fat-tree engine; links and
+forwarding tables are read back from what OpenSM wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from podwright.design.exports.ibnet import ibnetdiscover
+from podwright.design.plan import Design, design_pod
+from podwright.spec import Pod
+
+pytestmark = [
+    pytest.mark.opensm,
+    pytest.mark.skipif(
+        not (shutil.which("ibsim") and shutil.which("opensm")),
+        reason="needs ibsim and OpenSM: apt-get install ibsim-utils opensm infiniband-diags",
+    ),
+]
+PRELOAD = next(iter(Path("/usr/lib").glob("*/umad2sim/libumad2sim.so")), None)
+_SWITCH = re.compile(r"^Unicast lids .* \('(?P<name>[^']+)'\):$")
+_ROUTE = re.compile(r"^0x[0-9a-f]+ (?P<port>\d+) # (?:Channel Adapter|Switch) portguid \w+: '(?P<name>[^']+)'$")
+_END = re.compile(r"\{ \S+ Ports:.*? \{(?P<name>[^}]+)\} LID:\w+ PN:(?P<port>\w+) \}")
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """What OpenSM found and decided: links, and for each switch the port to each destination."""
+
+    links: dict[tuple[str, int], tuple[str, int]]
+    routes: dict[str, dict[str, int]]
+    log: str
+
+    def path(self, start: str, destination: str) -> list[str]:
+        """Follows the forwarding tables from a switch to a destination; fails on a loop or a dead end."""
+        at, seen = start, [start]
+        while at != destination:
+            at, _ = self.links[(at, self.routes[at][destination])]
+            seen.append(at)
+            assert len(seen) <= 7, f"a loop: {seen}"
+        return seen
+
+
+@contextmanager
+def simulated(file: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """Runs ibsim on a file until the block ends; gives the environment in which programs see that fabric."""
+    name = f"podwright-{os.getpid()}-{folder.name}"
+    environment = {**os.environ, "IBSIM_SOCKNAME": name}
+    command = ["ibsim", "-N", "3000", "-S", "600", "-P", "60000", "-L", "60000", "-s", str(file)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True
+    ) as program:
+        assert program.stdout is not None
+        said = []
+        for line in program.stdout:
+            said.append(line)
+            if "ready" in line:
+                break
+        else:
+            pytest.fail("".join(said[-20:]))
+        try:
+            yield {**environment, "LD_PRELOAD": str(PRELOAD), "OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
+        finally:
+            program.kill()
+
+
+def route(file: Path, folder: Path, host: str) -> Subnet:
+    """Lets OpenSM sweep the fabric once and reads back what it wrote."""
+    folder.mkdir()
+    with simulated(file, folder) as environment:
+        done = subprocess.run(
+            ["opensm", "-o", "-R", "ftree", "-D", "0x43", "-f", str(folder / "osm.log")],
+            env={**environment, "SIM_HOST": host},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    log = (folder / "osm.log").read_text()
+    assert done.returncode == 0, done.stdout + log
+    return Subnet(
+        read_links((folder / "opensm-subnet.lst").read_text()),
+        read_routes((folder / "opensm-lfts.dump").read_text()),
+        log,
+    )
+
+
+def read_links(text: str) -> dict[tuple[str, int], tuple[str, int]]:
+    """Reads both ends of each link; OpenSM writes port numbers in hexadecimal."""
+    links = {}
+    for line in text.splitlines():
+        a, b = ((end["name"], int(end["port"], 16)) for end in _END.finditer(line))
+        links[a] = b
+    return links
+
+
+def read_routes(text: str) -> dict[str, dict[str, int]]:
+    """Reads the forwarding tables by the names of switches and destinations."""
+    routes: dict[str, dict[str, int]] = {}
+    table: dict[str, int] = {}
+    for line in text.splitlines():
+        if head := _SWITCH.match(line):
+            table = routes.setdefault(head["name"], {})
+        elif entry := _ROUTE.match(line):
+            table[entry["name"]] = int(entry["port"])
+    return routes
+
+
+def pod_of(nodes: int) -> Pod:
+    """A pod of DGX A100 as `podwright design --nodes` makes it."""
+    return Pod.model_validate({"name": "pod", "nodes": [{"hosts": f"dgx[001-{nodes:03d}]", "model": "dgx-a100"}]})
+
+
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[Design, Subnet]]:
+    """Gives the design of so many nodes and what OpenSM makes of it, each worked out once."""
+    known: dict[int, tuple[Design, Subnet]] = {}
+
+    def make(nodes: int) -> tuple[Design, Subnet]:
+        if nodes not in known:
+            folder = tmp_path_factory.mktemp(f"fabric{nodes}")
+            design = design_pod(pod_of(nodes))
+            (folder / "compute.net").write_text(ibnetdiscover(design, "compute"))
+            known[nodes] = design, route(folder / "compute.net", folder / "opensm", "dgx001 mlx5_0")
+        return known[nodes]
+
+    return make
+
+
+Routed = Callable[[int], tuple[Design, Subnet]]
+SIZES = [20, 100, 140]
+RAILS = ("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_6", "mlx5_7", "mlx5_8", "mlx5_9")
+
+
+def leaves_of(design: Design) -> list[str]:
+    return [switch.name for switch in design.wired["compute"].switches if switch.tier == "leaf"]
+
+
+def adapters_of(subnet: Subnet) -> list[str]:
+    return sorted(name for name, _ in subnet.links if " mlx5_" in name)
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+def test_opensm_finds_a_fat_tree_with_every_cable(routed: Routed, nodes: int) -> None:
+    design, subnet = routed(nodes)
+    assert "ftree tables configured on all switches" in subnet.log
+    assert "ERR" not in subnet.log
+    assert len(subnet.links) == 2 * len(design.wired["compute"].cables)
+    assert len(adapters_of(subnet)) == 8 * nodes
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+def test_every_adapter_is_reached_from_every_leaf(routed: Routed, nodes: int) -> None:
+    design, subnet = routed(nodes)
+    longest = 0
+    for leaf in leaves_of(design):
+        for adapter in adapters_of(subnet):
+            longest = max(longest, len(subnet.path(leaf, adapter)))
+    # leaf, spine, leaf, adapter; with cores leaf, spine, core, spine, leaf, adapter.
+    assert longest == (4 if nodes <= 100 else 6)
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+def test_same_rail_traffic_never_touches_the_core(routed: Routed, nodes: int) -> None:
+    design, subnet = routed(nodes)
+    crossed = 0
+    for leaf in leaves_of(design):
+        rail = int(leaf.rpartition("-r")[2])
+        name = RAILS[rail - 1]
+        for adapter in adapters_of(subnet):
+            through_core = any(hop.startswith("core-") for hop in subnet.path(leaf, adapter))
+            assert not (through_core and adapter.endswith(name)), f"{leaf} to {adapter}"
+            crossed += through_core
+    assert bool(crossed) is (nodes > 100)
+
+
+def loads(subnet: Subnet, leaf: str, ending: str) -> Counter[int]:
+    """Counts the destinations that a leaf sends into each of its up-links; all adapters, or those of one rail."""
+    return Counter(
+        port
+        for adapter, port in subnet.routes[leaf].items()
+        if " mlx5_" in adapter and adapter.endswith(ending) and subnet.links[(leaf, port)][0] != adapter
+    )
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+def test_up_links_carry_equal_numbers_of_destinations(routed: Routed, nodes: int) -> None:
+    """All up-links are used, and equally where the tree allows it.
+
+    At 140 nodes the ten spines of a plane meet four groups of cores, so that two groups have three of them and two have
+    two: traffic between planes cannot be spread evenly, and its heaviest up-link is bounded instead.
+    """
+    design, subnet = routed(nodes)
+    for leaf in leaves_of(design):
+        up = loads(subnet, leaf, "")
+        assert len(up) == 20
+        if nodes <= 100:
+            assert max(up.values()) - min(up.values()) <= 1, f"{leaf}: {sorted(up.values())}"
+        else:
+            assert max(up.values()) <= 1.3 * up.total() / len(up), f"{leaf}: {sorted(up.values())}"
+            rail = loads(subnet, leaf, RAILS[int(leaf.rpartition("-r")[2]) - 1])
+            assert max(rail.values()) - min(rail.values()) <= 1, f"{leaf}: {sorted(rail.values())}"
