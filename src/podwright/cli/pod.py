@@ -61,7 +61,10 @@ def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
     """Removes the copy; runs hold on to their own and are followed as before."""
     from podwright.launch import pods
     from podwright.runs import Home
+    from podwright.spec.problems import refuse, short
 
+    if name.endswith((".yaml", ".yml")):
+        raise refuse(f"{short(name)} is a file; a pod is forgotten by its name", hint="`podwright pod ls` lists them")
     pods.forget(Home.open(), name)
     if as_json:
         return talk.print_json({"name": name, "forgotten": True})

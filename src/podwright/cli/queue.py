@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podwright.launch.usage import Queue
 
 NAME_WIDTH = 24
+HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
 UNREACHABLE = 3
 TargetOrAll = Annotated[
     str | None,
@@ -48,7 +49,7 @@ def document(queue: Queue) -> dict[str, Any]:
         "target": queue.target,
         "error": queue.away or None,
         "partitions": [asdict(one) for one in queue.partitions],
-        "nodes_away": [{"node": node.node, "why": node.why} for node in queue.nodes_away],
+        "nodes_away": [{"node": node.node, "why": node.why} for node in queue.nodes if node.state == "away"],
         "jobs": jobs,
     }
 
@@ -62,25 +63,35 @@ def page(queue: Queue, now: float, width: int | None) -> Iterator[str]:
     waiting = [job for job in queue.jobs if job.state == "waiting"]
     yield f"{queue.target}: {summary(queue)}"
     yield ""
-    yield from talk.table(("partition", "nodes", "free", "used", "away", "gpus", "free", "used"), _partitions(queue))
-    for node in queue.nodes_away:
-        yield talk.clip(f"{node.node} is away{f': {node.why}' if node.why else ''}", width)
+    yield from talk.table(HEADS, _partitions(queue))
+    yield from away(queue, width)
     if running:
-        rows = [(*_who(job), figures_left(job.ends_at, now)) for job in running]
+        rows = [(*_who(job), until(job.ends_at, now)) for job in running]
         yield from ["", *talk.table(("running", "job", "user", "nodes", "gpus", "ends"), rows, width)]
     if waiting:
-        rows = [(*_who(job), _why(job, now)) for job in waiting]
-        yield from ["", *talk.table(("waiting", "job", "user", "nodes", "gpus", "why"), rows, width)]
+        yield from ["", *_waiting(waiting, now, width)]
 
 
 def summary(queue: Queue) -> str:
-    """Says in one sentence how busy a target is; nodes that are in several partitions are counted once."""
+    """Says in one sentence how busy a target is."""
     waiting = sum(job.tasks for job in queue.jobs if job.state == "waiting")
     running = sum(job.tasks for job in queue.jobs if job.state == "running")
-    biggest = max(queue.partitions, key=lambda one: one.gpus, default=None)
-    free = f"; {biggest.gpus_free} of {biggest.gpus} GPUs are free" if biggest and biggest.gpus else ""
+    free = f"; {queue.gpus_free} of {queue.gpus} GPUs are free" if queue.gpus else ""
     verbs = f"{running} {'job runs' if running == 1 else 'jobs run'}, {waiting} {'waits' if waiting == 1 else 'wait'}"
     return verbs + free
+
+
+def away(queue: Queue, width: int | None) -> Iterator[str]:
+    """Names the nodes that take no jobs, those that are away for one reason on one line."""
+    from podwright.spec.hostlist import fold_hosts
+
+    reasons: dict[str, list[str]] = {}
+    for node in queue.nodes:
+        if node.state == "away":
+            reasons.setdefault(node.why, []).append(node.node)
+    for why, nodes in reasons.items():
+        verb = "is" if len(nodes) == 1 else "are"
+        yield talk.clip(f"{fold_hosts(nodes)} {verb} away{f': {why}' if why else ''}", width)
 
 
 def _partitions(queue: Queue) -> list[Sequence[str]]:
@@ -101,13 +112,20 @@ def _who(job: QueuedJob) -> tuple[str, ...]:
     return talk.clip(label, NAME_WIDTH), own, job.user, str(job.nodes), str(job.gpus)
 
 
-def figures_left(moment: float | None, now: float) -> str:
+def until(moment: float | None, now: float) -> str:
     """Says how far away a moment is."""
     if moment is None:
         return "no limit"
     return f"in {figures.duration(float(int(moment - now)))}" if moment > now else "now"
 
 
-def _why(job: QueuedJob, now: float) -> str:
-    expected = f"; starts {figures_left(job.starts_at, now)}" if job.starts_at and job.starts_at > now else ""
-    return (job.why or "waits for its turn") + expected
+def _waiting(jobs: Sequence[QueuedJob], now: float, width: int | None) -> Iterator[str]:
+    """Lays out what waits; the reason stands under the jobs that share it, where it has room."""
+    ordered = sorted(jobs, key=lambda job: [one.why for one in jobs].index(job.why))
+    rows = [(*_who(job), until(job.starts_at, now) if job.starts_at else "-") for job in ordered]
+    head, *lines = talk.table(("waiting", "job", "user", "nodes", "gpus", "starts"), rows, width)
+    yield head
+    for number, (job, line) in enumerate(zip(ordered, lines, strict=True)):
+        yield line
+        if number + 1 == len(ordered) or ordered[number + 1].why != job.why:
+            yield talk.clip(f"  {job.why or 'waits for its turn'}", width)

@@ -97,9 +97,9 @@ def verdict(one: Wasted, since: str) -> str:
     if not total.held:
         return f"no job held GPUs in the last {since}"
     cost = money(total.idle, one.price)
-    share = f"{hours(total.idle)} of {hours(total.held)} GPU hours were idle ({total.idle / total.held:.0%})"
-    missing = f"; {hours(total.unmeasured)} were not measured" if total.unmeasured else ""
-    return f"{share}{f', {cost}' if cost else ''}{missing}"
+    least, share = ("at least ", "") if total.unmeasured else ("", f" ({total.idle / total.held:.0%})")
+    words = f"{least}{hours(total.idle)} of {hours(total.held)} GPU hours were idle{share}"
+    return f"{words}, {cost}" if cost else words
 
 
 def notes(one: Wasted) -> Iterator[tuple[str, str]]:
@@ -108,13 +108,12 @@ def notes(one: Wasted) -> Iterator[tuple[str, str]]:
     waste = one.waste
     if one.price:
         yield "price", f"{one.price.per_gpu_hour:.2f} {one.price.currency} a GPU hour; {one.price.origin}"
-    if not one.accounting:
+    if not one.accounting and one.target != "local":
         yield "seen", "own runs only: there is no accounting to ask"
     if waste.total.unmeasured:
-        yield (
-            "measured",
-            "only own runs with GPU sensors; of other jobs, GPUs beyond what\nthey asked for count as idle",
-        )
+        known = waste.total.held - waste.total.unmeasured
+        words = f"{hours(known)} of {hours(waste.total.held)} GPU hours: own runs with GPU sensors, and of other"
+        yield "measured", f"{words}\njobs the GPUs that they were given and had not asked for"
     if waste.backfill_gpu_h:
         text = f"at most {hours(waste.backfill_gpu_h)} GPU hours were free while jobs waited that would\nhave fitted"
         yield "backfill", f"{text} (modelled: GPUs counted, not placed)"
@@ -161,7 +160,9 @@ def _numbers(use: Use, price: Price | None) -> tuple[str, ...]:
 
 
 def hours(number: float) -> str:
-    """Gives hours with a digit behind the point, and more where there would be nothing left."""
+    """Gives hours with a digit behind the point; many without, and few with more."""
+    if number >= 1000:
+        return f"{number:.0f}"
     return f"{number:.1f}" if number >= 0.1 or number == 0 else f"{number:.3f}"
 
 

@@ -64,8 +64,17 @@ class Queue:
     target: str
     partitions: tuple[PartitionUse, ...] = ()
     jobs: tuple[QueuedJob, ...] = ()
-    nodes_away: tuple[NodeUse, ...] = ()
+    nodes: tuple[NodeUse, ...] = ()
+    """Each once, though it may be in several partitions."""
     away: str = ""
+
+    @property
+    def gpus(self) -> int:
+        return sum(node.gpus for node in self.nodes)
+
+    @property
+    def gpus_free(self) -> int:
+        return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
 
 @dataclass(frozen=True)
@@ -132,8 +141,8 @@ def _queue(home: Home, place: Place) -> Queue:
         return _local_queue(home)
     nodes = cluster.nodes()
     jobs = tuple(replace(job, run=own_run(home, job.job, job.name)) for job in cluster.queue())
-    away = {node.node: node for node in nodes if node.state == "away"}
-    return Queue(place.target, tuple(partitions(nodes)), jobs, tuple(away.values()))
+    once = {node.node: node for node in nodes}
+    return Queue(place.target, tuple(partitions(nodes)), jobs, tuple(once.values()))
 
 
 def own_run(home: Home, job: str, name: str) -> str | None:
@@ -152,7 +161,7 @@ def _local_queue(home: Home) -> Queue:
     used = min(gpus, sum(job.gpus for job in jobs if job.state == "running"))
     busy = any(job.state == "running" for job in jobs)
     node = NodeUse("local", "this machine", "part" if busy else "free", gpus, used)
-    return Queue("local", tuple(partitions([node])), tuple(jobs))
+    return Queue("local", tuple(partitions([node])), tuple(jobs), (node,))
 
 
 def _local_job(folder: RunFolder, record: Record) -> QueuedJob:

@@ -103,7 +103,9 @@ def test_one_squeue_and_one_sinfo_answer_for_all(adas: Home, monkeypatch: pytest
     (found,) = usage.queues(adas, "adas")
     assert [command[0] for command in reach.asked] == ["sinfo", "squeue"]
     assert found.target == "adas"
-    assert [node.why for node in found.nodes_away] == ["GPU 3 is gone"]
+    assert [node.why for node in found.nodes if node.state == "away"] == ["GPU 3 is gone"]
+    # n1 has 2 GPUs free, n3 has 8, and n4 is away; each is in two partitions.
+    assert (found.gpus, found.gpus_free) == (32, 10)
 
 
 def test_own_runs_are_known_by_their_names(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:

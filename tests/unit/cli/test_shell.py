@@ -1,0 +1,86 @@
+"""`podwright shell`: when it opens one, and what it says when it does not."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podwright import launch, spec
+from podwright.cli.shell import shell_of
+from podwright.runs import Home
+from podwright.spec.problems import Refusal
+
+PATIENCE_S = 30.0
+PODWRIGHT = str(Path(sys.executable).with_name("podwright"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home.open(tmp_path / "home")
+    yield made
+    for record in launch.recent(made, None):
+        if not record.is_final:
+            launch.find(made, record.id).cancel()
+            launch.find(made, record.id).wait(60)
+
+
+def started(home: Home, folder: Path, fields: str = "") -> launch.Run:
+    path = folder / "workload.yaml"
+    path.write_text(f"name: toy\ncommand: sleep 600\n{fields}")
+    return launch.start(home, spec.load_workload(path))
+
+
+def until_running(run: launch.Run) -> launch.Run:
+    for change in run.watch():
+        if change.record.state == "running":
+            return run
+    raise AssertionError(f"{run.id} never ran")
+
+
+def typed(command: list[str], line: str, environment: dict[str, str]) -> str:
+    """What a terminal shows of a command in which a person types a line and then leaves."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        os.write(master, f"{line}\nexit 7\n".encode())
+        shown = b""
+        while select.select([master], [], [], PATIENCE_S)[0]:
+            try:
+                shown += os.read(master, 65536)
+            except OSError:
+                break
+        code = process.wait(PATIENCE_S)
+    os.close(master)
+    assert code == 7, shown.decode(errors="replace")
+    return shown.decode(errors="replace")
+
+
+def test_a_shell_stands_in_the_code_of_the_run(home: Home, tmp_path: Path) -> None:
+    run = until_running(started(home, tmp_path, "nodes: 2\n"))
+    environment = {**os.environ, "PODWRIGHT_HOME": str(home.path), "SHELL": "/bin/sh"}
+    command = [PODWRIGHT, "shell", run.id, "--node", "1"]
+    shown = typed(command, 'echo "at $PODWRIGHT_RUN ${PODWRIGHT_SCRATCH##*/}"', environment)
+    assert f"at {run.id} n1" in shown
+
+
+def test_refusals(home: Home, tmp_path: Path) -> None:
+    run = until_running(started(home, tmp_path))
+    with pytest.raises(Refusal, match="has one node, which is 0"):
+        shell_of(run, 1)
+    run.cancel()
+    run.wait(60)
+    with pytest.raises(Refusal, match=f"{run.id} is cancelled; a shell needs a run that is running"):
+        shell_of(run, 0)
+
+
+def test_a_matrix_has_no_shell_but_its_points_have(home: Home, tmp_path: Path) -> None:
+    run = started(home, tmp_path, "matrix: {seed: [1, 2]}\n")
+    with pytest.raises(Refusal, match=rf"{run.id} has 2 points\n\nhint: name one, such as {run.id}-1"):
+        shell_of(run, 0)

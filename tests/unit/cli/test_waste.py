@@ -1,0 +1,68 @@
+"""`podwright waste`, as a person and a program see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podwright.cli import waste
+from podwright.cli.main import main
+from podwright.engines.slurm.usage import parse_past
+from podwright.launch.usage import Wasted
+from podwright.launch.waste import Price, sum_up
+
+CASES = Path(__file__).parents[2] / "cases" / "usage"
+NOW = {"lab": 1794813990.0, "odd": 1700000000.0}
+PRICE = Price(2.0, "EUR", "gpu_hour_price of the pod")
+Golden = Callable[[Path, str], None]
+
+
+def recorded(case: str, price: Price | None) -> Wasted:
+    """The recorded past; the sweep's first point is a run of ours that kept four of its GPUs busy."""
+    past = parse_past((CASES / case / "sacct.txt").read_text())
+    own = [replace(one, run="sweep-1234-1") if one.name == "sweep-1234" else one for one in past]
+    busy = {one: 4.0 for one in own if one.run}
+    return Wasted("adas", sum_up(own, busy, 1200, NOW[case] - 86400, NOW[case]), True, price)
+
+
+@pytest.mark.parametrize(("case", "price"), [("lab", None), ("odd", PRICE)])
+def test_the_page_of_a_cluster(case: str, price: Price | None, golden: Golden) -> None:
+    lines = list(waste.page(recorded(case, price), "1d", 80))
+    assert max(map(len, lines)) <= 80
+    golden(CASES / case / "expected" / "waste.txt", "\n".join(lines) + "\n")
+
+
+def test_the_document_of_a_cluster(golden: Golden) -> None:
+    text = json.dumps(waste.document(recorded("odd", PRICE)), indent=1) + "\n"
+    golden(CASES / "odd" / "expected" / "waste.json", text)
+
+
+def test_long_lists_are_cut_and_say_so() -> None:
+    (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[2:3]
+    many = [replace(one, job=str(number)) for number in range(14)]
+    found = Wasted("adas", sum_up(many, {}, 8, NOW["odd"] - 86400, NOW["odd"]), True, None)
+    assert "and 4 more" in list(waste.page(found, "1d", 80))
+    assert len(waste.document(found)["runs"]) == 14
+
+
+def test_nothing_and_away() -> None:
+    nothing = Wasted("adas", sum_up([], {}, None, 0, 10), False, None)
+    assert list(waste.page(nothing, "7d", 80)) == [
+        "adas: no job held GPUs in the last 7d",
+        "seen      own runs only: there is no accounting to ask",
+    ]
+    assert waste.document(Wasted("adas", away="no route")) == {"target": "adas", "error": "no route"}
+
+
+def test_a_time_without_a_unit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
+    assert main(["waste", "local", "--since", "7"]) == 2
+    assert capsys.readouterr().err == '"7" has no unit\n\nhint: did you mean `7s`? units are d, h, m, s, ms\n'
+    assert main(["waste", "local"]) == 0
+    assert capsys.readouterr().out == "local: no job held GPUs in the last 7d\n"
