@@ -1,8 +1,8 @@
 """The mirror role: gives a client elsewhere what has come of many runs since it last asked, in one answer.
 
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
-the client has]}), `trees` (id -> paths wanted whole) and `limit` (bytes of trees at most). The answer is a JSON line for
-each piece, followed by its bytes; the last line is `{"end": true}`, so that a cut answer is known for one.
+the client has]}), `trees` (id -> paths wanted whole) and `limit` (bytes of trees at most). It answers with a JSON line
+for each piece, followed by its bytes; the last line is `{"end": true}`, so that a cut answer is known for one.
 """
 
 from __future__ import annotations

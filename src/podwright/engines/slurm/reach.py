@@ -6,6 +6,7 @@ dropped is opened again. Values that must not be seen travel on standard input.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import subprocess
@@ -78,6 +79,7 @@ class Ssh:
 
     def __init__(self, login: str, config: str | None = None) -> None:
         self._login, self._config = login, config
+        self._mark = hashlib.sha256(f"{login}\n{config}".encode()).hexdigest()[:8]
 
     def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
         """Asked again when the connection breaks before the command was started; after that only its answer counts."""
@@ -106,7 +108,7 @@ class Ssh:
         batch = "no" if sys.stdin is not None and sys.stdin.isatty() else "yes"
         options = {
             "ControlMaster": "auto",
-            "ControlPath": str(_sockets() / "%C"),
+            "ControlPath": str(_sockets() / f"{self._mark}-%C"),
             "ControlPersist": str(PERSIST_S),
             "BatchMode": batch,
             "ServerAliveInterval": "15",
