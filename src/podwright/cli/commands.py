@@ -118,6 +118,13 @@ _ROWS = (
         "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
     ),
     Command(
+        "capacity",
+        "Pods",
+        "capacity",
+        "Reckon storage, bandwidth and nodes for a fleet of cars",
+        "podwright capacity examples/capacity-fleet.yaml",
+    ),
+    Command(
         "pod",
         "Pods",
         "pod",

@@ -25,19 +25,30 @@ def predict_command(
     nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="So many nodes, from the first.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", metavar="HOSTS", help="These nodes: dgx[001-016].")] = None,
     pods: Annotated[int, typer.Option("--pods", metavar="N", help="Spread over so many pods with one core.")] = 1,
+    runs: Annotated[
+        list[str],
+        typer.Option("--from", metavar="RUN", help="Predict training from this run, or from two."),
+    ] = [],  # noqa: B006 - the library makes a new list for each call
+    batch: Annotated[int | None, typer.Option("--batch", metavar="N", help="The run's whole batch.")] = None,
+    gradients: Annotated[
+        str | None, typer.Option("--gradients", metavar="SIZE", help="Bytes all-reduced in a step: 51MB.")
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the acceptance sheet as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prints the acceptance sheet of a job's nodes."""
+    """Prints the acceptance sheet of a job's nodes, and what a run's training would take on them."""
+    from podwright.cli import predict_training
     from podwright.design import collectives_sheet
 
     placement = _placement(_pod(pod), nodes, hosts, pods)
     if as_csv:
         sys.stdout.write(collectives_sheet.as_csv(placement))
         return None
+    training = predict_training.training(placement, runs, batch, gradients) if runs else None
     if as_json:
-        return talk.print_json({"collectives": collectives_sheet.as_json(placement)})
-    print("\n".join(_sheet(placement)))
+        told = predict_training.as_json(training) if training else None
+        return talk.print_json({"collectives": collectives_sheet.as_json(placement), "training": told})
+    print("\n".join([*_sheet(placement), *(predict_training.lines(training) if training else [])]))
     return None
 
 
@@ -104,12 +115,17 @@ def _table(placement: Placement) -> list[str]:
 
 
 def _broken(placement: Placement) -> Iterator[str]:
-    from podwright.design.collectives_place import failures
+    """What is left of the wires when ranks are scattered over units, and when something is broken."""
+    from podwright.design.collectives_place import failures, job
 
+    scattered = job(placement, "scattered").share
+    if scattered < 1:
+        text = f"ranks that are scattered over units have {scattered * 100:.0f} % of the wires"
+        yield from talk.aligned("order", text, sys.stdout)
     lines = []
     for one in failures(placement):
-        scattered = f", {one.scattered:.0%} when ranks are scattered" if one.scattered != one.in_order else ""
-        lines.append(f"{one.what}: {one.in_order:.0%} of the wires left{scattered}")
+        worst = f", scattered ranks {one.scattered * 100:.0f} %" if one.scattered != one.in_order else ""
+        lines.append(f"one {one.what}: {one.in_order * 100:.0f} % left{worst}")
     if lines:
         yield from talk.aligned("broken", "\n".join(lines), sys.stdout)
 

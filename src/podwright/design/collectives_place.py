@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from podwright.design.asks import asked_of
 from podwright.design.collectives import Job, Wires, needs_network, wires_of
+from podwright.design.sizing import size_compute
 from podwright.design.units import scalable_units
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
-    from podwright.spec import ComputeFabric, Pod
+    from podwright.spec import Pod
 
 ORDERS = ("in order", "scattered")
 # SHARP's reductions of large messages came with 200 Gb/s switches.
@@ -24,11 +26,15 @@ SHARP_SPEED_GBPS = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """A leaf switch: the node ports under one job's feet, its links up, and how many spines these go to."""
+    """A leaf switch: its ports for each node, its links up, the spines these go to, and the leaves that share those.
+
+    Units whose leaves share no spine meet in the core, as pods do, where the taper counts.
+    """
 
     ports_per_node: int
     uplinks: int
     spines: int
+    leaves: int
     taper: float = 1.0
 
 
@@ -74,8 +80,7 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
     fabric = pod.compute_fabric()
     switch = fabric.switch if fabric else None
     reduces = bool(switch and switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS)
-    climb = _climb(fabric, wires, len(scalable_units(pod))) if fabric else None
-    found = Placement(tuple(hosts), tuple(one for one in counts if one), wires, climb, reduces, pods)
+    found = Placement(tuple(hosts), tuple(one for one in counts if one), wires, _climb(pod), reduces, pods)
     needs_network(job(found))
     return found
 
@@ -102,13 +107,13 @@ def failures(placement: Placement) -> list[Failure]:
     if nodes == 1:
         return []
     left = (nics - 1) / nics
-    found = [Failure("one port of a node", left, left)]
+    found = [Failure("port of a node", left, left)]
     climb = placement.climb
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return found
     cases = (
-        ("one leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
-        ("one spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
+        ("leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
+        ("spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
     )
     whole = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
@@ -125,19 +130,16 @@ def _share(placement: Placement, order: str, climb: Climb | None) -> float:
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return 1.0
     outside = 1 if order == "in order" else max(placement.per_unit)
-    width = climb.uplinks / (climb.taper if placement.pods > 1 else 1.0)
+    through_core = placement.pods > 1 or len(placement.per_unit) > climb.leaves
+    width = climb.uplinks / (climb.taper if through_core else 1.0)
     return min(1.0, width / (climb.ports_per_node * outside))
 
 
-def _climb(fabric: ComputeFabric, wires: Wires, units: int) -> Climb | None:
-    """A leaf's way up by the rules of the design: links as the subscription says, spread evenly over spines."""
-    if not (fabric.scalable_unit and fabric.switch and wires.nics):
+def _climb(pod: Pod) -> Climb | None:
+    """A leaf's way up, as the pod's design has it."""
+    fabric = pod.compute_fabric()
+    ask = asked_of(pod).compute if fabric and fabric.switch else None
+    if ask is None:
         return None
-    rails = fabric.rails or wires.nics
-    ports = max(1, wires.nics // rails)
-    uplinks = ceil(ports * fabric.scalable_unit / fabric.oversubscription)
-    leaves = rails * max(units, 1)
-    spread = [n for n in range(1, uplinks + 1) if uplinks % n == 0]
-    flat = next((n for n in spread if leaves * uplinks / n <= fabric.switch.ports), None)
-    tall = next((n for n in spread if units * uplinks / n <= fabric.switch.ports / 2), uplinks)
-    return Climb(ports, uplinks, flat or tall, fabric.taper)
+    size = size_compute(ask)
+    return Climb(ask.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, ask.taper)

@@ -113,12 +113,12 @@ def test_what_a_failure_costs(tmp_path: Path) -> None:
     given_pod = pod(tmp_path)
     inside = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 20))
     across = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 140))
-    assert [(one.what, one.scattered) for one in collectives_place.failures(inside)] == [("one port of a node", 0.875)]
+    assert [(one.what, one.scattered) for one in collectives_place.failures(inside)] == [("port of a node", 0.875)]
     costs = {one.what: (one.in_order, one.scattered) for one in collectives_place.failures(across)}
     assert costs == {
-        "one port of a node": (0.875, 0.875),
-        "one leaf-spine link": (1.0, 0.95),
-        "one spine switch": (1.0, 0.9),
+        "port of a node": (0.875, 0.875),
+        "leaf-spine link": (1.0, 0.95),
+        "spine switch": (1.0, 0.9),
     }
 
 

@@ -1,0 +1,213 @@
+"""How long a training takes on another number of nodes: time = samples(batch) / batch x step.
+
+A step is `fixed + per_sample x local batch`. The fixed part holds what does not shrink with the local batch: kernel
+launches, the optimiser, stragglers, and communication that no computation hides. On published series it says more than
+a model of the all-reduce alone, which is a few per cent of a step where the whole falls short by half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isclose, log2
+from statistics import median
+
+# What the law is off by on published series, fitted on the smallest and the largest size; a test computes them anew.
+TYPICAL_ERROR = 0.05
+INSIDE_ERROR = 0.10
+
+# Of one measured step alone nobody can tell the fixed part. Its share on the smallest size of the published series:
+# lowest quarter, median, highest quarter.
+FIXED_SHARES = (0.10, 0.16, 0.26)
+# Samples to converge grow like batch to this power between the ends of the published series: lowest quarter, median,
+# highest quarter.
+SAMPLE_POWERS = (0.13, 0.27, 0.35)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One training, published or measured: accelerators, seconds, whole batch, samples until it was good enough."""
+
+    count: int
+    time_s: float
+    batch: float
+    samples: float
+
+    @property
+    def local_batch(self) -> float:
+        """Samples of one step on one accelerator."""
+        return self.batch / self.count
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of one step, evaluations and all that lies between steps spread over them."""
+        return self.time_s * self.batch / self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class StepLaw:
+    """Seconds of a step: a fixed part, a part for each sample on an accelerator, and what each doubling adds."""
+
+    fixed_s: float
+    sample_s: float
+    doubling_s: float = 0.0
+    base_count: int = 1
+
+    def step_s(self, count: float, batch: float) -> float:
+        """Gives the seconds of a step with this many accelerators and this whole batch."""
+        growth_s = self.doubling_s * log2(count / self.base_count)
+        return self.fixed_s + self.sample_s * batch / count + growth_s
+
+    def time_s(self, count: float, batch: float, samples: float) -> float:
+        """Gives the seconds of a training of this many samples."""
+        return samples / batch * self.step_s(count, batch)
+
+
+def fit(small: Point, large: Point) -> StepLaw:
+    """Fits the law to two sizes.
+
+    Where both have the same local batch they say nothing about the fixed part; what the larger is slower by is then
+    taken as growing with each doubling, as the depth of a tree and the odds of a straggler do.
+    """
+    if isclose(small.local_batch, large.local_batch, rel_tol=0.01):
+        doublings = log2(large.count / small.count)
+        growth_s = (large.step_s - small.step_s) / doublings if doublings else 0.0
+        return StepLaw(0.0, small.step_s / small.local_batch, growth_s, small.count)
+    sample_s = (small.step_s - large.step_s) / (small.local_batch - large.local_batch)
+    return StepLaw(small.step_s - sample_s * small.local_batch, sample_s)
+
+
+def samples_between(small: Point, large: Point, batch: float) -> float:
+    """Gives the samples to converge at a batch, in a line between two known ones.
+
+    That is the form S x (1 + batch / critical batch) of gradient noise theory, with both constants from the two points.
+    """
+    if isclose(small.batch, large.batch):
+        return (small.samples + large.samples) / 2
+    slope = (large.samples - small.samples) / (large.batch - small.batch)
+    return small.samples + slope * (batch - small.batch)
+
+
+def predict(small: Point, large: Point, middle: Point) -> tuple[float, float]:
+    """Gives the seconds of the middle size: with its own samples, and with samples from the ends alone."""
+    law = fit(small, large)
+    known = law.time_s(middle.count, middle.batch, middle.samples)
+    guessed = law.time_s(middle.count, middle.batch, samples_between(small, large, middle.batch))
+    return known, guessed
+
+
+def step_from_marks(marks: Iterable[tuple[float, float]]) -> float | None:
+    """Gives the median seconds of a step from (second, step) marks; None where no step followed another.
+
+    The median leaves out evaluations and checkpoints, which stretch the few steps they lie between.
+    """
+    pairs = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(marks)]
+    found = [seconds / steps for seconds, steps in pairs if steps > 0 and seconds > 0]
+    return median(found) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run tells: accelerators, seconds of a step, and where known its batch and its seconds to the goal."""
+
+    count: int
+    step_s: float
+    batch: float | None = None
+    time_to_train_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An expected value and the bounds it should lie in."""
+
+    low: float
+    expected: float
+    high: float
+
+    def scaled(self, factor: float) -> Range:
+        """Gives the range in another unit."""
+        return Range(self.low * factor, self.expected * factor, self.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One number of accelerators: a step and a training, with the local batch kept and with the whole batch kept.
+
+    Times to train are None when the run did not reach its goal.
+    """
+
+    count: int
+    same_local_step_s: Range
+    same_batch_step_s: Range
+    same_local_train_s: Range | None
+    same_batch_train_s: Range | None
+
+    def speed_up(self, base: Measured) -> Range:
+        """Samples per second against the run, with the local batch kept."""
+        ratio = self.count / base.count * base.step_s
+        step = self.same_local_step_s
+        return Range(ratio / step.high, ratio / step.expected, ratio / step.low)
+
+
+def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> Forecast:
+    """Predicts from one run.
+
+    `all_reduce_s`: the modelled all-reduce of the gradients on the run's nodes and on the asked ones. Best it hides
+    behind computation, worst none of its growth does; to both the error on published series is added.
+    """
+    growth_s = max(0.0, all_reduce_s[1] - all_reduce_s[0])
+    kept = Range(base.step_s, base.step_s + growth_s / 2, base.step_s + growth_s)
+    shares = sorted(share + (1 - share) * base.count / count for share in FIXED_SHARES)
+    extras = (0.0, growth_s / 2, growth_s)
+    shrunk = Range(*(base.step_s * share + extra for share, extra in zip(shares, extras, strict=True)))
+    local, whole = _widened(kept), _widened(shrunk)
+    train_s = base.time_to_train_s
+    return Forecast(
+        count,
+        local,
+        whole,
+        None if train_s is None else _train(base, count, local, train_s),
+        None if train_s is None else whole.scaled(train_s / base.step_s),
+    )
+
+
+def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
+    """Predicts from two runs of the same training on different sizes: the fixed part is then measured."""
+    small, large = sorted((first, second), key=lambda one: one.count)
+    law = fit(*(Point(one.count, one.step_s, one.batch or 0.0, one.batch or 0.0) for one in (small, large)))
+    small_batch = small.batch or 0.0
+    local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
+    whole = _around(law.step_s(count, small_batch), small, large, count)
+    train_s = small.time_to_train_s
+    return Forecast(
+        count,
+        local,
+        whole,
+        None if train_s is None else _train(small, count, local, train_s),
+        None if train_s is None else whole.scaled(train_s / small.step_s),
+    )
+
+
+def error_at(count: int, smallest: int, largest: int) -> float:
+    """Gives the error to expect of a law fitted between two sizes: 10 %, and 10 % more for each doubling beyond."""
+    beyond = max(log2(count / largest), log2(smallest / count), 0.0)
+    return min(0.9, INSIDE_ERROR * (1 + beyond))
+
+
+def _train(base: Measured, count: int, step: Range, train_s: float) -> Range:
+    """Time to train with a batch that grows with the accelerators: fewer steps, but more samples."""
+    growth = count / base.count
+    fewest, usual, most = sorted(growth**power / growth for power in SAMPLE_POWERS)
+    steps = train_s / base.step_s
+    return Range(steps * fewest * step.low, steps * usual * step.expected, steps * most * step.high)
+
+
+def _widened(step: Range) -> Range:
+    return Range(step.low * (1 - INSIDE_ERROR), step.expected, step.high * (1 + INSIDE_ERROR))
+
+
+def _around(step_s: float, small: Measured, large: Measured, count: int) -> Range:
+    """Between two measured sizes the published error holds; beyond them it grows with each doubling."""
+    error = error_at(count, small.count, large.count)
+    return Range(step_s * (1 - error), step_s, step_s * (1 + error))

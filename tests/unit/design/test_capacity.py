@@ -1,0 +1,101 @@
+"""The capacity chain: figures of a talk from stated assumptions, and every case's plan or refusal, compared whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright.cli.main import main
+from podwright.design.capacity import as_json, reckon, si
+from podwright.design.capacity_file import CapacityFile, parse_capacity
+
+ROOT = Path(__file__).parents[3]
+CASES = ROOT / "tests" / "cases" / "capacity"
+NAMES = sorted(path.name for path in CASES.iterdir())
+Golden = Callable[[Path, str], None]
+
+# What a talk on training for autonomous driving says, the case that reckons it, and how far rounding goes there.
+TALK = [
+    ("fleet", "data", "bytes_per_year", 200e15, 0.01),
+    ("four-k", "data", "bytes_per_day", 1.6e15, 0.01),
+    ("images-to-nodes", "training", "node_days_each", 3, 0),
+    ("images-to-nodes", "training", "nodes", 30, 0),
+]
+
+
+def load(case: str) -> CapacityFile:
+    return parse_capacity((CASES / case / "capacity.yaml").read_text(encoding="utf-8"), "capacity.yaml")
+
+
+@pytest.mark.parametrize(("case", "section", "name", "said", "rounding"), TALK)
+def test_figures_of_the_talk(case: str, section: str, name: str, said: float, rounding: float) -> None:
+    assert reckon(load(case)).get(section, name) == pytest.approx(said, rel=rounding)
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_cases(case: str, golden: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES / case)
+    code = main(["capacity", "capacity.yaml"])
+    printed = capsys.readouterr()
+    if code == 0:
+        golden(CASES / case / "expected" / "plan.txt", printed.out)
+        assert main(["capacity", "capacity.yaml", "--json"]) == 0
+        golden(CASES / case / "expected" / "plan.json", capsys.readouterr().out)
+    else:
+        assert (code, printed.out) == (2, "")
+        golden(CASES / case / "expected" / "errors.txt", printed.err)
+
+
+@pytest.mark.parametrize("case", ["fleet", "four-k"])
+def test_examples_are_the_cases(case: str) -> None:
+    example = ROOT / "examples" / f"capacity-{'4k' if case == 'four-k' else case}.yaml"
+    assert example.read_text(encoding="utf-8") == (CASES / case / "capacity.yaml").read_text(encoding="utf-8")
+
+
+def test_no_line_of_a_plan_is_wider_than_80_columns() -> None:
+    wide = [
+        line for path in CASES.glob("*/expected/plan.txt") for line in path.read_text().splitlines() if len(line) > 80
+    ]
+    assert wide == []
+
+
+@given(cars=st.integers(1, 1000), days=st.integers(1, 400), share=st.floats(0.01, 1))
+def test_more_cars_need_no_less(cars: int, days: int, share: float) -> None:
+    def plan(count: int) -> dict[str, dict[str, float]]:
+        text = f"""
+name: law
+fleet: {{cars: {count}, hours_per_day: 8, sensors: [{{megapixels: 2, fps: 30}}]}}
+ingest: {{link: 100Gb/s}}
+tiers: [{{name: hot, keep: {days}d}}]
+labels: {{share_of_frames: {share}}}
+training: {{images_per_node_day: 900000, within: 10d}}
+"""
+        return as_json(reckon(parse_capacity(text, "law.yaml")))
+
+    few, many = plan(cars), plan(cars + 1)
+    assert many["data"]["bytes_per_day"] > few["data"]["bytes_per_day"]
+    assert many["tiers"]["hot"] > few["tiers"]["hot"]
+    for section, name in (("ingest", "links"), ("training", "nodes")):
+        assert many[section][name] >= few[section][name]
+    days_of_work = few["training"]["node_days"] / 10
+    assert days_of_work <= few["training"]["nodes"] + 1e-6
+    assert few["training"]["nodes"] < days_of_work + 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 B"), (999.0, "999 B"), (999.6, "1 kB"), (198.72e15, "199 PB"), (5e21, "5e+03 EB"), (1.5e9, "1.5 GB")],
+)
+def test_sizes_have_a_prefix_and_three_figures(value: float, text: str) -> None:
+    assert si(value, "B") == text
+
+
+def test_json_holds_whole_counts() -> None:
+    document = json.loads(json.dumps(as_json(reckon(load("images-to-nodes")))))
+    assert document["training"]["nodes"] == 30
+    assert isinstance(document["training"]["nodes"], int)
