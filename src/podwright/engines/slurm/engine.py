@@ -18,6 +18,7 @@ from podwright.engines.slurm.network import network_env
 from podwright.engines.slurm.parcel import pack
 from podwright.engines.slurm.queue import Queue
 from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh
+from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -110,8 +111,7 @@ class SlurmEngine:
         if answer.code:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
-        text = self._scheduler.folder or "~/podwright"
-        folder = _expand(text, slurm)
+        folder = cluster_folder(self._scheduler, slurm)
         data = [path for path in request.data.values() if path.startswith("/")]
         look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
         if look.code:
@@ -272,15 +272,6 @@ def _check_data(request: Request, missing: Sequence[str]) -> None:
         raise workload.refusal(
             (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
         )
-
-
-def _expand(text: str, facts: Facts) -> str:
-    """`$USER`, `$HOME` and `~` as they are on the cluster; nothing else is looked at."""
-    if text == "~" or text.startswith("~/"):
-        text = facts.home + text[1:]
-    for name, value in (("USER", facts.user), ("HOME", facts.home)):
-        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
-    return text
 
 
 def _last(answer: Answer) -> str:
