@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
+from podwright.engines.mirror import Mirror
+from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
-from podwright.engines.slurm.mirror import Mirror
-from podwright.engines.slurm.network import network_env
 from podwright.engines.slurm.parcel import pack
 from podwright.engines.slurm.queue import Queue
 from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from podwright import spec
 from podwright.engines.base import Request
+from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
 from podwright.engines.slurm.facts import Facts, parse_probe
-from podwright.engines.slurm.network import network_env
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.slurm.mirror import STATE, Mirror
+from podwright.engines.mirror import STATE, Mirror
 from podwright.pilot import mirror as far
 from podwright.runs import RunFolder
 
