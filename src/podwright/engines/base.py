@@ -56,6 +56,8 @@ class Request:
     after: str | None = None
     after_handle: str | None = None
     """What the engine calls the run that this one comes after."""
+    code_tar: bytes | None = None
+    """The code itself, where an engine must know how much of it there is."""
 
     @property
     def is_parent(self) -> bool:

@@ -55,6 +55,7 @@ def prepare(
         data=data,
         after=after,
         after_handle=_handle_after(home, target, after) if after else None,
+        code_tar=code.tar if code else None,
     )
     check_abilities(engine, request)
     job = engine.plan(request, engine.probe(request))
