@@ -5,6 +5,7 @@ Facts verify and never generate: nothing here asks a live node, so that a pod ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -65,6 +66,7 @@ class Kind(NamedTuple):
 
     hosts: list[str]
     model: NodeModel
+    sockets: int
     cores: int
     threads: int
     memory_mib: int
@@ -73,6 +75,10 @@ class Kind(NamedTuple):
     def gpu_type(self) -> str:
         """The GPU's family in lower case, which is also part of the name that Slurm detects itself."""
         return self.model.gpus.model.split("-")[0].lower() if self.model.gpus else ""
+
+    @property
+    def cores_per_socket(self) -> int:
+        return self.cores // self.sockets
 
     @property
     def gpu_count(self) -> int:
@@ -112,7 +118,7 @@ def _kind(hosts: list[str], model: NodeModel) -> Kind:
             field="nodes.model",
         )
     usable_mib = int(model.memory_bytes / _MIB * _USABLE_MEMORY)
-    return Kind(hosts, model, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
+    return Kind(hosts, model, model.sockets, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
 
 
 def topology_lines(pod: Pod, scheduler: SlurmScheduler) -> list[str]:
@@ -192,13 +198,11 @@ def _accounts(site: SlurmSite) -> Iterator[tuple[str, str | None]]:
 
 
 def _node_line(kind: Kind) -> str:
-    model = kind.model
-    sockets = model.sockets or 1
-    features = [name for name in (kind.gpu_type, model.name) if name]
+    features = [name for name in (kind.gpu_type, kind.model.name) if name]
     words = [
         f"NodeName={fold_hosts(kind.hosts)}",
-        f"Sockets={sockets}",
-        f"CoresPerSocket={kind.cores // sockets}",
+        f"Sockets={kind.sockets}",
+        f"CoresPerSocket={kind.cores_per_socket}",
         f"ThreadsPerCore={kind.threads // kind.cores}",
         f"RealMemory={kind.memory_mib}",
         f"Gres=gpu:{kind.gpu_type}:{kind.gpu_count}" if kind.gpu_count else "",
@@ -222,26 +226,29 @@ def _partition_lines(kinds: list[Kind]) -> Iterator[str]:
 
 
 def _gres_lines(kinds: list[Kind], site: SlurmSite) -> Iterator[str]:
-    """Gives the GPUs' device files, those of one NUMA node on a line with its cores."""
+    """Gives the GPUs' device files, those of one socket on a line with its cores.
+
+    A NUMA node may be smaller, but Slurm refuses a node whose GPUs are near less than a whole socket.
+    """
     for kind in kinds:
-        places = [_numa_of(kind.model, gpu) for gpu in range(kind.gpu_count)]
-        for numa, gpus in groupby(enumerate(places), key=itemgetter(1)):
-            cores = _cores_of(kind, numa)
+        sockets = [_socket_of(kind, gpu) for gpu in range(kind.gpu_count)]
+        for socket, gpus in groupby(enumerate(sockets), key=itemgetter(1)):
             files = fold_hosts(f"nvidia{gpu}" for gpu, _ in gpus).removeprefix("nvidia")
             line = f"NodeName={fold_hosts(kind.hosts)} Name=gpu Type={kind.gpu_type} File={site.devices}{files}"
-            yield f"{line} Cores={cores}" if cores else line
+            yield line if socket is None else f"{line} Cores={_cores_of(kind, socket)}"
 
 
-def _numa_of(model: NodeModel, gpu: int) -> int | None:
-    places = model.gpus.numa if model.gpus else ()
-    return places[gpu] if gpu < len(places) else None
+def _socket_of(kind: Kind, gpu: int) -> int | None:
+    """Gives the socket that a GPU is near to, by the first core of its NUMA node; None where the model does not say."""
+    places = kind.model.gpus.numa if kind.model.gpus else ()
+    numa = places[gpu] if gpu < len(places) else None
+    cores = next((one.cores for one in kind.model.numa if one.node == numa), None)
+    return None if cores is None else int(re.split("[-,]", cores)[0]) // kind.cores_per_socket
 
 
-def _cores_of(kind: Kind, numa: int | None) -> str:
-    """Gives the cores of a NUMA node as Slurm counts them: cores, where the model lists every thread."""
-    found = next((one.cores for one in kind.model.numa if one.node == numa), "")
-    ranges = [part for part in found.split(",") if part and int(part.split("-")[0]) < kind.cores]
-    return ",".join(ranges)
+def _cores_of(kind: Kind, socket: int) -> str:
+    first = socket * kind.cores_per_socket
+    return f"{first}-{first + kind.cores_per_socket - 1}"
 
 
 def _cgroup(site: SlurmSite) -> Settings:

@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from podwright.lab import processes
 from podwright.lab.scripts import INSIDE
@@ -44,7 +45,7 @@ class Machines:
         for name in missing:
             (self.folder / "run" / f"{name}.ready").unlink(missing_ok=True)
             (self.folder / "pids" / name).unlink(missing_ok=True)
-        self._together([self._start_command(name) for name in missing])
+        self._together({f"machine-{name}.log": self._start_command(name) for name in missing})
         for name in missing:
             self._await(name)
         return missing
@@ -56,19 +57,13 @@ class Machines:
         hub = str(self.pid(HUB))
         return ["nsenter", f"--target={hub}", "--mount", "--", *start, "machine.sh", name, self.addresses[name], hub]
 
-    def _together(self, commands: Sequence[Sequence[str]]) -> None:
-        """Runs commands side by side; each ends soon, having left something behind that does not."""
-        started = [
-            subprocess.Popen(
-                command,
-                env=ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            for command in commands
-        ]
+    def _together(self, commands: Mapping[str, Sequence[str]]) -> None:
+        """Runs commands side by side, each with its log; each ends soon, having left something behind that does not."""
+        started = []
+        for name, command in commands.items():
+            with (self.folder / "log" / name).open("a") as log:
+                words: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+                started.append(subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, **words))
         for process in started:
             process.wait()
 
@@ -98,7 +93,7 @@ class Machines:
 
     def start_daemons(self, names: Iterable[str], command: Sequence[str]) -> None:
         """Runs a command that puts itself into the background, on many machines at once."""
-        self._together([self.command(name, command) for name in names])
+        self._together({f"{command[0]}-{name}.start.log": self.command(name, command) for name in names})
 
     def kill(self, names: Iterable[str]) -> None:
         """Ends process 1 of machines, which takes all their processes along, and waits until they are gone."""

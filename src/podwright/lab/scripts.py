@@ -102,8 +102,11 @@ def _q(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def machine_script() -> str:
-    """Gives process 1 of every other machine: own name, processes, shared memory, and a wire to the bridge."""
+def machine_script(more: str = "") -> str:
+    """Gives process 1 of every other machine: own name, processes, shared memory, and a wire to the bridge.
+
+    `more` are lines of one kind of lab, run when the machine is otherwise ready.
+    """
     return f"""\
 #!/bin/sh
 # NAME ADDRESS HUB: a machine of the lab; HUB is the hub's process 1 as the outside counts
@@ -122,4 +125,4 @@ link set eth0 up
 END
 $bridge set "v$1" master br0 up
 mount -n -t proc proc /proc
-{_REST.format(inside=INSIDE)}"""
+{more}{_REST.format(inside=INSIDE)}"""

@@ -100,7 +100,7 @@ name: {shape.name}
 title: A Slurm cluster on one machine, made by `podwright lab`
 nodes:
   - hosts: "{hosts}"
-    model: {_model(shape.gpus)}
+    model: {model(shape.gpus)}
 fabrics:
   compute: {{scalable_unit: {shape.unit()}}}
 schedulers:
@@ -108,7 +108,7 @@ schedulers:
 """
 
 
-def _model(gpus: int) -> str:
+def model(gpus: int) -> str:
     """Gives the node's model: from the library, or the same server with another number of GPUs written out."""
     if gpus == _DGX_GPUS:
         return "dgx-a100"

@@ -1,0 +1,184 @@
+"""Where the programs of a Kubernetes lab come from: what this machine has, a cache, else a build from source.
+
+Nothing ready-made is downloaded: Go fetches the modules that `build/go.mod` and `go.sum` pin, and compiles them once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from podwright.spec.problems import refuse
+
+Say = Callable[[str, str], None]
+Progress = Callable[[int, int], None]
+"""Called with the packages compiled and the packages in all."""
+
+SOURCES = Path(__file__).parent / "build"
+_KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+PROGRAMS = (*_KUBERNETES, "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause")
+_OLDEST_GO = (1, 25)
+_MOST_JOBS = 8
+_OWN_MAINS = ("./etcd", "./coredns", "./pause")
+_HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.25 or newer on PATH"
+
+# module -> folder in it -> the files that a lab gives to its API server or to KWOK
+_MANIFESTS = {
+    "github.com/kubeflow/mpi-operator": {"manifests/base": ("kubeflow.org_mpijobs.yaml",)},
+    "sigs.k8s.io/jobset": {"config/components/crd/bases": ("jobset.x-k8s.io_jobsets.yaml",)},
+}
+_STAGES = {
+    "sigs.k8s.io/kwok": {
+        "kustomize/stage/node/fast": ("node-initialize.yaml",),
+        "kustomize/stage/node/heartbeat-with-lease": ("node-heartbeat-with-lease.yaml",),
+        "kustomize/stage/pod/fast": ("pod-ready.yaml", "pod-complete.yaml", "pod-delete.yaml"),
+    }
+}
+
+
+def version() -> str:
+    """Gives the version of Kubernetes that the sources pin."""
+    found = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def cache() -> Path:
+    """Gives the folder of the programs built from these very sources."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in SOURCES.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
+    return cache_root() / f"{version()}-{digest.hexdigest()[:8]}"
+
+
+def cache_root() -> Path:
+    """Gives the folder for what labs of this kind make once."""
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(caches) if caches.startswith("/") else Path.home() / ".cache") / "podwright" / "kubernetes"
+
+
+def find(environ: Mapping[str, str]) -> dict[str, Path] | None:
+    """Gives every program; those that $KUBEBUILDER_ASSETS or PATH have of the same release go before the cache.
+
+    None while the cache is not there: it also holds what no machine has at hand.
+    """
+    built = cache()
+    if not built.is_dir():
+        return None
+    found = {name: built / name for name in PROGRAMS}
+    there = f"{environ.get('KUBEBUILDER_ASSETS', '')}:{environ.get('PATH', '')}".strip(":")
+    for name in _KUBERNETES:
+        path = shutil.which(name, path=there)
+        if path and _release(path) == version().rpartition(".")[0]:
+            found[name] = Path(path).resolve()
+    return found
+
+
+def _release(program: str) -> str:
+    """Asks a program of Kubernetes for its release, such as v1.35."""
+    asked = ["version", "--client"] if Path(program).name == "kubectl" else ["--version"]
+    words = subprocess.run([program, *asked], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"v\d+\.\d+", words)
+    return found[0] if found else ""
+
+
+def get(say: Say, progress: Progress) -> dict[str, Path]:
+    """Gives every program, and builds them first where there is no cache yet."""
+    if not cache().is_dir():
+        with locked("parts"):
+            if not cache().is_dir():
+                build(cache(), say, progress)
+    found = find(os.environ)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def locked(what: str) -> Iterator[None]:
+    """Lets one process at a time make something for the cache; the others wait and find it made."""
+    cache_root().mkdir(parents=True, exist_ok=True)
+    with (cache_root() / f"{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def build(folder: Path, say: Say, progress: Progress) -> None:
+    """Builds all programs into a folder, which appears only when it is complete."""
+    go = _go()
+    say("build", f"Kubernetes {version()} from source, once: 8 to 20 minutes on 2 cores, 1.5 GB to fetch")
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    (unfinished / "manifests").mkdir(parents=True)
+    own = cache_root() / "go"
+    _compile(go, SOURCES, unfinished, (*_OWN_MAINS, "tool"), own, progress)
+    _compile(go, SOURCES / "kwok", unfinished, ("tool",), own, progress)
+    _copy_manifests(go, SOURCES, _MANIFESTS, unfinished / "manifests", own)
+    _copy_manifests(go, SOURCES / "kwok", _STAGES, unfinished / "manifests", own)
+    unfinished.rename(folder)
+    if own.exists():
+        _run([go, "clean", "-modcache"], SOURCES, own)
+        shutil.rmtree(own)
+
+
+def _go() -> str:
+    """Finds Go: the one that pip brought, else the machine's own when it is new enough."""
+    for found in (str(Path(sys.prefix) / "bin" / "go"), shutil.which("go")):
+        if found and Path(found).is_file():
+            words = subprocess.run([found, "version"], capture_output=True, text=True, check=False).stdout
+            number = re.search(r"go(\d+)\.(\d+)", words)
+            if number and (int(number[1]), int(number[2])) >= _OLDEST_GO:
+                return found
+    raise refuse("Kubernetes is built with Go, and this machine has none that is new enough", hint=_HINT)
+
+
+def _environment(go: str, own: Path) -> dict[str, str]:
+    """Gives Go's environment. Gigabytes of build leftovers stay only where someone works with Go anyway."""
+    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": "0"}
+    if go.startswith(sys.prefix):
+        env |= {"GOCACHE": str(own / "build"), "GOMODCACHE": str(own / "modules")}
+    return env
+
+
+def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, progress: Progress) -> None:
+    """Compiles the packages of one module, at the lowest priority, and counts what the compiler names."""
+    total = len(_run([go, "list", "-deps", *what], where, own).splitlines())
+    jobs = str(max(1, min(os.cpu_count() or 1, _MOST_JOBS)))
+    names = ["gitVersion", "gitMajor", "gitMinor"]
+    numbers = [version(), *version().lstrip("v").split(".")[:2]]
+    flags = " ".join(f"-X k8s.io/component-base/version.{n}={v}" for n, v in zip(names, numbers, strict=True))
+    command = ["nice", "-n", "19", go, "build", "-v", "-p", jobs, "-buildvcs=false", "-trimpath"]
+    command += ["-ldflags", f"-s -w {flags}", "-o", f"{out}/", *what]
+    with subprocess.Popen(command, cwd=where, env=_environment(go, own), stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        said: list[str] = []
+        for count, line in enumerate(running.stderr, 1):
+            said = [*said[-9:], line]
+            progress(min(count, total), total)
+    if running.returncode:
+        raise refuse("Kubernetes could not be built:\n" + "".join(said), hint="the next `up` goes on where this ended")
+    progress(total, total)
+
+
+def _copy_manifests(go: str, where: Path, wanted: Mapping[str, Mapping[str, tuple[str, ...]]], to: Path, own: Path) -> None:
+    for module, folders in wanted.items():
+        root = Path(_run([go, "list", "-m", "-f", "{{.Dir}}", module], where, own).strip())
+        for folder, names in folders.items():
+            for name in names:
+                (to / name).write_bytes((root / folder / name).read_bytes())
+
+
+def _run(command: list[str], where: Path, own: Path) -> str:
+    done = subprocess.run(
+        command, cwd=where, env=_environment(command[0], own), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise refuse(f"{' '.join(command[:3])} failed: {done.stderr.strip()[-500:]}", hint="is the network reachable?")
+    return done.stdout

@@ -1,0 +1,140 @@
+"""What a Kubernetes lab looks like: fixed when it is first started, kept in its folder, and written as a pod file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.lab.shape import MOST_GPUS, check_name, model
+from podwright.spec.problems import refuse
+
+CONTROL = "control"
+CONTROL_ADDRESS = "10.77.0.2"
+NAMESPACE = "lab"
+CLAIM = "podwright"
+STORAGE_CLASS = "lab"
+IMAGE = "lab/base:1"
+DEFAULT = "lab-kubernetes"
+MOST_NODES = 16
+MOST_VIRTUAL = 5000
+_UNIT = 20
+_DGX_GPUS = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What can be chosen of a lab."""
+
+    name: str = DEFAULT
+    nodes: int = 2
+    virtual_nodes: int = 140
+    gpus: int = _DGX_GPUS
+    grace_s: int = 30
+    """How long a node may be silent before Kubernetes gives it up."""
+
+    def hosts(self) -> list[str]:
+        """Gives the names of the real nodes."""
+        return [f"n{number}" for number in range(1, self.nodes + 1)]
+
+    def virtual_hosts(self) -> list[str]:
+        """Gives the names of the nodes that KWOK plays."""
+        width = max(3, len(str(self.virtual_nodes)))
+        return [f"dgx{number:0{width}}" for number in range(1, self.virtual_nodes + 1)]
+
+    def addresses(self) -> dict[str, str]:
+        """Gives every machine an address on the lab's own network."""
+        return {CONTROL: CONTROL_ADDRESS} | {host: f"10.77.1.{i}" for i, host in enumerate(self.hosts(), 1)}
+
+    def pod_network(self, host: str) -> str:
+        """Gives the network of the Kubernetes pods of a node."""
+        return f"10.78.{self.hosts().index(host) + 1}.0/24"
+
+    def words(self) -> str:
+        """Gives the shape in words."""
+        real = f"{self.nodes} node{'' if self.nodes == 1 else 's'} of {self.gpus} GPUs"
+        return f"{real}, {self.virtual_nodes} virtual" if self.virtual_nodes else real
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of this machine's loopback that lead into the lab; chosen once, as images are named after one."""
+
+    api: int
+    registry: int
+
+    def image(self, name: str = IMAGE) -> str:
+        """Gives the name of an image in the lab's registry."""
+        return f"localhost:{self.registry}/{name}"
+
+
+def check(wanted: Shape) -> None:
+    """Refuses a shape that cannot be made."""
+    check_name(wanted.name)
+    limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
+    for option, value, most in (*limits, ("--virtual-nodes", wanted.virtual_nodes, MOST_VIRTUAL)):
+        if not 0 <= value <= most:
+            raise refuse(f"a Kubernetes lab takes 0 to {most}, not {value}", field=option)
+    if not wanted.nodes + wanted.virtual_nodes:
+        raise refuse("a lab without any node runs nothing", field="--nodes")
+
+
+def read(folder: Path) -> tuple[Shape, Ports] | None:
+    """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
+    try:
+        kept: dict[str, Any] = json.loads((folder / "lab.json").read_text())
+        if kept["kind"] != "kubernetes":
+            return None
+        return Shape(**kept["shape"]), Ports(**kept["ports"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise refuse(
+            f"{folder / 'lab.json'} cannot be read: {error}",
+            hint=f"kill the processes that {folder / 'pids'} names, then remove {folder}",
+        ) from None
+
+
+def write(folder: Path, shape: Shape, ports: Ports) -> None:
+    """Keeps shape and ports in the lab's folder."""
+    text = json.dumps({"kind": "kubernetes", "shape": asdict(shape), "ports": asdict(ports)}, indent=2)
+    (folder / "lab.json").write_text(text + "\n")
+
+
+def pod_text(folder: Path, shape: Shape, ports: Ports) -> str:
+    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
+    scheduler = {
+        "kind": "kubernetes",
+        "context": shape.name,
+        "kubeconfig": str(folder / "kubeconfig"),
+        "namespace": NAMESPACE,
+        "image": ports.image(),
+        "claim": CLAIM,
+    }
+    unit = max(1, min(_UNIT, (shape.nodes + shape.virtual_nodes) // 2))
+    groups = "".join(_group(hosts, gpus) for hosts, gpus in _groups(shape))
+    return f"""\
+name: {shape.name}
+title: A Kubernetes cluster on one machine, made by `podwright lab`
+nodes:
+{groups}fabrics:
+  compute: {{scalable_unit: {unit}}}
+schedulers:
+  - {json.dumps(scheduler)}
+"""
+
+
+def _groups(shape: Shape) -> list[tuple[str, int]]:
+    """Gives the host list and the GPUs of each group; virtual nodes are whole DGX, which is what they are for."""
+    groups = [(shape.hosts(), shape.gpus), (shape.virtual_hosts(), _DGX_GPUS)]
+    return [(_host_list(hosts), gpus) for hosts, gpus in groups if hosts]
+
+
+def _host_list(hosts: list[str]) -> str:
+    name = hosts[0].rstrip("0123456789")
+    return hosts[0] if len(hosts) == 1 else f"{name}[{hosts[0][len(name) :]}-{hosts[-1][len(name) :]}]"
+
+
+def _group(hosts: str, gpus: int) -> str:
+    return f'  - hosts: "{hosts}"\n    model: {model(gpus)}\n'
