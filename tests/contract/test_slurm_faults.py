@@ -39,7 +39,8 @@ def counting(site: SlurmSite, pause_s: float = 0.1, **fields: object) -> Run:
 def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
     """The run succeeded in its second attempt, which this rank began where it had been stopped."""
     record = run.wait(200)
-    assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain())
+    script = site.lab.shared / "runs" / run.id / "slurm.log"
+    assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain(), script.read_text())
     newest = max(tuple(go["e"]) for go in site.events(run, "go"))
     results = [event for event in site.events(run, "result") if event["rank"] == rank]
     told = [event["values"]["step"] for event in results if tuple(event["e"]) == newest]

@@ -73,12 +73,13 @@ class Run:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pause_s = POLL_S[0]
         while True:
+            looked = time.monotonic()
             record = self.record()
             if self._is_over(record) or (deadline is not None and time.monotonic() >= deadline):
                 return record
             if pause_s == POLL_S[0]:
                 threading.Thread(target=prepare).start()
-            time.sleep(pause_s)
+            time.sleep(max(pause_s, 2 * (time.monotonic() - looked)))  # a look at many points takes its time
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:

@@ -22,6 +22,7 @@ from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
+from podwright.spec.quantity import duration_s
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SITE = "job/site.json"
 """What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
 MIRROR_S = 0.5
+DEAF_S = 60.0
+"""Beyond its grace, how long a cancelled run may take to end by itself."""
 COME_BACK_S = 60.0
 """How long a controller that does not answer is waited for when a job is submitted."""
 AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
@@ -205,7 +208,12 @@ class SlurmEngine:
     # following
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
-        return self._queue.status(folders)
+        """A run that was cancelled and whose pilots do not end it is ended by Slurm."""
+        found = self._queue.status(folders)
+        deaf = [folder for folder in folders if found[folder.id].state == "there" and _is_overdue(folder)]
+        if deaf:
+            self._queue.stop(deaf, gently=False)
+        return found
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = time.monotonic()
@@ -263,6 +271,12 @@ def _from_parent(request: Request) -> Request:
     if request.code is None or not request.is_parent:
         return request
     return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
+
+
+def _is_overdue(folder: RunFolder) -> bool:
+    asked = [event["t"] for event in folder.client_events() if event["k"] == "cancel"]
+    grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
+    return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
 
 
 def _check_data(request: Request, missing: Sequence[str]) -> None:
