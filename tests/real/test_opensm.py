@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from podwright.design.check import check_fabric
 from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.plan import Design, design_pod
 from podwright.spec import Pod
@@ -212,3 +213,51 @@ def test_up_links_carry_equal_numbers_of_destinations(routed: Routed, nodes: int
             assert max(up.values()) <= 1.3 * up.total() / len(up), f"{leaf}: {sorted(up.values())}"
             rail = loads(subnet, leaf, RAILS[int(leaf.rpartition("-r")[2]) - 1])
             assert max(rail.values()) - min(rail.values()) <= 1, f"{leaf}: {sorted(rail.values())}"
+
+
+def discovered(file: Path, folder: Path) -> str:
+    """Gives what the real ibnetdiscover prints of a simulated fabric."""
+    folder.mkdir()
+    with simulated(file, folder) as environment:
+        return subprocess.run(
+            ["ibnetdiscover"],
+            env={**environment, "SIM_HOST": "dgx001 mlx5_0"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        ).stdout
+
+
+def cross(text: str, first: str, second: str) -> str:
+    """Swaps the cables of two adapters, at both ends, as two hands do that reach past each other."""
+    ids = [re.search(rf'^Ca\t1 "([^"]+)"\t\t# "{name}"$', text, re.M) for name in (first, second)]
+    one, two = (found[1] for found in ids if found)
+    leaf_side = re.sub(
+        rf'^(\[\d+\]\t")({one}|{two})"', lambda m: f'{m[1]}{two if m[2] == one else one}"', text, flags=re.M
+    )
+    blocks = leaf_side.split("\n\n")
+    a, b = (next(i for i, block in enumerate(blocks) if f'Ca\t1 "{each}"' in block) for each in (one, two))
+    ends = [blocks[i].splitlines()[-1] for i in (a, b)]
+    blocks[a], blocks[b] = blocks[a].replace(ends[0], ends[1]), blocks[b].replace(ends[1], ends[0])
+    return "\n\n".join(blocks)
+
+
+def test_a_fabric_as_designed_passes_the_check(tmp_path: Path) -> None:
+    design = design_pod(pod_of(20))
+    (tmp_path / "compute.net").write_text(ibnetdiscover(design, "compute"))
+    checked = check_fabric(design, discovered(tmp_path / "compute.net", tmp_path / "work"), "fabric.txt")
+    assert (checked.fabrics, checked.cables, checked.findings) == (("compute",), 320, [])
+
+
+def test_a_wrong_cable_is_found_and_named(tmp_path: Path) -> None:
+    design = design_pod(pod_of(20))
+    wrong = cross(ibnetdiscover(design, "compute"), "dgx007 mlx5_2", "dgx012 mlx5_3")
+    (tmp_path / "compute.net").write_text(wrong)
+    found = check_fabric(design, discovered(tmp_path / "compute.net", tmp_path / "work"), "fabric.txt").findings
+    assert [one.message for one in found] == [
+        "dgx007 mlx5_2 is joined to leaf-u01-r4 port 12; dgx007 mlx5_2 belongs to leaf-u01-r3 port 7, "
+        "leaf-u01-r4 port 12 belongs to dgx012 mlx5_3",
+        "dgx012 mlx5_3 is joined to leaf-u01-r3 port 7; dgx012 mlx5_3 belongs to leaf-u01-r4 port 12, "
+        "leaf-u01-r3 port 7 belongs to dgx007 mlx5_2",
+    ]

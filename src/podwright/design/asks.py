@@ -47,6 +47,19 @@ class Asked:
         return self.compute.reserved_slots if self.compute else 0
 
     @property
+    def leaves_planned(self) -> int:
+        """Leaves of the compute and storage fabrics when the planned nodes are there."""
+        compute, storage = self.compute, self.storage
+        found = 0
+        if compute is not None:
+            ports = compute.node_ports * (self.planned + self.reserved)
+            rails = compute.rails * self.units_planned
+            found += units_of(ports, compute.switch_ports // 2) if self.is_classic else rails
+        if storage is not None:
+            found += storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
+        return found
+
+    @property
     def is_classic(self) -> bool:
         """Says whether the compute fabric has no rails."""
         return self.compute is not None and self.compute.layout == "classic"

@@ -76,7 +76,7 @@ def _management(design: Design) -> dict[str, Any] | None:
                 "purpose": one.purpose,
                 "vlan": one.vlan or None,
                 "subnet": str(one.subnet),
-                "members": len(one.members),
+                "members": len(one.addresses),
             }
             for one in made.networks
         ],

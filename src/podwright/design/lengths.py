@@ -5,7 +5,8 @@ Between racks a cable goes up to the tray, along it at right angles, and down ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from math import ceil
 from typing import NamedTuple
 
@@ -17,7 +18,18 @@ from podwright.spec._pod import Racks
 UNIT_M = 0.0445
 SLACK_IN_RACK_M = 0.5
 SLACK_M = 1.5
-SOLD_M = (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100)
+SOLD_M = (
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    2.5,
+    3.0,
+    4.0,
+    5.0,
+    7.0,
+    *(float(one) for one in (10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100)),
+)
 # By speed in Gb/s: longest passive copper and longest active optical cable, where the switch's entry does not say.
 REACH_M = {100: (5.0, 100.0), 200: (2.0, 100.0), 400: (2.0, 0.0)}
 
@@ -31,21 +43,17 @@ class Laid(NamedTuple):
 
 
 def lay(cables: Iterable[Cable], floor: Floor, racks: Racks, switch: SwitchModel) -> list[Laid]:
-    """Gives each cable its length and kind; equal pairs of places are worked out once."""
-    copper, active = reach_of(switch)
-    known: dict[tuple[Place, Place], tuple[float | None, str]] = {}
+    """Gives each cable its length and kind."""
+    media = _media(switch)
+    places = floor.places
     laid = []
     for cable in cables:
-        a, b = floor.places.get(cable.a), floor.places.get(cable.b)
+        a, b = places.get(cable.a), places.get(cable.b)
         if a is None or b is None:
             laid.append(Laid(cable, None, "unknown"))
-            continue
-        found = known.get((a, b))
-        if found is None:
+        else:
             length = sold(distance_m(a, b, racks))
-            medium = "dac" if length <= copper else "aoc" if length <= active else "fibre"
-            found = known[(a, b)] = (length, "cat6" if is_twisted(switch) else medium)
-        laid.append(Laid(cable, *found))
+            laid.append(Laid(cable, length, media(length)))
     return laid
 
 
@@ -60,7 +68,16 @@ def distance_m(a: Place, b: Place, racks: Racks) -> float:
 
 def sold(length_m: float) -> float:
     """Gives the shortest length that is sold; beyond the longest, fibre comes in tens of metres."""
-    return next((float(one) for one in SOLD_M if one >= length_m), float(ceil(length_m / 10) * 10))
+    place = bisect_left(SOLD_M, length_m)
+    return SOLD_M[place] if place < len(SOLD_M) else float(ceil(length_m / 10) * 10)
+
+
+def _media(switch: SwitchModel) -> Callable[[float], str]:
+    """Gives what says of a length what the cable is made of."""
+    if is_twisted(switch):
+        return lambda length: "cat6"
+    copper, active = reach_of(switch)
+    return lambda length: "dac" if length <= copper else "aoc" if length <= active else "fibre"
 
 
 def is_twisted(switch: SwitchModel) -> bool:

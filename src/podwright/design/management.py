@@ -7,37 +7,19 @@ fixed things first. So growth adds cables at the end of both rows and moves none
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
 from math import ceil
 
 from podwright.design.asks import Asked
+from podwright.design.networks import Network, Wanted, cut_networks
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
-from podwright.spec.problems import refuse
 
 # Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
 FASTEST_TWISTED_GBPS = 10
 # Kept on each aggregation switch for its peer and for the site's network.
 KEPT_PORTS = 2
-# The first addresses of a network are for gateways and services.
-KEPT_ADDRESSES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """An IPv4 network of the pod: what is in it, its VLAN (0: none, it is not Ethernet) and its addresses."""
-
-    name: str
-    purpose: str
-    vlan: int
-    subnet: IPv4Network
-    members: tuple[str, ...]
-
-    def address(self, number: int) -> IPv4Address:
-        """Gives the address of a member by its number, from 0."""
-        return self.subnet[KEPT_ADDRESSES + number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +59,17 @@ def design_management(asked: Asked, switches: Sequence[Switch]) -> Management | 
         return None
     nodes = [_ports(host, asked.models[host]) for host in asked.hosts]
     plan = _Plan(asked, fabric.switch, fabric.aggregation, nodes, list(_others(asked, switches)))
-    planned = asked.planned
-    first = fabric.first_vlan
-    networks = _networks(
-        _base(fabric.network),
-        [
-            ("bmc", "baseboard controllers", first, planned + 64, [p.device for p in plan.all if p.has_bmc]),
-            ("management", "set-up and logins", first + 1, planned + 64, [p.device for p in plan.all if p.has_bmc]),
-            ("switches", "switch management", first + 2, 2 * planned + 64, [s.name for s in switches]),
-            *_storage_networks(asked, planned),
-        ],
-    )
+    others_planned = _others_planned(asked, switches, plan)
+    central = plan.central(ceil(others_planned / fabric.switch.ports))
     cables = [*plan.leaf_cables(), *plan.uplinks(), *plan.fast_cables()]
     bmc = sum(ports.has_bmc for ports in plan.all)
     return Management(
         switches=plan.switches(),
         cables=cables,
-        networks=networks,
+        networks=cut_networks(fabric.network, _wanted(asked, plan, others_planned, central)),
         bmc_ports=bmc,
         node_ports=sum(ports.slow + ports.fast for ports in plan.all) - bmc,
-        central=plan.central(ceil(_others_planned(asked, switches, plan) / fabric.switch.ports)),
+        central=central,
         notes=tuple(plan.notes()),
     )
 
@@ -243,41 +216,30 @@ def _units(asked: Asked) -> int:
 
 
 def _others_planned(asked: Asked, switches: Sequence[Switch], plan: _Plan) -> int:
-    """Counts the ports of all that is no node when the planned units are there."""
+    """Counts the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
-    now = sum(ports.slow for ports in plan.others)
-    units = max((switch.unit for switch in switches), default=0) or 1
     blocks = sum(len(system.names_planned) - len(system.names) for system in asked.systems)
-    return now + ceil(leaves * asked.units_planned / units) - leaves + blocks
+    return sum(ports.slow for ports in plan.others) - leaves + asked.leaves_planned + blocks
 
 
-def _storage_networks(asked: Asked, planned: int) -> Iterator[tuple[str, str, int, int, list[str]]]:
-    width = asked.storage.node_ports if asked.storage else 0
-    for port in range(width):
-        members = [*asked.hosts, *(name for system in asked.systems for name in system.names)]
-        yield f"storage{port + 1}", f"storage port {port + 1} of each node", 0, planned + 256, members
-
-
-def _base(text: str) -> IPv4Network:
-    try:
-        return IPv4Network(text)
-    except ValueError:
-        raise refuse(
-            f'"{text}" is not an IPv4 network', hint="write it like `10.0.0.0/8`", field="fabrics.management.network"
-        ) from None
-
-
-def _networks(base: IPv4Network, wanted: Iterable[tuple[str, str, int, int, list[str]]]) -> list[Network]:
-    """Cuts networks of equal size, large enough for the largest of them with what is planned."""
-    rows = list(wanted)
-    size = max(max(count, len(members)) + KEPT_ADDRESSES + 2 for _, _, _, count, members in rows)
-    prefix = 32 - (size - 1).bit_length()
-    if prefix < base.prefixlen or len(rows) > 2 ** (prefix - base.prefixlen):
-        need = prefix - (len(rows) - 1).bit_length()
-        raise refuse(
-            f"{base} is too small for {len(rows)} networks of {size} addresses",
-            hint=f"give it a /{need} or larger",
-            field="fabrics.management.network",
-        )
-    cut = base.subnets(new_prefix=prefix)
-    return [Network(name, purpose, vlan, next(cut), tuple(members)) for name, purpose, vlan, _, members in rows]
+def _wanted(asked: Asked, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
+    """Names the networks of the pod with their members."""
+    fabric = asked.pod.management_fabric()
+    first = fabric.first_vlan if fabric else 0
+    hosts = [(asked.planned, asked.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
+    there = {switch.name for switch in plan.switches()}
+    switches = [
+        (others_planned, [ports.device for ports in plan.others if not ports.has_bmc]),
+        (plan.planned_node_switches, [_leaf(number) for number in range(plan.node_switches)]),
+        (0, [switch.name if switch.name in there else "" for switch in central]),
+    ]
+    storage = [(asked.planned, asked.hosts), *((len(one.names_planned), one.names) for one in asked.systems)]
+    return [
+        Wanted("bmc", "baseboard controllers", first, hosts),
+        Wanted("management", "set-up and logins", first + 1, hosts),
+        Wanted("switches", "switches and storage systems", first + 2, switches),
+        *(
+            Wanted(f"storage{port + 1}", f"storage port {port + 1} of each node", 0, storage)
+            for port in range(asked.storage.node_ports if asked.storage else 0)
+        ),
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from podwright.design.asks import Asked
 from podwright.design.wiring import Switch, slot_of
@@ -27,8 +28,7 @@ class Device:
     power_w: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
 
     rack: str

@@ -8,9 +8,9 @@ from podwright.design.plan import Design, design_pod
 from podwright.spec import Pod
 
 
-def designed(nodes: int, model: str = "dgx-a100", **more: Any) -> Design:
+def designed(count: int, model: str = "dgx-a100", **more: Any) -> Design:
     """The design of so many nodes; further fields of the pod file by name."""
-    return design_pod(Pod.model_validate({"name": "pod", "nodes": [group(nodes, model)], **more}))
+    return design_pod(Pod.model_validate({"name": "pod", "nodes": [group(count, model)], **more}))
 
 
 def group(nodes: int, model: str = "dgx-a100") -> dict[str, Any]:

@@ -25,12 +25,17 @@ SYSTEMS = [
     st.sets(st.sampled_from(range(4))),
 )
 def test_planned_growth_moves_nothing(one: int, other: int, model: str, systems: set[int]) -> None:
-    """No cable of any fabric, no switch, no device in a rack."""
+    """No cable of any fabric, no switch, no device in a rack, no address."""
     plan = {"compute": {"nodes_planned": max(one, other)}}
     storage = [SYSTEMS[index] for index in sorted(systems)]
     small, large = (designed(n, model, fabrics=plan, storage=storage) for n in (min(one, other), max(one, other)))
     growth = grow(small, large)
     assert (growth.moved, growth.removed, growth.switches_removed) == ([], [], [])
+    assert small.management is not None
+    assert large.management is not None
+    for old, new in zip(small.management.networks, large.management.networks, strict=True):
+        assert old.subnet == new.subnet
+        assert old.addresses.items() <= new.addresses.items()
     after = large.floor.places
     assert {name: after[name] for name in small.floor.places} == small.floor.places
 

@@ -66,9 +66,9 @@ def bill_of_materials(design: Design) -> str:
 def addresses(design: Design) -> str:
     """Gives every address with its network and VLAN."""
     rows = [
-        (device, network.name, network.vlan or "", f"{network.address(number)}/{network.subnet.prefixlen}")
+        (device, network.name, network.vlan or "", f"{address}/{network.subnet.prefixlen}")
         for network in (design.management.networks if design.management else [])
-        for number, device in enumerate(network.members)
+        for device, address in network.addresses.items()
     ]
     return write_csv(("device", "network", "vlan", "address"), rows)
 

@@ -1,0 +1,75 @@
+"""VLANs and addresses: private networks of equal size, cut from one, with the number of each member fixed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from podwright.spec.problems import refuse
+
+# The first addresses of a network are for gateways and services.
+KEPT_ADDRESSES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A network that is wanted: its VLAN (0: none, it is not Ethernet), and rows of members.
+
+    A row is (planned, names): it keeps room for so many, so that what comes later in a row takes nobody's number. An
+    empty name keeps the number of something that is planned.
+    """
+
+    name: str
+    purpose: str
+    vlan: int
+    rows: Sequence[tuple[int, Sequence[str]]]
+
+    @property
+    def size(self) -> int:
+        """Addresses that are needed when all that is planned is there."""
+        return KEPT_ADDRESSES + sum(max(planned, len(names)) for planned, names in self.rows) + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An IPv4 network of the pod, with the address of each member."""
+
+    name: str
+    purpose: str
+    vlan: int
+    subnet: IPv4Network
+    addresses: dict[str, IPv4Address]
+
+
+def cut_networks(text: str, wanted: Sequence[Wanted]) -> list[Network]:
+    """Cuts the networks from the one that is given, each large enough for the largest of them."""
+    base = _parsed(text)
+    size = max(one.size for one in wanted)
+    prefix = 32 - (size - 1).bit_length()
+    if prefix < base.prefixlen or len(wanted) > 2 ** (prefix - base.prefixlen):
+        raise refuse(
+            f"{base} is too small for {len(wanted)} networks of {size} addresses",
+            hint=f"give it a /{prefix - (len(wanted) - 1).bit_length()} or larger",
+            field="fabrics.management.network",
+        )
+    cut = base.subnets(new_prefix=prefix)
+    return [_network(one, next(cut)) for one in wanted]
+
+
+def _network(wanted: Wanted, subnet: IPv4Network) -> Network:
+    addresses: dict[str, IPv4Address] = {}
+    first = int(subnet.network_address) + KEPT_ADDRESSES
+    for planned, names in wanted.rows:
+        addresses |= {name: IPv4Address(first + number) for number, name in enumerate(names) if name}
+        first += max(planned, len(names))
+    return Network(wanted.name, wanted.purpose, wanted.vlan, subnet, addresses)
+
+
+def _parsed(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError:
+        raise refuse(
+            f'"{text}" is not an IPv4 network', hint="write it like `10.0.0.0/8`", field="fabrics.management.network"
+        ) from None

@@ -1,0 +1,162 @@
+"""Exports say what the design says, whatever form they have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import podwright
+from podwright.design.exports.files import design_files
+from podwright.design.exports.schedulers import branches, topology_conf, topology_yaml
+from podwright.design.exports.svg import CLASSES, palette
+from podwright.spec import expand_hosts
+from tests.unit.design.pods import designed
+
+TOKENS = (Path(podwright.__file__).parent / "report" / "assets" / "tokens.css").read_text()
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return design_files(designed(140), TOKENS)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_same_pod_gives_the_same_bytes() -> None:
+    assert design_files(designed(20), TOKENS) == design_files(designed(20), TOKENS)
+
+
+def test_the_cable_plan_has_every_cable_with_both_ends(files: dict[str, str]) -> None:
+    design = designed(140)
+    plan = rows(files["cables.csv"])
+    assert len(plan) == len(design.cables)
+    assert len({row["label"] for row in plan}) == len(plan)
+    first = plan[0]
+    assert (first["device_a"], first["port_a"], first["device_b"], first["port_b"]) == (
+        *("dgx0001", "mlx5_0"),
+        *("leaf-u01-r1", "1"),
+    )
+    for row in plan:
+        place = design.floor.places[row["device_b"]]
+        assert (row["rack_b"], row["u_b"]) == (place.rack, str(place.unit))
+
+
+def test_netbox_finds_every_interface_and_device_that_a_cable_names(files: dict[str, str]) -> None:
+    devices = {row["name"]: row for row in rows(files["netbox/06-devices.csv"])}
+    types = {row["model"] for row in rows(files["netbox/04-device-types.csv"])}
+    roles = {row["name"] for row in rows(files["netbox/03-device-roles.csv"])}
+    racks = {row["name"] for row in rows(files["netbox/05-racks.csv"])}
+    interfaces = Counter((row["device"], row["name"]) for row in rows(files["netbox/07-interfaces.csv"]))
+    assert set(interfaces.values()) == {1}
+    for row in devices.values():
+        assert row["device_type"] in types
+        assert row["role"] in roles
+        assert row["rack"] in racks
+    ends = []
+    for row in rows(files["netbox/08-cables.csv"]):
+        ends += [(row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])]
+    assert Counter(ends) == interfaces
+    assert {device for device, _ in ends} <= set(devices)
+
+
+def test_ufm_files_agree_with_each_other(files: dict[str, str]) -> None:
+    sheet = list(csv.reader(io.StringIO(files["ufm/compute-p2p.csv"])))
+    adapters = {row["port"]: row["hca-name"] for row in rows(files["ufm/compute-hca-map.csv"])}
+    topo = files["ufm/compute.topo"]
+    assert sheet[0] == ["Rack", "U", "Name", "HCA/Port", "Rack", "U", "Name", "Port"]
+    assert len(sheet) - 1 == 2800
+    assert topo.count("->") == 1120 + 2 * (1120 + 560)
+    node = next(row for row in sheet if row[2] == "dgx0001" and row[3] == "5")
+    assert f"    P{node[7]} -4x-50G-> HCA_mlx5 dgx0001 {adapters['5']}/P1\n" in topo
+    assert adapters["5"] == "mlx5_6"
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 700))
+def test_slurm_gets_every_host_once_and_one_root(nodes: int) -> None:
+    design = designed(nodes, fabrics={"compute": {"switch": {"ports": 64}}, "storage": {"switch": {"ports": 128}}})
+    hosts = [host for _, members, kind in branches(design) if kind == "nodes" for host in members]
+    assert sorted(hosts) == sorted(design.asked.hosts)
+    children = [one for _, members, kind in branches(design) if kind == "switches" for one in members]
+    names = [name for name, _, _ in branches(design)]
+    assert len(set(children)) == len(children)
+    assert set(names) - set(children) == {names[-1]}
+    (topology,) = yaml.safe_load(topology_yaml(design))
+    switches = topology["tree"]["switches"]
+    assert [one["switch"] for one in switches] == names
+    listed = [host for one in switches if "nodes" in one for host in expand_hosts(one["nodes"])]
+    assert listed == list(design.asked.hosts)
+    assert topology_conf(design).count("SwitchName=") == len(names)
+
+
+def test_rails_in_groups_are_branches_of_slurm() -> None:
+    design = designed(420, fabrics={"storage": {"switch": {"ports": 128}}})
+    assert design.compute is not None
+    assert design.compute.groups == 2
+    kinds = Counter(name.rstrip("0123456789") for name, _, _ in branches(design))
+    assert kinds == {"unit": 21, "group": 2, "pod": 1}
+
+
+def test_labels_are_for_the_hosts_of_kubernetes() -> None:
+    schedulers = [{"kind": "slurm", "hosts": "dgx[0001-0030]"}, {"kind": "kubernetes", "hosts": "dgx[0031-0040]"}]
+    design = designed(40, schedulers=schedulers)
+    made = design_files(design, TOKENS)
+    labelled = list(yaml.safe_load_all(made["kubernetes/node-labels.yaml"]))
+    assert [one["metadata"]["name"] for one in labelled] == expand_hosts("dgx[0031-0040]")
+    assert labelled[0]["metadata"]["labels"] == {
+        "podwright.dev/pod": "pod",
+        "podwright.dev/unit": "2",
+        "podwright.dev/rack": design.floor.places["dgx0031"].rack,
+    }
+    assert "dgx0031" not in made["slurm/topology.conf"]
+
+
+@pytest.mark.parametrize("name", ["compute.svg", "storage.svg", "racks.svg"])
+def test_drawings_are_whole_and_nothing_sticks_out(files: dict[str, str], name: str) -> None:
+    root = ET.fromstring(files[name])
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = root.findall(f"{space}rect")
+    for box in boxes:
+        x, y = float(box.attrib.get("x", 0)), float(box.attrib.get("y", 0))
+        assert 0 <= x <= x + float(box.attrib["width"]) <= width
+        assert 0 <= y <= y + float(box.attrib["height"]) <= height
+    assert {box.attrib["class"] for box in boxes} <= set(CLASSES)
+    assert "var(" not in files[name]
+    assert "http" not in files[name].replace("http://www.w3.org/2000/svg", "")
+
+
+def test_every_switch_is_in_its_drawing(files: dict[str, str]) -> None:
+    for name in ("compute", "storage"):
+        for switch in designed(140).wired[name].switches:
+            assert switch.name in files[f"{name}.svg"]
+
+
+def test_the_colours_are_the_shared_tokens() -> None:
+    colours = palette(TOKENS)
+    assert {one for pair in CLASSES.values() for one in pair if one} <= set(colours)
+
+
+@pytest.mark.parametrize("name", ["racks.html", "switches.html"])
+def test_sheets_have_a_page_each_and_load_nothing(files: dict[str, str], name: str) -> None:
+    design = designed(140)
+    names = [rack.name for rack in design.floor.racks] if name == "racks.html" else [s.name for s in design.switches]
+    assert [f'<section id="{one}">' in files[name] for one in names] == [True] * len(names)
+    assert "src=" not in files[name]
+    assert "break-after: page" in files[name]
+
+
+def test_a_classic_layout_is_drawn_too() -> None:
+    made = design_files(designed(30, fabrics={"compute": {"layout": "classic"}}), TOKENS)
+    assert "leaf-012" in made["compute.svg"]
+    assert "leaf-012" in made["compute.dot"]

@@ -1,0 +1,59 @@
+"""The management network: every port once, every address once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podwright.spec import Refusal
+from tests.unit.design.pods import designed, group
+
+HOSTS = {"hosts": "mgmt[1-3]", "model": "cpu-server", "roles": ["management"]}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 400), st.sampled_from(["dgx-a100", "dgx-h100"]))
+def test_no_port_and_no_address_twice(nodes: int, model: str) -> None:
+    design = designed(nodes, nodes=[group(nodes, model), HOSTS], storage=[{"name": "home", "kind": "nfs"}])
+    made = design.management
+    assert made is not None
+    ports = [(c.a, c.a_port) for c in made.cables] + [(c.b, c.b_port) for c in made.cables]
+    assert len(ports) == len(set(ports))
+    limits = {"leaf": 48 + 2, "aggregation": 32}
+    tiers = {switch.name: switch.tier for switch in made.switches}
+    assert all(1 <= port <= limits[tiers[name]] for name, port in ports if name in tiers)
+    assert Counter(c.kind for c in made.cables)["bmc"] == made.bmc_ports
+    addresses = [address for network in made.networks for address in network.addresses.values()]
+    assert len(addresses) == len(set(addresses))
+    for network in made.networks:
+        assert all(address in network.subnet for address in network.addresses.values())
+        assert network.subnet.broadcast_address not in network.addresses.values()
+
+
+def test_every_host_and_switch_is_on_it() -> None:
+    design = designed(140, nodes=[group(140), HOSTS])
+    assert design.management is not None
+    ends = {cable.a for cable in design.management.cables}
+    switches = {switch.name for one in design.wired.values() for switch in one.switches}
+    assert {*design.pod.hosts(), *switches} <= ends
+    by_name = {network.name: network for network in design.management.networks}
+    assert list(by_name) == ["bmc", "management", "switches", "storage1", "storage2"]
+    assert set(by_name["bmc"].addresses) == set(design.pod.hosts())
+    assert set(by_name["switches"].addresses) == {switch.name for switch in design.switches}
+    assert str(by_name["bmc"].addresses["dgx0001"]) == "10.0.0.16"
+    assert [network.vlan for network in by_name.values()] == [101, 102, 103, 0, 0]
+
+
+def test_a_wrong_network_is_refused() -> None:
+    with pytest.raises(Refusal, match="is not an IPv4 network"):
+        designed(4, fabrics={"management": {"network": "10.0.0.0/33"}})
+    assert designed(4, fabrics={"management": {"network": "192.168.0.0/16"}}).management is not None
+
+
+def test_fast_ports_without_a_switch_for_them_are_told() -> None:
+    design = designed(4, "dgx-h100", fabrics={"management": {"aggregation": {"ports": 32, "speed": "400Gb/s"}}})
+    assert design.management is not None
+    assert sum(c.b.startswith("mg-agg") and c.kind == "node" for c in design.management.cables) == 8
