@@ -27,6 +27,7 @@ OLDEST: Version = (22, 5)
 # it does not know yet, or no longer.
 _KNOWN: dict[str, tuple[Version, Version]] = {
     "CgroupAutomount": (OLDEST, (23, 11)),
+    "GetEnvTimeout": (OLDEST, (25, 5)),
     "MetricsType": ((25, 11), (99, 0)),
 }
 

@@ -11,8 +11,10 @@ from podwright.lab.scripts import INSIDE
 
 ACCOUNT = "lab"
 _DATA = f"{INSIDE}/db/data"
-# Where the client library looks without being told. The daemon comes as root, whom the database knows by the socket.
+# Where the client library looks without being told, in Debian's present and in its next release. The daemon comes as
+# root, whom the database knows by the socket.
 _SOCKET = "/run/mysqld/mysqld.sock"
+_NEXT_FOLDER = "/run/mariadbd"
 _OPTIONS = (
     f"--datadir={_DATA}",
     f"--socket={_SOCKET}",
@@ -45,6 +47,7 @@ def start(machines: Machines, controller: str, cluster: str, user: str, say: Cal
 def _start_database(machines: Machines, controller: str) -> None:
     data = machines.folder / "db" / "data"
     machines.run(controller, ["install", "-d", "-o", "mysql", "-g", "mysql", "-m", "700", "/run/mysqld", _DATA])
+    machines.run(controller, ["ln", "-sfn", "mysqld", _NEXT_FOLDER])
     if not (machines.folder / "db" / "installed").exists():
         for left in data.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()

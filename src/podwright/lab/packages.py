@@ -12,7 +12,7 @@ from pathlib import Path
 from podwright.spec.problems import refuse
 
 # Debian's package -> what shows that it is there: a command, or a file under the system's library folder.
-BASE = {"iproute2": "ip", "util-linux": "nsenter", "openssh-client": "ssh", "openssh-server": "sshd"}
+BASE = {"iproute2": "ip", "mount": "mount", "util-linux": "nsenter", "openssh-client": "ssh", "openssh-server": "sshd"}
 SLURM = {"slurmctld": "slurmctld", "slurmd": "slurmd", "slurm-client": "sinfo", "munge": "munged"}
 ACCOUNTING = {"slurmdbd": "slurmdbd", "mariadb-server": "mariadbd"}
 
