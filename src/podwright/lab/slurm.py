@@ -5,17 +5,15 @@ All that runs is real: munge, slurmctld, slurmdbd on MariaDB, one slurmd per nod
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from podwright.lab import accounting, files, packages, processes, shape, ssh
+from podwright.lab.folder import locked, remove
 from podwright.lab.machines import HUB, Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.shape import Shape
@@ -101,20 +99,20 @@ class Lab:
     def restart_controller(self) -> None:
         """Kills slurmctld if it runs and starts it again."""
         self.kill_controller()
-        with _locked(self.folder):
+        with locked(self.folder):
             self._start_controller()
 
     def heal(self, node: str | None = None) -> list[str]:
         """Starts what has died and joins what was cut off, of one node or of all; gives their names."""
-        with _locked(self.folder):
+        with locked(self.folder):
             return self._heal([self._node(node)] if node else None)
 
     def down(self) -> None:
         """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
-        with _locked(self.folder):
+        with locked(self.folder):
             self.machines.kill([*self.shape.hosts(), LOGIN, CONTROLLER])
             self.machines.kill([HUB])
-            _remove(self.folder)
+            remove(self.folder)
 
     def _node(self, name: str) -> str:
         if name in self.shape.hosts():
@@ -221,7 +219,7 @@ def up(folder: Path, say: Say = quiet, **wanted: Any) -> Lab:
     folder = Path(folder).absolute()
     _check(folder, asked)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with _locked(folder):
+    with locked(folder):
         lab = _made(folder, asked, say)
         lab._heal(None, say)
         _check_python(lab)
@@ -265,32 +263,3 @@ def _check_python(lab: Lab) -> None:
             f"the lab's user {lab.user.name} cannot use {sys.executable}: {done.stderr.strip()[-200:]}",
             hint="let others read it: chmod -R o+rX on the environment, the Python installation and the checkout",
         )
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lets one command at a time work on a lab; whoever waited while it was taken down finds none."""
-    try:
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        raise _no_lab(folder) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if not os.fstat(descriptor).st_nlink:
-            raise _no_lab(folder)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _no_lab(folder: Path) -> Exception:
-    return refuse(f"there is no lab in {folder}", hint="`podwright lab up slurm` makes one")
-
-
-def _remove(folder: Path) -> None:
-    """Removes the lab's folder; a process that is ending may still write into it."""
-    for _ in range(5):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-    shutil.rmtree(folder)
