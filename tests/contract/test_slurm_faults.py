@@ -72,7 +72,7 @@ def jobs_of(site: SlurmSite, run: Run) -> list[str]:
     return site.slurm("squeue", "--noheader", "--states=all", f"--name={run.id}", "--format=%F").split()
 
 
-def lose_a_node(site: SlurmSite, chance: random.Random) -> None:
+def lose_a_node(site: SlurmSite, chance: random.Random) -> list[Run]:
     run = counting(site)
     site.wait_step(run, chance.randint(2, 12))
     victim = chance.randrange(2)
@@ -82,9 +82,10 @@ def lose_a_node(site: SlurmSite, chance: random.Random) -> None:
     finally:
         site.lab.heal()
     nothing_stays(site, run)
+    return [run]
 
 
-def cut_a_node_off(site: SlurmSite, chance: random.Random) -> None:
+def cut_a_node_off(site: SlurmSite, chance: random.Random) -> list[Run]:
     """The old copy lives on behind the cut and still sees the shared folder: it must find that it was replaced.
 
     It counts slowly enough to be at it still when Slurm has found out and started the run elsewhere.
@@ -101,9 +102,10 @@ def cut_a_node_off(site: SlurmSite, chance: random.Random) -> None:
     finally:
         site.lab.heal()
     nothing_stays(site, run)
+    return [run]
 
 
-def lose_the_controller(site: SlurmSite, chance: random.Random) -> None:
+def lose_the_controller(site: SlurmSite, chance: random.Random) -> list[Run]:
     """It dies while a job is being given to it, and comes back a little later."""
     site.slurm("sinfo")
     started: list[Run] = []
@@ -126,9 +128,10 @@ def lose_the_controller(site: SlurmSite, chance: random.Random) -> None:
     assert run.wait(120).state == "succeeded", run.explain()
     assert len(set(jobs_of(site, run))) <= 1, "one run is one job"
     assert len(site.events(run, "go")) == 1
+    return [run]
 
 
-def lose_the_client(site: SlurmSite, chance: random.Random) -> None:
+def lose_the_client(site: SlurmSite, chance: random.Random) -> list[Run]:
     site.workload("--steps 3")
     command = [sys.executable, "-c", CLIENT, str(site.home.path), str(site.folder / "workload.yaml"), site.target]
     before = set(site.home.all_ids())
@@ -136,14 +139,15 @@ def lose_the_client(site: SlurmSite, chance: random.Random) -> None:
     time.sleep(chance.uniform(0.3, 2.0))
     client.kill()
     client.wait()
-    for run_id in set(site.home.all_ids()) - before:
-        run = site.adopt(run_id)
+    runs = [site.adopt(run_id) for run_id in set(site.home.all_ids()) - before]
+    for run in runs:
         assert run.wait(120).state == "succeeded", run.explain()
         assert len(set(jobs_of(site, run))) <= 1
         assert len(site.events(run, "go")) == 1
+    return runs
 
 
-def end_a_slice(site: SlurmSite, chance: random.Random) -> None:
+def end_a_slice(site: SlurmSite, chance: random.Random) -> list[Run]:
     """Slurm's warning, as it comes before the time of a slice is over."""
     run = counting(site, slurm="{time: 10m}")
     site.wait_step(run, chance.randint(2, 12))
@@ -151,9 +155,10 @@ def end_a_slice(site: SlurmSite, chance: random.Random) -> None:
     went_on(site, run, 0)
     nothing_stays(site, run)
     assert "its slice of time is over" in [event["why"] for event in site.events(run, "given_back")]
+    return [run]
 
 
-KINDS: dict[str, Callable[[SlurmSite, random.Random], None]] = {
+KINDS: dict[str, Callable[[SlurmSite, random.Random], list[Run]]] = {
     "node": lose_a_node,
     "cut": cut_a_node_off,
     "controller": lose_the_controller,
@@ -164,7 +169,8 @@ KINDS: dict[str, Callable[[SlurmSite, random.Random], None]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_fault_of_each_kind(slurm: SlurmSite, kind: str) -> None:
-    KINDS[kind](slurm, random.Random(kind))
+    runs = KINDS[kind](slurm, random.Random(kind))
+    assert {run.record().state for run in runs} <= {"succeeded"}
 
 
 @pytest.mark.nightly
@@ -174,7 +180,8 @@ def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
     chance = random.Random(seed)
     kind = list(KINDS)[seed % len(KINDS)]
     began = time.monotonic()
-    KINDS[kind](slurm, chance)
+    runs = KINDS[kind](slurm, chance)
+    assert {run.record().state for run in runs} <= {"succeeded"}
     path = os.environ.get("PODWRIGHT_CAMPAIGN")
     if path:
         row = {"seed": seed, "victim": f"slurm {kind}", "hit": True, "state": "succeeded", "attempts": 1}
