@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from podwright.spec import Pod
 
 
+_FILE = (".yaml", ".yml")
+
+
 def design_command(
     pod: Annotated[
-        str | None, typer.Argument(metavar="[POD]", help="The pod's file.", autocompletion=complete_file)
+        str | None, typer.Argument(metavar="[POD]", help="A pod's file or name.", autocompletion=complete_file)
     ] = None,
     nodes: Annotated[
         int | None, typer.Option("--nodes", metavar="N", min=1, help="So many nodes, when there is no file.")
@@ -28,12 +31,15 @@ def design_command(
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write all files into this folder.")] = None,
     cables: Annotated[bool, typer.Option("--cables", help="Print every cable.")] = False,
     grow_from: Annotated[
-        str | None, typer.Option("--grow-from", metavar="OLD", help="List what it takes to grow from this pod's file.")
+        str | None, typer.Option("--grow-from", metavar="OLD", help="List what it takes to grow from this pod.")
     ] = None,
     allow_moves: Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")] = False,
     check: Annotated[
         Path | None, typer.Option("--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed.")
     ] = None,
+    gpu_read: Annotated[
+        str, typer.Option("--gpu-read", metavar="RATE", help="What one GPU must be able to read, for the verdict.")
+    ] = "1GB/s",
     as_json: AsJson = False,
 ) -> int:
     """Prints the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
@@ -44,27 +50,37 @@ def design_command(
     if out is not None:
         _write(made, growth, out)
     if as_json:
-        talk.print_json(_document(made, growth, cables))
+        talk.print_json(_document(made, growth, cables, _rate(gpu_read)))
     else:
-        print("\n".join(_lines(made, growth, cables)))
+        print("\n".join(_lines(made, growth, cables, _rate(gpu_read))))
     return 0
 
 
-def _lines(made: Design, growth: Growth | None, cables: bool) -> list[str]:
+def _rate(text: str) -> int:
+    from podwright.spec.problems import Refusal, refuse
+    from podwright.spec.quantity import bandwidth_bytes_s
+
+    try:
+        return bandwidth_bytes_s(text)
+    except Refusal as refusal:
+        raise refuse(refusal.problems[0].message, refusal.problems[0].hint, field="--gpu-read") from None
+
+
+def _lines(made: Design, growth: Growth | None, cables: bool, gpu_read: int) -> list[str]:
     from podwright.cli.design_tables import cable_table, design_tables, growth_tables
 
     width = talk.width_of(sys.stdout)
     if growth is not None:
         return growth_tables(growth, cables, width)
-    return cable_table(made, width) if cables else design_tables(made, width)
+    return cable_table(made, width) if cables else design_tables(made, gpu_read, width)
 
 
-def _document(made: Design, growth: Growth | None, cables: bool) -> Any:
+def _document(made: Design, growth: Growth | None, cables: bool, gpu_read: int) -> Any:
     from podwright.design.document import cables_json, design_json, growth_json
 
     if growth is not None:
-        return {**design_json(made), "growth": growth_json(growth)}
-    return cables_json(made) if cables else design_json(made)
+        return {**design_json(made, gpu_read), "growth": growth_json(growth)}
+    return cables_json(made) if cables else design_json(made, gpu_read)
 
 
 def _growth(made: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
@@ -139,15 +155,17 @@ def _as_given(refusal: Any, made: Design, pod: str | None) -> Any:
 
 
 def _renamed(refusal: Any, pod: str | None) -> Any:
+    """Names the file as the user did; a pod that is known by name has one of its own."""
     from dataclasses import replace
 
     from podwright.spec.problems import Refusal
 
+    if pod is not None and not pod.endswith(_FILE):
+        return refusal
     return Refusal(replace(one, file=pod or "") for one in refusal.problems)
 
 
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
-    from podwright.spec import load_pod
     from podwright.spec.problems import refuse
 
     if (pod is None) == (nodes is None) or (nodes is None) != (model is None):
@@ -155,9 +173,16 @@ def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
             "needs a pod's file, or --nodes and --model",
             hint="`podwright design pod.yaml` or `podwright design --nodes 140 --model dgx-a100`",
         )
-    if pod is not None:
+    if pod is None:
+        return _plain_pod(nodes or 1, str(model))
+    if pod.endswith(_FILE):
+        from podwright.spec import load_pod
+
         return load_pod(pod)
-    return _plain_pod(nodes or 1, str(model))
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    return pods.find(Home.open(), pod)
 
 
 def _plain_pod(nodes: int, model: str) -> Pod:

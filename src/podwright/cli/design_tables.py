@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from podwright.design.plan import Design
 
 
-def design_tables(design: Design, width: int | None) -> list[str]:
+def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> list[str]:
     """Lays out the whole design, verdict first."""
     from podwright.spec import fold_hosts
 
     hosts = design.asked.hosts
     names = {design.asked.models[host].name or "node" for host in hosts}
     lines = [f"{design.pod.name}: {len(hosts)} nodes {' and '.join(sorted(names))}, {talk.clip(fold_hosts(hosts), 40)}"]
-    for part in (_compute, _storage, _management, _racks, _bill, _feeds, _notes):
-        told = list(part(design))
+    parts = [part(design) for part in (_compute, _storage, _management, _racks, _bill)]
+    for told in (*map(list, parts), list(_feeds(design, gpu_read_bytes_s)), list(_notes(design))):
         lines += ["", *told] if told else []
     return [talk.clip(line, width) for line in lines]
 
@@ -124,8 +124,8 @@ def _bill(design: Design) -> Iterator[str]:
         yield f"total       {_money(amount)} {design.pod.costs.currency}{missing}"
 
 
-def _feeds(design: Design) -> Iterator[str]:
-    for one in design.feeds():
+def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
+    for one in design.feeds(gpu_read_bytes_s):
         if one.per_gpu_bytes_s is None:
             yield f"feed        {one.name}: its bandwidth is not known"
             continue

@@ -67,7 +67,8 @@ class Asked:
     @property
     def managers(self) -> int:
         """Fabric managers, each with two cables."""
-        return -(-self.compute.manager_cables // 2) if self.compute and self.reserved else 0
+        cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports) if self.compute else 0
+        return -(-cables // 2)
 
 
 def asked_of(pod: Pod) -> Asked:

@@ -223,7 +223,9 @@ def _leaf_units(asked: Asked, switches: Sequence[Switch]) -> list[tuple[int, Swi
     for switch in switches:
         if switch.tier != "leaf" or _is_infra(switch):
             continue
-        if switch.unit or asked.compute is None:
+        if switch.fabric == "storage" and asked.storage is not None:
+            number = min((switch.unit - 1) * asked.storage.unit // asked.unit, asked.units_planned - 1)
+        elif switch.unit or asked.compute is None:
             number = max(switch.unit - 1, 0)
         else:
             port = (switch.number - 1) * (asked.compute.switch_ports // 2)

@@ -41,6 +41,11 @@ class _Picture:
         self.columns = max((switch.plane for switch in self.tiers["leaf"]), default=1)
         self.pairs = Counter((cable.a, cable.b) for cable in self.wired.cables)
         self.cables = Counter(cable.kind for cable in self.wired.cables)
+        unit_of = {switch.name: switch.unit for switch in self.tiers["leaf"]}
+        self.hosts: dict[int, list[str]] = defaultdict(list)
+        for cable in self.wired.cables:
+            if cable.kind == "node_leaf" and cable.a_port == 1:
+                self.hosts[unit_of[cable.b]].append(cable.a)
 
     def text(self) -> str:
         self._head()
@@ -148,7 +153,6 @@ class _Picture:
     def _leaves(self, y: float) -> float:
         """Draws the cells of all units, and the bands above each column."""
         first = y + BAND
-        units = self.design.units
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
         if not any(switch.unit for switch in self.tiers["leaf"]):
             return self._classic(first)
@@ -164,7 +168,7 @@ class _Picture:
         self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
         for number in range(1, max(switch.unit for switch in self.tiers["leaf"]) + 1):
             top_y = first + (number - 1) * (CELL[1] + 4)
-            hosts = units[number - 1] if number <= len(units) else []
+            hosts = self.hosts[number]
             self.drawing.box("node", LEFT, top_y, HOSTS_WIDTH, CELL[1], fold_hosts(hosts))
             label = f"unit {number}: {_short(fold_hosts(hosts))}"
             self.drawing.words(LEFT + 8, top_y + 16, label, 11)
