@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from podwright.bringup.slurm import SlurmSite, render
 from podwright.lab import processes, slurm
 from podwright.lab.slurm import Lab
-from podwright.spec import load_pod
+from podwright.spec import SlurmScheduler, load_pod
 from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
 
-JOB_S = 60.0
+JOB_S = 120.0
 FOUND_OUT_S = 90.0
 
 
@@ -130,28 +133,84 @@ def test_jobs_survive_the_controller(lab: Lab) -> None:
     over_ssh(lab, "scancel", job)
 
 
-def test_with_accounting_and_nothing_is_left_behind(tmp_path: Path) -> None:
-    before = traces()
-    with slurm_lab(nodes=1, gpus=2, accounting=True) as lab:
-        folder = lab.folder
-        job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap=hostname").strip()
+def test_slurm_knows_every_key_that_is_written_for_a_real_site(lab: Lab) -> None:
+    case = Path(__file__).parents[1] / "cases" / "bringup" / "slurm" / "dgx-a100-140"
+    pod = load_pod(case / "pod.yaml")
+    scheduler = pod.scheduler("slurm")
+    assert isinstance(scheduler, SlurmScheduler)
+    folder = lab.shared / "site"
+    folder.mkdir()
+    for name, text in render(pod, scheduler, SlurmSite("ctl", installed_version(lab))).items():
+        (folder / name).write_text(text)
+    # The lab's own controller answers: what is asked here is whether the commands can read the file.
+    said = lab.run(["env", f"SLURM_CONF={folder}/slurm.conf", "sinfo", "--version"])
+    asked = lab.run(["env", f"SLURM_CONF={folder}/slurm.conf", "scontrol", "show", "hostnames", "dgx[001-002]"])
+    read = lab.run(["env", f"SLURM_CONF={folder}/slurm.conf", "sinfo", "--noheader", "--partition=gpu"])
+    assert (said.stderr, asked.stdout.split(), read.stderr) == ("", ["dgx001", "dgx002"], "")
+
+
+def installed_version(lab: Lab) -> tuple[int, int]:
+    major, minor = lab.run(["sinfo", "--version"]).stdout.split()[1].split(".")[:2]
+    return int(major), int(minor)
+
+
+def test_a_superpod_places_a_job_in_one_scalable_unit() -> None:
+    with slurm_lab(nodes=140) as big:
+        said = over_ssh(big, "srun", "--nodes=20", "--switches=1", "--gpus-per-node=8", "hostname")
+        numbers = sorted(int(host.removeprefix("n")) for host in said.split())
+    assert len(numbers) == 20
+    assert {(number - 1) // 20 for number in numbers} == {(numbers[0] - 1) // 20}
+
+
+def podwright(home: Path, *words: str) -> str:
+    """Runs a command of ours and gives what it printed."""
+    environ = {**os.environ, "PODWRIGHT_HOME": str(home)}
+    code = "import sys; from podwright.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    line = [sys.executable, "-c", code, *words]
+    done = subprocess.run(line, env=environ, capture_output=True, text=True, check=False, timeout=JOB_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pwlab-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_with_accounting_from_the_command_line_and_nothing_is_left_behind(home: Path) -> None:
+    try:
+        podwright(home, "lab", "up", "slurm", "--nodes", "1", "--gpus", "2")
+        made = places_lab(home)
+        assert load_pod(home / "pods" / "lab-slurm.yaml").name == "lab-slurm"
+        assert [one["slurm"] for one in json.loads(podwright(home, "lab", "status", "--json"))] == ["", "", "idle"]
+        job = over_ssh(made, "sbatch", "--parsable", "--output=/dev/null", "--wrap=hostname").strip()
         asked = ("sacct", "--noheader", "--parsable2", "-X", "-o", "JobID,User,Account,State", "-j", job)
-        wanted = f"{job}|{lab.user.name}|lab|COMPLETED"
-        assert processes.until(lambda: over_ssh(lab, *asked).strip() == wanted, JOB_S, every_s=0.5)
-        mode = (folder / "etc" / "slurmdbd.conf").stat().st_mode & 0o777
-        assert (mode, (folder / "munge" / "key").stat().st_mode & 0o777) == (0o600, 0o400)
-        assert traces() != before
-    assert not folder.parent.exists()
-    assert processes.until(lambda: traces() == before, 10)
+        wanted = f"{job}|{made.user.name}|lab|COMPLETED"
+        assert processes.until(lambda: over_ssh(made, *asked).strip() == wanted, JOB_S, every_s=0.5)
+        secret = [made.folder / name for name in ("etc/slurmdbd.conf", "munge/key", "ssh/host_key")]
+        assert [path.stat().st_mode & 0o777 for path in secret] == [0o600, 0o400, 0o600]
+        assert len(traces(home)) > 3
+    finally:
+        podwright(home, "lab", "down", "--yes")
+    assert sorted(path.name for path in home.rglob("*")) == ["labs", "pods"]
+    assert processes.until(lambda: traces(home) == [], 10)
 
 
-def traces() -> dict[str, set[str]]:
-    """Gives what a lab could leave on the machine: mounts, links, and processes in other pid namespaces."""
-    own = processes.namespace(os.getpid())
-    pids = [name for name in os.listdir("/proc") if name.isdigit() and processes.born(int(name)) is not None]  # noqa: PTH208
-    spaces = {processes.namespace(int(pid)) for pid in pids}
-    return {
-        "mounts": set(Path("/proc/self/mounts").read_text().splitlines()),
-        "links": set(os.listdir("/sys/class/net")),  # noqa: PTH208
-        "spaces": {space for space in spaces if space != own},
-    }
+def places_lab(home: Path) -> Lab:
+    found = slurm.find(home / "labs" / "lab-slurm")
+    assert found is not None
+    return found
+
+
+def traces(folder: Path) -> list[int]:
+    """Gives the processes that see a mount of this folder: the machine itself, or one that a lab left behind."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [pid for pid in pids if processes.born(pid) is not None and str(folder) in mounts_of(pid)]
+
+
+def mounts_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/mountinfo").read_text()
+    except OSError:
+        return ""

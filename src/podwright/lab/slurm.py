@@ -25,7 +25,7 @@ from podwright.spec.problems import refuse
 Say = Callable[[str, str], None]
 
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
-_READY_S = 90.0
+_READY_S = 120.0
 
 
 def quiet(word: str, text: str) -> None:
@@ -148,7 +148,7 @@ class Lab:
     def _start_controller(self) -> None:
         if not self._has(CONTROLLER, "slurmctld"):
             self.machines.start_daemons([CONTROLLER], ["slurmctld"])
-        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0, 30):
+        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0, 60):
             raise self.machines.failed("slurmctld", "slurmctld.log")
 
     def _start_nodes(self, nodes: list[str]) -> list[str]:
@@ -169,7 +169,7 @@ class Lab:
         if not ssh.answers(self.ssh_config, self.name):
             port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
             files.write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
-        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 10):
+        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 60):
             raise self.machines.failed("sshd", "sshd.log")
 
     def _await_nodes(self, nodes: list[str]) -> None:

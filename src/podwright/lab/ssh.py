@@ -111,7 +111,7 @@ def answers(config: Path, name: str) -> bool:
     """Says whether the login node lets its user in."""
     if not config.is_file():
         return False
-    command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", name, "true"]
+    command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", name, "true"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
