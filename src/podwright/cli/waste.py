@@ -96,6 +96,8 @@ def verdict(one: Wasted, since: str) -> str:
     total = one.waste.total
     if not total.held:
         return f"no job held GPUs in the last {since}"
+    if total.unmeasured and not total.idle:
+        return f"{hours(total.held)} GPU hours were held, none of which is known to be idle"
     cost = money(total.idle, one.price)
     least, share = ("at least ", "") if total.unmeasured else ("", f" ({total.idle / total.held:.0%})")
     words = f"{least}{hours(total.idle)} of {hours(total.held)} GPU hours were idle{share}"
@@ -163,7 +165,7 @@ def hours(number: float) -> str:
     """Gives hours with a digit behind the point; many without, and few with more."""
     if number >= 1000:
         return f"{number:.0f}"
-    return f"{number:.1f}" if number >= 0.1 or number == 0 else f"{number:.3f}"
+    return f"{number:.1f}" if number >= 0.1 or number < 0.0005 else f"{number:.3f}"
 
 
 def money(gpu_hours: float, price: Price | None) -> str:

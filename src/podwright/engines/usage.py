@@ -86,11 +86,11 @@ class Past:
 
 
 def partitions(nodes: Iterable[NodeUse]) -> list[PartitionUse]:
-    """Counts the nodes of each partition, in the order in which partitions come."""
+    """Counts the nodes of each partition, by name: the order in which Slurm lists them is not always the same."""
     found: dict[str, list[NodeUse]] = {}
     for node in nodes:
         found.setdefault(node.partition, []).append(node)
-    return [_counted(name, members) for name, members in found.items()]
+    return [_counted(name, members) for name, members in sorted(found.items())]
 
 
 def _counted(name: str, nodes: Sequence[NodeUse]) -> PartitionUse:

@@ -55,6 +55,9 @@ def test_nothing_and_away() -> None:
         "adas: no job held GPUs in the last 7d",
         "seen      own runs only: there is no accounting to ask",
     ]
+    (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[1:2]
+    unknown = Wasted("adas", sum_up([one], {}, 8, NOW["odd"] - 3600, NOW["odd"]), True, None)
+    assert waste.verdict(unknown, "1h") == "1120 GPU hours were held, none of which is known to be idle"
     assert waste.document(Wasted("adas", away="no route")) == {"target": "adas", "error": "no route"}
 
 
