@@ -1,0 +1,112 @@
+"""What is known of a cluster and a namespace before anything is planned; None where the user may not look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+SUFFIXES = {
+    "m": Decimal("0.001"),
+    **{name: Decimal(1000) ** power for power, name in enumerate(("", "k", "M", "G", "T", "P", "E"))},
+    **{f"{name}i": Decimal(1024) ** power for power, name in enumerate(("K", "M", "G", "T", "P", "E"), 1)},
+}
+
+
+@dataclass(frozen=True)
+class NodeKind:
+    """Nodes that offer the same."""
+
+    count: int
+    resources: dict[str, int]
+    """Allocatable: `cpu` in cores, `memory` in bytes, devices by their name."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A volume claim of the namespace."""
+
+    phase: str
+    modes: tuple[str, ...] = ()
+    bytes: int = 0
+    words: str = ""
+    """Why it is not bound."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    version: tuple[int, int]
+    payload: str
+    """Digest of the pilot and its scripts."""
+    compiled: str = "pilot.cpython-311.zip"
+    """The pilot's compiled twin, by the client's Python."""
+    code: str = ""
+    """Digest of the code as it travels."""
+    code_pieces: int = 0
+    code_bytes: int = 0
+    kinds: tuple[str, ...] = ()
+    """Groups and versions there are beyond Kubernetes, such as kubeflow.org/v2beta1."""
+    nodes: tuple[NodeKind, ...] | None = None
+    claims: dict[str, Claim] | None = None
+    queues: tuple[str, ...] | None = None
+    namespace: bool = True
+    pod_security: str = ""
+    uid: int | None = None
+    """The first user id of the namespace, on OpenShift."""
+    refused: tuple[str, ...] = ()
+    """What the user may not do of that which a run needs."""
+
+    def has(self, group: str) -> bool:
+        return any(kind.startswith(f"{group}/") for kind in self.kinds)
+
+    def resource_names(self) -> list[str]:
+        names = {name for kind in self.nodes or () for name, most in kind.resources.items() if most > 0}
+        return sorted(names)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def facts_from_json(row: Mapping[str, Any]) -> Facts:
+    values = dict(row)
+    values["version"] = tuple(values["version"])
+    if values.get("nodes") is not None:
+        values["nodes"] = tuple(NodeKind(**one) for one in values["nodes"])
+    if values.get("claims") is not None:
+        values["claims"] = {
+            name: Claim(**{**one, "modes": tuple(one.get("modes", ()))}) for name, one in values["claims"].items()
+        }
+    for name in ("kinds", "refused", "queues"):
+        if values.get(name) is not None:
+            values[name] = tuple(values[name])
+    return Facts(**values)
+
+
+def number_of(quantity: Any) -> int:
+    """A quantity of Kubernetes (`80Gi`, `127500m`, 8), rounded down to a whole number."""
+    text = str(quantity)
+    digits = text.rstrip("mkKMGTPEi")
+    return int(Decimal(digits) * SUFFIXES.get(text[len(digits) :], Decimal(1)))
+
+
+def size_text(size: int) -> str | int:
+    """A number of bytes as Kubernetes writes it, exact."""
+    for power, unit in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+        if size % 1024**power == 0:
+            return f"{size // 1024**power}{unit}"
+    return size
+
+
+def node_kinds(items: list[dict[str, Any]]) -> tuple[NodeKind, ...]:
+    """Nodes that work may go to, alike ones together; the most there are of come first."""
+    found: dict[tuple[tuple[str, int], ...], int] = {}
+    for node in items:
+        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions", []))
+        if not ready or node["spec"].get("unschedulable"):
+            continue
+        offered = node["status"].get("allocatable", {})
+        kept = {name: number_of(value) for name, value in offered.items() if name in ("cpu", "memory") or "/" in name}
+        key = tuple(sorted(kept.items()))
+        found[key] = found.get(key, 0) + 1
+    return tuple(NodeKind(count, dict(key)) for key, count in sorted(found.items(), key=lambda row: (-row[1], row[0])))

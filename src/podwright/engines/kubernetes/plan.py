@@ -1,0 +1,91 @@
+"""From a request and what is known of the cluster to everything that is applied there. Pure."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from podwright.engines.base import Files, Job, Part, Request, order_of
+from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.checks import check
+from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.manifest import yaml_text
+from podwright.engines.kubernetes.objects import run_objects
+from podwright.engines.kubernetes.scripts import SCRIPTS
+from podwright.engines.kubernetes.shape import Shape, shape_of
+from podwright.engines.network import network_env
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler, Pod
+
+SITE, OBJECTS = "job/site.json", "job/objects.yaml"
+
+
+@dataclass(frozen=True)
+class KubernetesJob(Job):
+    """A job with the objects of each of its parts, and what later clients need of it."""
+
+    objects: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    site: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> KubernetesJob:
+    check(request, pod, scheduler, facts)
+    if request.code:
+        request = replace(request, code={**request.code, "file": f"{names.WORK}/code.tar"})
+    shape = shape_of(request, pod, scheduler, facts)
+    parts = []
+    for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
+        order = order_of(request, index, **_of_engine(request, pod, scheduler, shape, run_id))
+        parts.append(Part(run_id, point or None, order))
+    objects = {part.run_id: run_objects(shape, part.run_id, part.order.text()) for part in parts}
+    site = _site(shape)
+    return KubernetesJob(request.run_id, tuple(parts), request.after, facts.as_json(), None, objects, site)
+
+
+def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, shape: Shape, run_id: str) -> dict[str, Any]:
+    """Names of a node's own network interfaces mean nothing inside a container."""
+    model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
+    env = network_env(request, pod, model)
+    env.pop("NCCL_SOCKET_IFNAME", None)
+    return {
+        "engine": "kubernetes",
+        "folder": names.run_folder(run_id) if shape.claim else f"{names.WORK}/run",
+        "scratch": f"{names.WORK}/scratch",
+        "shared": shape.claim is not None,
+        "bind": "0.0.0.0",
+        "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if shape.mpi else [],
+        "hardware": model.hardware() if request.workload.resources.gpus else None,
+        "env": env,
+    }
+
+
+def _site(shape: Shape) -> dict[str, Any]:
+    return {
+        "namespace": shape.namespace,
+        "kind": "MPIJob" if shape.mpi else "Job",
+        "image": shape.image,
+        "claim": shape.claim,
+        "uid": shape.uid,
+        "payload": {"name": names.payload_name(shape.payload), "files": list(shape.pilot_files)},
+        "code": list(shape.code),
+    }
+
+
+def render_job(job: KubernetesJob) -> Files:
+    files: Files = {}
+    for part in job.parts:
+        files[f"{part.run_id}/job/order.json"] = part.order.text()
+        files[f"{part.run_id}/{OBJECTS}"] = yaml_text(job.objects[part.run_id])
+    files |= {f"{job.run_id}/job/{name}": text for name, text in SCRIPTS.items()}
+    files[f"{job.run_id}/{SITE}"] = json.dumps(job.site, indent=2) + "\n"
+    return files
+
+
+def code_pieces(tar: bytes) -> list[bytes]:
+    """The code as it lies in ConfigMaps: compressed, the same bytes each time, cut where a ConfigMap is full."""
+    packed = gzip.compress(tar, 9, mtime=0)
+    return [packed[at : at + names.PIECE_BYTES] for at in range(0, len(packed), names.PIECE_BYTES)]

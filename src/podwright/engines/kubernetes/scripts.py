@@ -1,0 +1,164 @@
+"""What a container of a run starts with: small POSIX shell scripts that travel in a ConfigMap beside the pilot."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from podwright.engines.kubernetes.names import JOB_FOLDER, SSH, SSH_PORT, WORK
+from podwright.engines.payload import STUB
+from podwright.pilot import protocol
+
+ENTER = f"""\
+#!/bin/sh
+# One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
+# leaves it. What must not be started anew ends with 0; how the run went is in its record.
+job={JOB_FOLDER} work={WORK}
+mkdir -p "$HOME" || exit 1
+
+over() {{
+    echo "$1" >/dev/termination-log
+    echo "podwright: $1" >&2
+    exit 0
+}}
+
+# The leader of an earlier copy had the last word.
+if [ -n "$PODWRIGHT_CLAIM" ]; then
+    grep -qsE '"k":"end","state":"(succeeded|failed)"' "$PODWRIGHT_CLAIM"/record/n0.r*/events.jsonl && over "is over"
+fi
+
+if [ -e "$job/code.0" ]; then
+    command -v gzip >/dev/null || over "the image has no gzip, without which the code cannot be unpacked"
+    cat "$job"/code.? | gzip -dc >"$work/code.tar" || exit 1
+fi
+
+# Where Kubernetes does not count how often this place was filled, the claim does.
+if [ -z "$PODWRIGHT_RESTART" ]; then
+    seats=${{PODWRIGHT_CLAIM:-$work}}/seats/n$JOB_COMPLETION_INDEX
+    mkdir -p "$seats" || exit 1
+    PODWRIGHT_RESTART=0
+    until mkdir "$seats/$PODWRIGHT_RESTART" 2>/dev/null || [ "$PODWRIGHT_RESTART" -gt 999 ]; do
+        PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
+    done
+    export PODWRIGHT_RESTART
+fi
+
+hard=$(ulimit -H -l 2>/dev/null) && ulimit -S -l "$hard" 2>/dev/null
+[ -z "$PODWRIGHT_WORKERS" ] || . "$job/sshd.sh"
+
+trap 'kill -TERM "$pilot" 2>/dev/null' TERM INT
+/bin/sh "$job/pilot.sh" node "$job/order.json" &
+pilot=$!
+while :; do  # a signal ends a wait, not the pilot
+    wait "$pilot"
+    code=$?
+    kill -0 "$pilot" 2>/dev/null || break
+done
+[ -z "$PODWRIGHT_WORKERS" ] || leave "$code"
+
+case $code in
+    0) exit 0 ;;
+    {protocol.EXIT_FAILED}) over "failed" ;;
+    {protocol.EXIT_BAD_ORDER}) over "has an order that its pilot cannot read" ;;
+    {protocol.EXIT_NO_PYTHON}) over "the image has no Python 3.8 or newer" ;;
+    {protocol.EXIT_GIVEN_BACK})  # not at the same time as another run that waits for the same nodes
+        sleep $((($(hostname | cksum | cut -d ' ' -f 1) + 7 * PODWRIGHT_RESTART) % 20))
+        ;;
+esac
+exit "$code"
+"""
+PILOT = re.sub(
+    "^# Starts .*",
+    "# Starts the pilot in the role that is named, with the first Python that is new enough.",
+    STUB.replace('node "${1:-$job/order.json}"', '"$@"'),
+    count=1,
+    flags=re.M,
+)
+
+SSHD = f"""\
+# Read by enter.sh on the nodes of an MPI program: a daemon of this user, on a high port, for the run's own key.
+keys=$work/ssh
+mkdir -p "$keys" && chmod 700 "$keys" || exit 1
+cp {SSH}/id_rsa "$keys/key" && cp {SSH}/authorized_keys "$keys/authorized_keys" && chmod 600 "$keys"/* || exit 1
+sshd=$(command -v sshd || echo /usr/sbin/sshd)
+[ -x "$sshd" ] || over "the image has no sshd, which MPI on Kubernetes needs"
+[ -e "$keys/host" ] || ssh-keygen -q -t ed25519 -N '' -f "$keys/host" || exit 1
+"$sshd" -D -e -f /dev/null -p {SSH_PORT} -h "$keys/host" -o AuthorizedKeysFile="$keys/authorized_keys" \\
+    -o StrictModes=no -o UsePAM=no -o PidFile=none -o PasswordAuthentication=no &
+
+# The launcher asks how it went; a node that is gone could not tell.
+leave() {{
+    rm -f "$work/ended"
+    case $1 in
+        0 | {protocol.EXIT_FAILED} | {protocol.EXIT_BAD_ORDER} | {protocol.EXIT_NO_PYTHON}) echo "$1" >"$work/ended" ;;
+    esac
+    [ "$JOB_COMPLETION_INDEX" != 0 ] || [ ! -e "$work/ended" ] || sleep 5
+}}
+"""
+REMOTE = f"""\
+ssh -p {SSH_PORT} -i {WORK}/ssh/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+-o ConnectionAttempts=10 -o ConnectTimeout=10 -o LogLevel=ERROR"""
+
+MPIRUN = f"""\
+#!/bin/sh
+# Starts all ranks of an MPI program from node 0. What a rank would see there it sees on the other nodes too.
+hosts={WORK}/hosts
+at=0
+while [ "$at" -lt "$PODWRIGHT_WORKERS" ]; do
+    echo "$PODWRIGHT_RUN-worker-$at.$PODWRIGHT_RUN slots=$PODWRIGHT_RANKS_PER_NODE"
+    at=$((at + 1))
+done >"$hosts"
+pass=
+for name in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do
+    case $name in
+        HOME | HOSTNAME | PWD | OLDPWD | SHLVL | TMPDIR | _) continue ;;
+        JOB_COMPLETION_INDEX | PODWRIGHT_HOST | OMPI_* | PMIX_* | PRTE_*) continue ;;
+    esac
+    eval "[ -z \\"\\${{$name+x}}\\" ]" || pass="$pass -x $name"
+done
+export OMPI_MCA_orte_keep_fqdn_hostnames=true PRTE_MCA_prte_keep_fqdn_hostnames=true
+export OMPI_MCA_plm_rsh_agent="{REMOTE}"
+export PRTE_MCA_plm_ssh_agent="$OMPI_MCA_plm_rsh_agent"
+# shellcheck disable=SC2086
+exec mpirun --hostfile "$hosts" --map-by slot --bind-to none -np "$((PODWRIGHT_WORKERS * PODWRIGHT_RANKS_PER_NODE))" \\
+    $pass "$@"
+"""
+LAUNCH = f"""\
+#!/bin/sh
+# The launcher of an MPIJob is no node of the run: the pilot of node 0 starts mpirun. It waits for the end.
+work={WORK}
+mkdir -p "$HOME" "$work/ssh" && chmod 700 "$work/ssh" || exit 1
+cp {SSH}/id_rsa "$work/ssh/key" && chmod 600 "$work/ssh/key" || exit 1
+trap 'exit 143' TERM INT
+first=$PODWRIGHT_RUN-worker-0.$PODWRIGHT_RUN
+missed=0
+while [ "$missed" -lt 60 ]; do
+    code=$({REMOTE} "$first" 'until cat {WORK}/ended 2>/dev/null; do sleep 1; done')
+    case $code in
+        0) exit 0 ;;
+        ?*) echo "podwright: the run ended with $code" >&2; exit 1 ;;
+    esac
+    missed=$((missed + 1))
+    sleep 5 &
+    wait $!
+done
+echo "podwright: node 0 of the run cannot be reached any more" >&2
+exit 1
+"""
+
+SCRIPTS = {
+    "enter.sh": ENTER,
+    "pilot.sh": PILOT,
+    "sshd.sh": SSHD,
+    "mpirun.sh": MPIRUN,
+    "launch.sh": LAUNCH,
+}
+
+
+def payload_digest(files: Mapping[str, bytes]) -> str:
+    """One name for the pilot and its scripts together: another release of either is another ConfigMap."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name} {len(files[name])}\n".encode() + files[name])
+    return digest.hexdigest()[:12]

@@ -1,0 +1,56 @@
+#!/bin/sh
+# One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
+# leaves it. What must not be started anew ends with 0; how the run went is in its record.
+job=/podwright/job work=/podwright/work
+mkdir -p "$HOME" || exit 1
+
+over() {
+    echo "$1" >/dev/termination-log
+    echo "podwright: $1" >&2
+    exit 0
+}
+
+# The leader of an earlier copy had the last word.
+if [ -n "$PODWRIGHT_CLAIM" ]; then
+    grep -qsE '"k":"end","state":"(succeeded|failed)"' "$PODWRIGHT_CLAIM"/record/n0.r*/events.jsonl && over "is over"
+fi
+
+if [ -e "$job/code.0" ]; then
+    command -v gzip >/dev/null || over "the image has no gzip, without which the code cannot be unpacked"
+    cat "$job"/code.? | gzip -dc >"$work/code.tar" || exit 1
+fi
+
+# Where Kubernetes does not count how often this place was filled, the claim does.
+if [ -z "$PODWRIGHT_RESTART" ]; then
+    seats=${PODWRIGHT_CLAIM:-$work}/seats/n$JOB_COMPLETION_INDEX
+    mkdir -p "$seats" || exit 1
+    PODWRIGHT_RESTART=0
+    until mkdir "$seats/$PODWRIGHT_RESTART" 2>/dev/null || [ "$PODWRIGHT_RESTART" -gt 999 ]; do
+        PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
+    done
+    export PODWRIGHT_RESTART
+fi
+
+hard=$(ulimit -H -l 2>/dev/null) && ulimit -S -l "$hard" 2>/dev/null
+[ -z "$PODWRIGHT_WORKERS" ] || . "$job/sshd.sh"
+
+trap 'kill -TERM "$pilot" 2>/dev/null' TERM INT
+/bin/sh "$job/pilot.sh" node "$job/order.json" &
+pilot=$!
+while :; do  # a signal ends a wait, not the pilot
+    wait "$pilot"
+    code=$?
+    kill -0 "$pilot" 2>/dev/null || break
+done
+[ -z "$PODWRIGHT_WORKERS" ] || leave "$code"
+
+case $code in
+    0) exit 0 ;;
+    77) over "failed" ;;
+    64) over "has an order that its pilot cannot read" ;;
+    69) over "the image has no Python 3.8 or newer" ;;
+    75)  # not at the same time as another run that waits for the same nodes
+        sleep $((($(hostname | cksum | cut -d ' ' -f 1) + 7 * PODWRIGHT_RESTART) % 20))
+        ;;
+esac
+exit "$code"
