@@ -46,7 +46,7 @@ _STAGES = {
 
 def version() -> str:
     """Gives the version of Kubernetes that the sources pin."""
-    found = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    found = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)", (SOURCES / "go.mod").read_text(), re.MULTILINE)
     assert found is not None
     return found[1]
 
@@ -167,7 +167,9 @@ def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, 
     progress(total, total)
 
 
-def _copy_manifests(go: str, where: Path, wanted: Mapping[str, Mapping[str, tuple[str, ...]]], to: Path, own: Path) -> None:
+def _copy_manifests(
+    go: str, where: Path, wanted: Mapping[str, Mapping[str, tuple[str, ...]]], to: Path, own: Path
+) -> None:
     for module, folders in wanted.items():
         root = Path(_run([go, "list", "-m", "-f", "{{.Dir}}", module], where, own).strip())
         for folder, names in folders.items():

@@ -20,7 +20,7 @@ DEFAULT = "lab-kubernetes"
 MOST_NODES = 16
 MOST_VIRTUAL = 5000
 _UNIT = 20
-_DGX_GPUS = 8
+DGX_GPUS = 8
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Shape:
     name: str = DEFAULT
     nodes: int = 2
     virtual_nodes: int = 140
-    gpus: int = _DGX_GPUS
+    gpus: int = DGX_GPUS
     grace_s: int = 30
     """How long a node may be silent before Kubernetes gives it up."""
 
@@ -126,12 +126,13 @@ schedulers:
 
 
 def _groups(shape: Shape) -> list[tuple[str, int]]:
-    """Gives the host list and the GPUs of each group; virtual nodes are whole DGX, which is what they are for."""
-    groups = [(shape.hosts(), shape.gpus), (shape.virtual_hosts(), _DGX_GPUS)]
-    return [(_host_list(hosts), gpus) for hosts, gpus in groups if hosts]
+    """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
+    groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
+    return [(host_list(hosts), gpus) for hosts, gpus in groups if hosts]
 
 
-def _host_list(hosts: list[str]) -> str:
+def host_list(hosts: list[str]) -> str:
+    """Writes numbered hosts as a pod file does."""
     name = hosts[0].rstrip("0123456789")
     return hosts[0] if len(hosts) == 1 else f"{name}[{hosts[0][len(name) :]}-{hosts[-1][len(name) :]}]"
 

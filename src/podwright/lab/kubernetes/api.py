@@ -1,0 +1,95 @@
+"""A small client of the API server, for the lab alone; standard library only, as a program of the lab uses it too."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+_MANAGER = "podwright-lab"
+_APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+_TIMEOUT_S = 30.0
+
+
+class ApiError(Exception):
+    """An answer that is no success, with its HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Api:
+    """An API server as the administrator of a lab sees it."""
+
+    def __init__(self, host: str, port: int, pki: Path) -> None:
+        self.host = host
+        self.port = port
+        self.pki = pki
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def _connect(self, timeout_s: float | None) -> http.client.HTTPSConnection:
+        trust = ssl.create_default_context(cafile=str(self.pki / "ca.crt"))
+        trust.load_cert_chain(self.pki / "admin.crt", self.pki / "admin.key")
+        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=trust)
+
+    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        """Sends one request over the connection that is kept, and gives the answer's JSON, or its text."""
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer = self._send(method, path, data, kind)
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        if answer.status >= 400:
+            raise ApiError(answer.status, f"{method} {path}: {answer.status} {text[:500]}")
+        return json.loads(text) if answer.headers.get_content_type() == "application/json" else text
+
+    def _send(self, method: str, path: str, data: bytes | None, kind: str) -> http.client.HTTPResponse:
+        if self._connection is None:
+            self._connection = self._connect(_TIMEOUT_S)
+        self._connection.request(method, path, body=data, headers={"Content-Type": kind, "Accept": "application/json"})
+        return self._connection.getresponse()
+
+    def close(self) -> None:
+        """Gives the kept connection up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def answers(self, path: str) -> bool:
+        """Says whether a path can be read."""
+        try:
+            self.ask("GET", path)
+        except (OSError, http.client.HTTPException, ApiError):
+            return False
+        return True
+
+    def apply(self, path: str, thing: dict[str, Any]) -> None:
+        """Makes an object be as said; `path` is that of its kind."""
+        query = urlencode({"fieldManager": _MANAGER, "force": "true"})
+        self.ask("PATCH", f"{path}/{thing['metadata']['name']}?{query}", thing, _APPLY)
+
+    def follow(self, path: str) -> Iterator[dict[str, Any]]:
+        """Gives every object of a kind as it is and whenever it changes, until the connection ends."""
+        listed = self.ask("GET", path)
+        yield from listed["items"]
+        query = urlencode({"watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]})
+        connection = self._connect(None)
+        try:
+            connection.request("GET", f"{path}?{query}")
+            answer = connection.getresponse()
+            for line in answer:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    return
+                if event["type"] != "DELETED":
+                    yield event["object"]
+        finally:
+            connection.close()

@@ -1,0 +1,224 @@
+"""A real Kubernetes on this machine: the control plane and every node in namespaces of their own.
+
+All that runs is real: etcd, API server, controllers, scheduler, kubelet, containerd, runc, DNS, operators, registry.
+Only the GPUs are claimed, and the virtual nodes are played by KWOK.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from podwright.lab import packages, processes
+from podwright.lab.folder import locked, remove
+from podwright.lab.kubernetes import cgroups, doors, files, parts, shape
+from podwright.lab.kubernetes.control import Control, running
+from podwright.lab.kubernetes.nodes import Nodes
+from podwright.lab.kubernetes.parts import Progress
+from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
+from podwright.lab.machines import HUB, Machines
+from podwright.lab.slurm import Say, quiet
+from podwright.spec.problems import refuse
+
+PACKAGES = {
+    "iproute2": "ip",
+    "util-linux": "nsenter",
+    "openssl": "openssl",
+    "socat": "socat",
+    "containerd": "containerd",
+    "runc": "runc",
+    "containernetworking-plugins": "/usr/lib/cni/bridge",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
+    "docker-registry": "docker-registry",
+    "mmdebstrap": "mmdebstrap",
+}
+
+
+def no_progress(done: int, total: int) -> None:
+    """Shows nothing."""
+
+
+class Lab:
+    """A lab that was started in a folder; making this object touches nothing."""
+
+    def __init__(self, folder: Path, wanted: Shape, ports: Ports) -> None:
+        self.folder = folder
+        self.shape = wanted
+        self.ports = ports
+        self.machines = Machines(folder, wanted.addresses())
+
+    @property
+    def name(self) -> str:
+        """The lab's name, which is that of its pod and of its kubeconfig's context."""
+        return self.shape.name
+
+    @property
+    def pod_file(self) -> Path:
+        """The lab as a pod."""
+        return self.folder / "pod.yaml"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The way in for the lab's ordinary user."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def admin_kubeconfig(self) -> Path:
+        """The way in for who may do everything."""
+        return self.folder / "admin.kubeconfig"
+
+    @property
+    def image(self) -> str:
+        """The image that workloads without one run in, by the name that this machine and the nodes know it by."""
+        return self.ports.image()
+
+    def kubectl(self, *words: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs kubectl as the lab's user, or as its administrator."""
+        config = self.admin_kubeconfig if admin else self.kubeconfig
+        command = [str(self._parts()["kubectl"]), f"--kubeconfig={config}", *words]
+        return subprocess.run(command, input=give, capture_output=True, text=True, check=False)
+
+    def kill_node(self, node: str) -> None:
+        """Powers a node off: all its processes, and all containers, are gone at once."""
+        self.machines.kill([self._node(node)])
+
+    def cut_node(self, node: str) -> None:
+        """Takes a node off the network; what runs on it goes on."""
+        self.machines.set_wire(self._node(node), up=False)
+
+    def kill_controller(self) -> None:
+        """Kills the API server, as a crash would."""
+        victims = running(self.machines, CONTROL).get("kube-apiserver", [])
+        for one in victims:
+            processes.kill(one)
+        processes.until(lambda: all(processes.born(one) is None for one in victims), 10, every_s=0.01)
+
+    def restart_controller(self) -> None:
+        """Kills the API server if it runs and starts it again."""
+        self.kill_controller()
+        with locked(self.folder):
+            control = self._control(self._parts())
+            control.start_store()
+            control.start_rest()
+
+    def heal(self, node: str | None = None) -> list[str]:
+        """Starts what has died and joins what was cut off, of one node or of all; gives the nodes that it touched."""
+        with locked(self.folder):
+            return self._heal([self._node(node)] if node else self.shape.hosts(), self._parts(), quiet)
+
+    def down(self) -> None:
+        """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
+        with locked(self.folder):
+            self.machines.kill([*self.shape.hosts(), CONTROL])
+            self.machines.kill([HUB])
+            cgroups.remove(self.folder)
+            remove(self.folder)
+
+    def node_states(self) -> dict[str, str]:
+        """Gives kubectl's word for every node."""
+        return self._control({}).node_states()
+
+    def status(self) -> list[dict[str, str]]:
+        """Gives every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
+        up, wires = self.machines.up(), self.machines.wires()
+        states = self.node_states() if "kube-apiserver" in running(self.machines, CONTROL) else {}
+        rows = [
+            {
+                "machine": name,
+                "role": "control plane" if name == CONTROL else "node",
+                "address": address,
+                "state": "off" if name not in up else "up" if wires.get(name, False) else "cut",
+                "kubernetes": states.get(name, ""),
+            }
+            for name, address in self.machines.addresses.items()
+        ]
+        return [*rows, *self._virtual(states)]
+
+    def _virtual(self, states: dict[str, str]) -> list[dict[str, str]]:
+        """Gives all virtual nodes in one row: they differ in nothing but their numbers."""
+        hosts = self.shape.virtual_hosts()
+        if not hosts:
+            return []
+        ready = sum(states.get(host) == "Ready" for host in hosts)
+        word = f"{ready} of {len(hosts)} Ready" if states else ""
+        name = shape.host_list(hosts)
+        return [{"machine": name, "role": "virtual nodes", "address": "", "state": "", "kubernetes": word}]
+
+    def _node(self, name: str) -> str:
+        hosts = self.shape.hosts()
+        if name in hosts:
+            return name
+        raise refuse(f'"{name}" is no real node of {self.name}', hint=f"its nodes are {', '.join(hosts)}", field="NODE")
+
+    def _parts(self) -> dict[str, Path]:
+        return parts.get(quiet, no_progress)
+
+    def _control(self, programs: dict[str, Path]) -> Control:
+        return Control(self.machines, self.shape, self.ports, programs)
+
+    def _heal(self, hosts: list[str], programs: dict[str, Path], say: Say) -> list[str]:
+        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        control, nodes = self._control(programs), Nodes(self.machines, self.shape, programs)
+        started = self._start_machines(hosts)
+        control.start_store()
+        nodes.start_containers(hosts)
+        say("control", "API server, scheduler, controllers, DNS, operators")
+        control.start_rest()
+        since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1)
+        fresh = nodes.start_kubelets(hosts)
+        control.fill_registry(say)
+        say("nodes", self.shape.words())
+        nodes.join(fresh, since, control)
+        control.await_ready(hosts, "kubelet")
+        control.play_nodes()
+        return [host for host in hosts if host in {*started, *fresh}]
+
+    def _start_machines(self, hosts: list[str]) -> list[str]:
+        """Starts the machines that do not live and joins those that were cut off; gives their names."""
+        if self.machines.start([HUB]):
+            # What was wired to a hub that is gone can be reached by nobody.
+            self.machines.kill(self.machines.addresses)
+        started = self.machines.start([CONTROL, *hosts])
+        wires = self.machines.wires()
+        cut = [host for host in hosts if not wires.get(host, True)]
+        for host in cut:
+            self.machines.set_wire(host, up=True)
+        return [*started, *cut]
+
+
+def up(folder: Path, say: Say = quiet, progress: Progress = no_progress, **wanted: Any) -> Lab:
+    """Starts a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name."""
+    asked = Shape(**wanted)
+    folder = Path(folder).absolute()
+    _check(folder, asked)
+    programs = parts.get(say, progress)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with locked(folder):
+        lab = find(folder)
+        if lab is None:
+            lab = Lab(folder, asked, Ports(*doors.choose(2)))
+            say("lab", f"{asked.name} in {folder}")
+            files.write_all(folder, asked, lab.ports, programs.values())
+        lab._heal(asked.hosts(), programs, say)
+        return lab
+
+
+def find(folder: Path) -> Lab | None:
+    """Gives the lab in a folder, running or not; None where there is none."""
+    kept = shape.read(folder)
+    return None if kept is None else Lab(folder, *kept)
+
+
+def _check(folder: Path, asked: Shape) -> None:
+    shape.check(asked)
+    packages.check_root(["lab", "up", "kubernetes"])
+    packages.check_packages(PACKAGES)
+    kept = shape.read(folder)
+    if kept is not None and kept[0] != asked:
+        raise refuse(
+            f"{asked.name} is there already, with {kept[0].words()}",
+            hint="`podwright lab down` ends it; another --name makes a second one",
+        )

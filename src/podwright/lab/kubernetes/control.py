@@ -1,0 +1,133 @@
+"""The control plane of a Kubernetes lab: its programs on the control machine, and what they are told first."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from podwright.design.units import scalable_units
+from podwright.lab import processes
+from podwright.lab.kubernetes import doors, image, objects, pki, programs, texts
+from podwright.lab.kubernetes.api import Api
+from podwright.lab.kubernetes.registry import Registry
+from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
+from podwright.lab.machines import Machines
+from podwright.lab.scripts import INSIDE
+from podwright.lab.slurm import Say
+from podwright.spec import load_pod
+
+_READY_S = 120.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/jobsets")
+_COMM = 15  # the kernel cuts a program's name
+
+
+class Control:
+    """The control plane of the lab in a folder."""
+
+    def __init__(self, machines: Machines, wanted: Shape, ports: Ports, parts: Mapping[str, Path]) -> None:
+        self.machines = machines
+        self.shape = wanted
+        self.ports = ports
+        self.parts = parts
+        self.api = Api(pki.LOOPBACK, ports.api, machines.folder / "pki")
+        self.registry = Registry(ports.registry)
+
+    def start_store(self) -> None:
+        """Starts store and API server, and opens the ways in; waits for none of them."""
+        start(self.machines, CONTROL, programs.store(self.parts))
+        for port, target in ((self.ports.api, texts.API_PORT), (self.ports.registry, texts.REGISTRY_PORT)):
+            if not doors.is_open(port):
+                doors.open_door(self.machines, port, f"127.0.0.1:{target}")
+
+    def start_rest(self) -> None:
+        """Starts all that needs the API server, and waits until a Kubernetes pod could be made."""
+        self._until(lambda: self.api.answers("/readyz"), "kube-apiserver")
+        start(self.machines, CONTROL, programs.control(self.shape, self.parts, sys.executable))
+        for path, thing in objects.first((self.machines.folder / "pki" / "ca.crt").read_bytes()):
+            self.api.apply(path, thing)
+        for name in ("kubeflow.org_mpijobs.yaml", "jobset.x-k8s.io_jobsets.yaml"):
+            self.api.apply(_DEFINITIONS, yaml.safe_load((self._manifests() / name).read_text()))
+        self._until(lambda: all(map(self.api.answers, _KINDS)), "kube-apiserver")
+        start(self.machines, CONTROL, programs.operators(self.parts))
+        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+        self._until(lambda: self.api.answers(account), "kube-controller-manager")
+
+    def _manifests(self) -> Path:
+        return self.parts["mpi-operator"].parent / "manifests"
+
+    def fill_registry(self, say: Say) -> None:
+        """Puts the images in which workloads run into the registry, once."""
+        done = self.machines.folder / "registry" / "filled"
+        if done.exists():
+            return
+        self._until(self.registry.answers, "docker-registry")
+        self.registry.put(texts.PAUSE_IMAGE, image.pause(self.parts["pause"]))
+        self.registry.put(IMAGE, image.base(say))
+        done.touch()
+
+    def units(self) -> dict[str, str]:
+        """Gives the scalable unit of every node, by the design of the lab's pod."""
+        units = scalable_units(load_pod(self.machines.folder / "pod.yaml"))
+        return {host: f"su{number}" for number, unit in enumerate(units, 1) for host in unit}
+
+    def play_nodes(self) -> None:
+        """Makes the virtual nodes known that are not, and waits until all are Ready."""
+        wanted, units, there = self.shape.virtual_hosts(), self.units(), self.node_states()
+        for host in wanted:
+            if host not in there:
+                self.api.apply(objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
+        self.await_ready(wanted, "kwok")
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """Gives what the API server knows of every node, by name."""
+        return {node["metadata"]["name"]: node for node in self.api.ask("GET", objects.NODES)["items"]}
+
+    def node_states(self) -> dict[str, str]:
+        """Gives kubectl's word for every node."""
+        return {name: state_of(node) for name, node in self.nodes().items()}
+
+    def await_ready(self, hosts: Iterable[str], program: str) -> None:
+        """Waits until Kubernetes would use all of these nodes."""
+        wanted = set(hosts)
+        if wanted:
+            self._until(lambda: wanted <= {name for name, node in self.nodes().items() if is_usable(node)}, program)
+
+    def _until(self, true: Callable[[], bool], program: str) -> None:
+        if not processes.until(true, _READY_S, every_s=0.1):
+            raise self.machines.failed(program, f"{program}-{CONTROL}.log")
+
+
+def state_of(node: Mapping[str, Any]) -> str:
+    """Gives kubectl's word for a node."""
+    conditions = node.get("status", {}).get("conditions", [])
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return "Ready" if ready else "NotReady"
+
+
+def is_usable(node: Mapping[str, Any]) -> bool:
+    """Says whether a node is Ready and Kubernetes has taken back the taints it gives to nodes that are not."""
+    taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+    return state_of(node) == "Ready" and not any(key.startswith("node.kubernetes.io/") for key in taints)
+
+
+def running(machines: Machines, name: str) -> Mapping[str, list[int]]:
+    """Gives what runs on a machine, by program name."""
+    pid = machines.pid(name)
+    return processes.running([pid]).get(pid, {}) if pid else {}
+
+
+def start(machines: Machines, name: str, commands: programs.Commands) -> list[str]:
+    """Starts those of the programs that do not run on a machine, each with its log; gives their names."""
+    there = running(machines, name)
+    missing = [program for program in commands if program[:_COMM] not in there]
+    for program in missing:
+        line = shlex.join(commands[program])
+        log = f"{INSIDE}/log/{program}-{name}.log"
+        machines.start_daemons([name], ["sh", "-c", f"umask 022; {line} >>{log} 2>&1 </dev/null &"])
+    return missing

@@ -1,0 +1,94 @@
+"""The files of a Kubernetes lab, written once, before anything of it is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from podwright.lab import scripts, veil
+from podwright.lab.files import write
+from podwright.lab.kubernetes import cgroups, pki, shape, texts
+from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
+from podwright.lab.machines import ENVIRONMENT, HUB
+
+_FOLDERS = ("bin", "etc", "log", "nodes", "pids", "registry", "run", "volumes")
+_SYSTEM = Path("/usr")
+# Each file is the kubeconfig of the certificate of that name, for programs on the lab's own network.
+_INNER = ("admin", "controller-manager", "scheduler", "proxy")
+
+
+def write_all(folder: Path, wanted: Shape, ports: Ports, programs: Iterable[Path]) -> None:
+    """Writes everything; may be repeated, and what says that there is a lab comes last."""
+    for name in _FOLDERS:
+        (folder / name).mkdir(exist_ok=True, mode=0o755)
+    (folder / "etcd").mkdir(exist_ok=True, mode=0o700)
+    _write_machines(folder, wanted, programs)
+    _write_access(folder, wanted, ports)
+    _write_control(folder, ports)
+    for host in wanted.hosts():
+        _write_node(folder, wanted, ports, host)
+    write(folder / "pod.yaml", shape.pod_text(folder, wanted, ports))
+    shape.write(folder, wanted, ports)
+
+
+def _write_machines(folder: Path, wanted: Shape, programs: Iterable[Path]) -> None:
+    """Writes what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
+    seen = [*veil.needed_folders(), *{path.parent for path in programs}, folder]
+    covers = veil.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
+    names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
+    write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
+    write(folder / "bin" / "start", scripts.start_script(folder))
+    write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
+    write(folder / "bin" / "machine.sh", scripts.machine_script(texts.node_lines(wanted)))
+
+
+def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
+    keys = folder / "pki"
+    pki.make_all(keys, pki.certificates(wanted))
+    inner = f"https://{CONTROL_ADDRESS}:{texts.API_PORT}"
+    outer = f"https://{pki.LOOPBACK}:{ports.api}"
+    for name in (*_INNER, *wanted.hosts()):
+        write(folder / "etc" / f"{name}.kubeconfig", pki.kubeconfig(keys, name, inner), 0o600)
+    write(folder / "kubeconfig", pki.kubeconfig(keys, "user", outer, wanted.name), 0o600)
+    write(folder / "admin.kubeconfig", pki.kubeconfig(keys, "admin", outer, f"{wanted.name}-admin"), 0o600)
+    if "SUDO_UID" in os.environ:
+        os.chown(folder / "kubeconfig", int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1)))
+    hook = keys / "webhook"
+    hook.mkdir(exist_ok=True, mode=0o700)
+    for kind in ("crt", "key"):
+        write(hook / f"tls.{kind}", (keys / f"webhook.{kind}").read_text(), 0o600)
+
+
+def _write_control(folder: Path, ports: Ports) -> None:
+    etc = folder / "etc"
+    write(etc / "Corefile", texts.corefile())
+    write(etc / "registry.yml", texts.registry())
+    write(etc / "jobset.yaml", texts.jobset())
+    write(etc / "container.json", texts.container(_default_container(), shown_to_containers()))
+    registry = etc / "registries" / f"localhost:{ports.registry}"
+    registry.mkdir(parents=True, exist_ok=True)
+    write(registry / "hosts.toml", texts.registry_hosts())
+
+
+def _write_node(folder: Path, wanted: Shape, ports: Ports, host: str) -> None:
+    node = folder / "nodes" / host
+    (node / "network").mkdir(parents=True, exist_ok=True)
+    write(node / "network" / "10-lab.conflist", texts.network(wanted, host))
+    write(node / "containerd.toml", texts.containerd(ports, host))
+    write(node / "kubelet.yaml", texts.kubelet(host, cgroups.tree(folder)))
+
+
+def shown_to_containers() -> list[Path]:
+    """Gives this Python's folders; the system's own stay the image's, which has a Python of the same release."""
+    there = [path for path in veil.needed_folders() if path.is_dir() and path != _SYSTEM]
+    return [path for path in sorted(set(there)) if not any(path.is_relative_to(one) for one in there if one != path)]
+
+
+def _default_container() -> dict[str, Any]:
+    done = subprocess.run(["ctr", "oci", "spec"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    return dict(found)

@@ -1,0 +1,77 @@
+"""The real nodes of a Kubernetes lab: a machine each, with containerd, kubelet and kube-proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from podwright.lab import processes
+from podwright.lab.kubernetes import cgroups, objects, programs
+from podwright.lab.kubernetes.api import MERGE
+from podwright.lab.kubernetes.control import Control, is_usable, start
+from podwright.lab.kubernetes.shape import Shape
+from podwright.lab.machines import Machines
+
+_READY_S = 120.0
+
+
+class Nodes:
+    """The real nodes of the lab in a folder."""
+
+    def __init__(self, machines: Machines, wanted: Shape, parts: Mapping[str, Path]) -> None:
+        self.machines = machines
+        self.shape = wanted
+        self.parts = parts
+
+    def start_containers(self, hosts: list[str]) -> None:
+        """Starts containerd where it does not run, and waits for none of them."""
+        for host in hosts:
+            cgroups.make(self.machines.folder, host)
+            start(self.machines, host, self._programs(host, "containerd"))
+
+    def start_kubelets(self, hosts: list[str]) -> list[str]:
+        """Starts what else does not run of the nodes' programs; gives the nodes where a kubelet was started."""
+        started = []
+        for host in hosts:
+            if not processes.until(partial(self._answers, host), _READY_S, every_s=0.1):
+                raise self.machines.failed("containerd", f"containerd-{host}.log")
+            if "kubelet" in start(self.machines, host, self._programs(host, "kubelet", "kube-proxy")):
+                started.append(host)
+        return started
+
+    def _programs(self, host: str, *names: str) -> programs.Commands:
+        commands = programs.node(self.shape, self.parts, host)
+        return {name: commands[name] for name in names}
+
+    def _answers(self, host: str) -> bool:
+        return self.machines.run(host, programs.is_containerd_ready()).returncode == 0
+
+    def join(self, hosts: list[str], since: datetime, control: Control) -> None:
+        """Waits until nodes have reported themselves, and gives them their labels and devices.
+
+        A kubelet that starts forgets the devices it does not know, so they are given after its first report.
+        """
+        units = control.units()
+        for host in hosts:
+            if not processes.until(partial(_has_reported, control, host, since), _READY_S, every_s=0.2):
+                raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
+            path = f"{objects.NODES}/{host}"
+            devices = objects.devices(self.shape.gpus)
+            labels = objects.node_labels(host, self.shape.gpus, units)
+            control.api.ask("PATCH", path, {"metadata": {"labels": labels}}, MERGE)
+            room = {"capacity": devices, "allocatable": devices}
+            control.api.ask("PATCH", f"{path}/status", {"status": room}, MERGE)
+
+
+def _has_reported(control: Control, host: str, since: datetime) -> bool:
+    """Says whether a node is used, by a report that is not older than its kubelet."""
+    node = control.nodes().get(host)
+    return node is not None and is_usable(node) and _last_report(node) >= since
+
+
+def _last_report(node: Mapping[str, Any]) -> datetime:
+    times = [one["lastHeartbeatTime"] for one in node["status"].get("conditions", []) if one["type"] == "Ready"]
+    return max((datetime.fromisoformat(time) for time in times), default=datetime.min.replace(tzinfo=UTC))

@@ -1,0 +1,172 @@
+"""The command lines of a Kubernetes lab's programs, on the control machine and on every node; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from podwright.lab.kubernetes import provisioner
+from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, STORAGE_CLASS, Shape
+from podwright.lab.kubernetes.texts import API_PORT, CONTAINERD, ETC, PKI, POD_NETWORKS, SERVICE_NETWORK
+from podwright.lab.scripts import INSIDE
+
+Commands = dict[str, list[str]]
+
+_ETCD = "https://127.0.0.1:2379"
+_PEER = "http://127.0.0.1:2380"
+# As many requests as a large cluster's programs are allowed.
+_BRISK = ("--kube-api-qps=500", "--kube-api-burst=1000")
+ADMIN = f"{ETC}/admin.kubeconfig"
+STAGES = (
+    "node-initialize",
+    "node-heartbeat-with-lease",
+    "pod-ready",
+    "pod-complete",
+    "pod-delete",
+)
+
+
+def store(parts: Mapping[str, Path]) -> Commands:
+    """Gives the store and the API server, which all others need.
+
+    The store does not wait for the disk: a lab need not survive a power cut, and 140 nodes renew their leases.
+    """
+    etcd = [
+        str(parts["etcd"]),
+        "--name=lab",
+        f"--data-dir={INSIDE}/etcd",
+        "--log-level=warn",
+        "--unsafe-no-fsync",
+        f"--listen-client-urls={_ETCD}",
+        f"--advertise-client-urls={_ETCD}",
+        f"--listen-peer-urls={_PEER}",
+        f"--initial-advertise-peer-urls={_PEER}",
+        f"--initial-cluster=lab={_PEER}",
+        f"--cert-file={PKI}/etcd.crt",
+        f"--key-file={PKI}/etcd.key",
+        "--client-cert-auth",
+        f"--trusted-ca-file={PKI}/ca.crt",
+    ]
+    return {"etcd": etcd, "kube-apiserver": _api_server(parts["kube-apiserver"])}
+
+
+def _api_server(program: Path) -> list[str]:
+    return [
+        str(program),
+        "--bind-address=0.0.0.0",
+        f"--secure-port={API_PORT}",
+        f"--advertise-address={CONTROL_ADDRESS}",
+        f"--etcd-servers={_ETCD}",
+        f"--etcd-cafile={PKI}/ca.crt",
+        f"--etcd-certfile={PKI}/admin.crt",
+        f"--etcd-keyfile={PKI}/admin.key",
+        f"--tls-cert-file={PKI}/apiserver.crt",
+        f"--tls-private-key-file={PKI}/apiserver.key",
+        f"--client-ca-file={PKI}/ca.crt",
+        f"--kubelet-client-certificate={PKI}/kubelet-client.crt",
+        f"--kubelet-client-key={PKI}/kubelet-client.key",
+        f"--kubelet-certificate-authority={PKI}/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-signing-key-file={PKI}/sa.key",
+        f"--service-account-key-file={PKI}/sa.key",
+        f"--service-cluster-ip-range={SERVICE_NETWORK}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--anonymous-auth=false",
+        "--allow-privileged",
+    ]
+
+
+def control(shape: Shape, parts: Mapping[str, Path], python: str) -> Commands:
+    """Gives the programs that need the API server, by the names the lab knows them by."""
+    manager = f"{ETC}/controller-manager.kubeconfig"
+    scheduler = f"{ETC}/scheduler.kubeconfig"
+    found: Commands = {
+        "kube-controller-manager": [
+            str(parts["kube-controller-manager"]),
+            *_kept(manager),
+            f"--tls-cert-file={PKI}/controller-manager.crt",
+            f"--tls-private-key-file={PKI}/controller-manager.key",
+            "--use-service-account-credentials",
+            f"--service-account-private-key-file={PKI}/sa.key",
+            f"--root-ca-file={PKI}/ca.crt",
+            f"--cluster-signing-cert-file={PKI}/ca.crt",
+            f"--cluster-signing-key-file={PKI}/ca.key",
+            f"--node-monitor-grace-period={shape.grace_s}s",
+        ],
+        "kube-scheduler": [
+            str(parts["kube-scheduler"]),
+            *_kept(scheduler),
+            f"--tls-cert-file={PKI}/scheduler.crt",
+            f"--tls-private-key-file={PKI}/scheduler.key",
+        ],
+        "coredns": [str(parts["coredns"]), "-conf", f"{ETC}/Corefile"],
+        "docker-registry": ["docker-registry", "serve", f"{ETC}/registry.yml"],
+        provisioner.PROGRAM: [
+            python,
+            "-m",
+            provisioner.__name__,
+            CONTROL_ADDRESS,
+            str(API_PORT),
+            PKI,
+            f"{INSIDE}/volumes",
+            STORAGE_CLASS,
+        ],
+    }
+    return found | ({"kwok": _kwok(parts["kwok"])} if shape.virtual_nodes else {})
+
+
+def _kept(kubeconfig: str) -> list[str]:
+    names = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
+    return ["--bind-address=127.0.0.1", "--leader-elect=false", *_BRISK, *(f"--{name}={kubeconfig}" for name in names)]
+
+
+def _kwok(program: Path) -> list[str]:
+    chosen = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
+    stages = [f"--config={program.parent}/manifests/{name}.yaml" for name in STAGES]
+    return [str(program), f"--kubeconfig={ADMIN}", "--manage-all-nodes=false", chosen, *stages]
+
+
+def operators(parts: Mapping[str, Path]) -> Commands:
+    """Gives the operators; they give up at once where the kinds they watch are not served yet."""
+    mpi = [
+        str(parts["mpi-operator"]),
+        f"--kubeConfig={ADMIN}",
+        "--lock-namespace=kube-system",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--controller-queue-rate-limit=200",
+    ]
+    jobset = ["env", f"KUBECONFIG={ADMIN}", str(parts["jobset"]), f"--config={ETC}/jobset.yaml"]
+    return {"mpi-operator": mpi, "jobset": jobset}
+
+
+def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:
+    """Gives what runs on a node, in the order in which it starts."""
+    return {
+        "containerd": ["containerd", f"--config={INSIDE}/nodes/{host}/containerd.toml"],
+        "kubelet": [
+            str(parts["kubelet"]),
+            f"--config={INSIDE}/nodes/{host}/kubelet.yaml",
+            f"--kubeconfig={ETC}/{host}.kubeconfig",
+            f"--hostname-override={host}",
+            f"--node-ip={shape.addresses()[host]}",
+        ],
+        "kube-proxy": [
+            str(parts["kube-proxy"]),
+            f"--kubeconfig={ETC}/proxy.kubeconfig",
+            "--proxy-mode=iptables",
+            f"--hostname-override={host}",
+            f"--cluster-cidr={POD_NETWORKS}",
+            # These are the machine's, not the node's.
+            "--conntrack-max-per-core=0",
+            "--conntrack-tcp-timeout-established=0",
+            "--conntrack-tcp-timeout-close-wait=0",
+        ],
+    }
+
+
+def is_containerd_ready() -> list[str]:
+    """Gives the command that succeeds once containerd answers."""
+    return ["ctr", f"--address={CONTAINERD}", "version"]

@@ -1,0 +1,127 @@
+"""What a Kubernetes lab writes and starts, held whole; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.lab import scripts
+from podwright.lab.kubernetes import objects, parts, programs, shape, texts
+from podwright.lab.kubernetes.shape import Ports, Shape
+from podwright.spec import Refusal, load_pod
+
+CASES = Path(__file__).parents[3] / "cases" / "lab_kubernetes"
+SHAPE = Shape(nodes=2, virtual_nodes=140)
+PORTS = Ports(api=20001, registry=20002)
+PARTS = {name: Path("/parts") / name for name in parts.PROGRAMS}
+Golden = Callable[[Path, str], None]
+
+
+def lines(commands: programs.Commands) -> str:
+    return "".join(f"{name}:\n  " + "\n  ".join(map(shlex.quote, line)) + "\n" for name, line in commands.items())
+
+
+def test_the_machine_script(golden: Golden) -> None:
+    golden(CASES / "machine.sh", scripts.machine_script(texts.node_lines(SHAPE)))
+    subprocess.run(["sh", "-n", CASES / "machine.sh"], check=True)
+
+
+def test_files_of_the_control_machine(golden: Golden) -> None:
+    golden(CASES / "Corefile", texts.corefile())
+    golden(CASES / "registry.yml", texts.registry())
+    golden(CASES / "hosts.toml", texts.registry_hosts())
+    golden(CASES / "jobset.yaml", texts.jobset())
+
+
+def test_files_of_a_node(golden: Golden) -> None:
+    golden(CASES / "n2" / "containerd.toml", texts.containerd(PORTS, "n2"))
+    golden(CASES / "n2" / "kubelet.yaml", texts.kubelet("n2", "podwright-0a1b2c3d"))
+    golden(CASES / "n2" / "10-lab.conflist", texts.network(SHAPE, "n2"))
+
+
+def test_command_lines(golden: Golden) -> None:
+    golden(CASES / "store.txt", lines(programs.store(PARTS)))
+    golden(CASES / "control.txt", lines(programs.control(SHAPE, PARTS, "/env/bin/python")))
+    golden(CASES / "operators.txt", lines(programs.operators(PARTS)))
+    golden(CASES / "n2" / "programs.txt", lines(programs.node(SHAPE, PARTS, "n2")))
+
+
+def test_no_virtual_nodes_no_player() -> None:
+    assert "kwok" not in programs.control(Shape(virtual_nodes=0), PARTS, "python")
+
+
+def test_programs_can_be_told_apart_by_the_name_the_kernel_keeps() -> None:
+    names = [*programs.store(PARTS), *programs.control(SHAPE, PARTS, "python"), *programs.operators(PARTS)]
+    assert len({name[:15] for name in names}) == len(names)
+
+
+def test_objects(golden: Golden) -> None:
+    things = [{"path": path, **thing} for path, thing in objects.first(b"authority")]
+    golden(CASES / "objects.json", json.dumps(things, indent=1))
+    node = objects.virtual_node("dgx007", 8, {"dgx007": "su1"})
+    golden(CASES / "dgx007.json", json.dumps(node, indent=1))
+
+
+def test_a_node_without_gpus_offers_none() -> None:
+    assert objects.devices(0) == {}
+    assert objects.node_labels("n1", 0, {"n1": "su1"}) == {"podwright.dev/unit": "su1"}
+
+
+def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:
+    default: dict[str, Any] = {"process": {"cwd": "/", "rlimits": [{"soft": 1}]}, "mounts": [{"destination": "/proc"}]}
+    made = json.loads(texts.container(default, [Path("/work/env")]))
+    assert made["process"] == {"cwd": "/"}
+    added = {"destination": "/work/env", "type": "bind", "source": "/work/env", "options": ["rbind", "ro"]}
+    assert made["mounts"] == [{"destination": "/proc"}, added]
+
+
+def test_the_lab_is_a_pod(golden: Golden, tmp_path: Path) -> None:
+    text = shape.pod_text(Path("/home/ann/labs/lab-kubernetes"), SHAPE, PORTS)
+    golden(CASES / "pod.yaml", text)
+    (tmp_path / "pod.yaml").write_text(text)
+    pod = load_pod(tmp_path / "pod.yaml")
+    assert pod.compute_hosts() == [*SHAPE.virtual_hosts(), *SHAPE.hosts()]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"nodes": 17}, "--nodes: a Kubernetes lab takes 0 to 16, not 17"),
+        ({"gpus": -1}, "--gpus: a Kubernetes lab takes 0 to 16, not -1"),
+        ({"virtual_nodes": 9999}, "--virtual-nodes: a Kubernetes lab takes 0 to 5000, not 9999"),
+        ({"nodes": 0, "virtual_nodes": 0}, "--nodes: a lab without any node runs nothing"),
+    ],
+)
+def test_shapes_that_are_refused(wanted: dict[str, int], told: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        shape.check(Shape(**wanted))  # type: ignore[arg-type]
+    assert str(caught.value) == told
+
+
+def test_shape_and_ports_are_kept(tmp_path: Path) -> None:
+    assert shape.read(tmp_path) is None
+    shape.write(tmp_path, SHAPE, PORTS)
+    assert shape.read(tmp_path) == (SHAPE, PORTS)
+
+
+def test_a_lab_of_another_kind_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "lab.json").write_text('{"kind": "slurm"}')
+    assert shape.read(tmp_path) is None
+
+
+def test_a_broken_note_is_told_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "lab.json").write_text('{"kind": "kubernetes"}')
+    with pytest.raises(Refusal, match=r"lab\.json cannot be read: 'shape'"):
+        shape.read(tmp_path)
+
+
+@pytest.mark.parametrize(("nodes", "words"), [(1, "1 node of 8 GPUs"), (2, "2 nodes of 8 GPUs")])
+def test_words(nodes: int, words: str) -> None:
+    assert Shape(nodes=nodes, virtual_nodes=0).words() == words
+    assert Shape(nodes=nodes, virtual_nodes=140).words() == f"{words}, 140 virtual"
