@@ -12,6 +12,7 @@ import typer
 
 from podwright.cli import figures, talk
 from podwright.cli.options import AsJson
+from podwright.cli.pod import complete_pod
 
 if TYPE_CHECKING:
     from podwright.engines.usage import QueuedJob
@@ -20,9 +21,20 @@ if TYPE_CHECKING:
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
 UNREACHABLE = 3
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Gives the targets that begin like this: this machine, and known pods by name."""
+    return [name for name in ("local", *complete_pod(incomplete)) if name.startswith(incomplete)]
+
+
 TargetOrAll = Annotated[
     str | None,
-    typer.Argument(metavar="[TARGET]", help="`local` or POD[:SCHEDULER]; left out: all targets there are."),
+    typer.Argument(
+        metavar="[TARGET]",
+        help="`local` or POD[:SCHEDULER]; left out: all targets there are.",
+        autocompletion=complete_target,
+    ),
 ]
 
 

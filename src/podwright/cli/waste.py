@@ -112,6 +112,8 @@ def notes(one: Wasted) -> Iterator[tuple[str, str]]:
         yield "price", f"{one.price.per_gpu_hour:.2f} {one.price.currency} a GPU hour; {one.price.origin}"
     if not one.accounting and one.target != "local":
         yield "seen", "own runs only: there is no accounting to ask"
+    if one.accounting and waste.gpus and not waste.total.held:
+        yield "hint", "GPUs are on account only with AccountingStorageTRES=gres/gpu in slurm.conf"
     if waste.total.unmeasured:
         known = waste.total.held - waste.total.unmeasured
         words = f"{hours(known)} of {hours(waste.total.held)} GPU hours: own runs with GPU sensors, and of other"

@@ -55,6 +55,11 @@ def test_nothing_and_away() -> None:
         "adas: no job held GPUs in the last 7d",
         "seen      own runs only: there is no accounting to ask",
     ]
+    kept = Wasted("adas", sum_up([], {}, 8, 0, 10), True, None)
+    assert list(waste.page(kept, "7d", 80)) == [
+        "adas: no job held GPUs in the last 7d",
+        "hint      GPUs are on account only with AccountingStorageTRES=gres/gpu in slurm.conf",
+    ]
     (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[1:2]
     unknown = Wasted("adas", sum_up([one], {}, 8, NOW["odd"] - 3600, NOW["odd"]), True, None)
     assert waste.verdict(unknown, "1h") == "1120 GPU hours were held, none of which is known to be idle"
