@@ -77,12 +77,12 @@ def simulated(file: Path, folder: Path) -> Iterator[dict[str, str]]:
             program.kill()
 
 
-def route(file: Path, folder: Path, host: str) -> Subnet:
-    """Lets OpenSM sweep the fabric once and reads back what it wrote."""
+def route(file: Path, folder: Path, host: str, engine: tuple[str, ...] = ("ftree",)) -> Subnet:
+    """Lets OpenSM sweep the fabric once with a routing engine and its options, and reads back what it wrote."""
     folder.mkdir()
     with simulated(file, folder) as environment:
         done = subprocess.run(
-            ["opensm", "-o", "-R", "ftree", "-D", "0x43", "-f", str(folder / "osm.log")],
+            ["opensm", "-o", "-R", *engine, "-D", "0x43", "-f", str(folder / "osm.log")],
             env={**environment, "SIM_HOST": host},
             capture_output=True,
             text=True,
@@ -213,6 +213,25 @@ def test_up_links_carry_equal_numbers_of_destinations(routed: Routed, nodes: int
             assert max(up.values()) <= 1.3 * up.total() / len(up), f"{leaf}: {sorted(up.values())}"
             rail = loads(subnet, leaf, RAILS[int(leaf.rpartition("-r")[2]) - 1])
             assert max(rail.values()) - min(rail.values()) <= 1, f"{leaf}: {sorted(rail.values())}"
+
+
+def test_storage_on_spines_is_routed_when_the_spines_are_named_as_roots(tmp_path: Path) -> None:
+    """The fat-tree engine takes adapters on leaves only; up-and-down routing needs to be told where the top is."""
+    design = design_pod(pod_of(140))
+    assert design.storage is not None
+    assert design.storage.on_spines
+    text = ibnetdiscover(design, "storage")
+    (tmp_path / "storage.net").write_text(text)
+    roots = re.findall(r'^switchguid=(\S+)\nSwitch\t\d+ "[^"]+"\t\t# "st-spine-', text, re.M)
+    (tmp_path / "roots.txt").write_text("\n".join(roots) + "\n")
+    options = ("updn", "-a", str(tmp_path / "roots.txt"))
+    subnet = route(tmp_path / "storage.net", tmp_path / "opensm", "dgx001 mlx5_4", options)
+    assert len(roots) == design.storage.spine
+    assert "updn tables configured on all switches" in subnet.log
+    ends = sorted(name for name, _ in subnet.links if " " in name)
+    assert len(ends) == 2 * 140 + 56
+    leaves = [switch.name for switch in design.wired["storage"].switches if switch.tier == "leaf"]
+    assert max(len(subnet.path(leaf, end)) for leaf in leaves for end in ends) == 4
 
 
 def discovered(file: Path, folder: Path) -> str:
