@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from podwright.design.racks import Floor, Place
 from podwright.design.wiring import Cable
-from podwright.spec import SwitchModel
-from podwright.spec._pod import Racks
+from podwright.spec import Racks, SwitchModel
 
 UNIT_M = 0.0445
 SLACK_IN_RACK_M = 0.5

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from podwright.spec._library import library, node_model
     from podwright.spec._load import KINDS, load, load_pod, load_workload, schema
-    from podwright.spec._pod import Costs, KubernetesScheduler, NodeGroup, Pod, SlurmScheduler, Storage
+    from podwright.spec._pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
     from podwright.spec._workload import (
         Build,
         Goal,
@@ -45,7 +45,7 @@ _HOMES = {
     " SwitchModel",
     "_library": "library node_model",
     "_load": "KINDS load load_pod load_workload schema",
-    "_pod": "Costs KubernetesScheduler NodeGroup Pod SlurmScheduler Storage",
+    "_pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
     "_workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",
     "hostlist": "expand_hosts fold_hosts",
     "placeholders": "fill names_in",
@@ -71,6 +71,7 @@ __all__ = [
     "NumaNode",
     "Pod",
     "Problem",
+    "Racks",
     "Refusal",
     "Resources",
     "SlurmOptions",

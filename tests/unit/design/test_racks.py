@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from podwright.design.lengths import distance_m, reach_of, sold
 from podwright.design.racks import Place
-from podwright.spec import Refusal, SwitchModel
-from podwright.spec._pod import Racks
+from podwright.spec import Racks, Refusal, SwitchModel
 from tests.unit.design.pods import designed
 
 MODELS = ["dgx-1", "dgx-a100", "dgx-h100", "dgx-b200"]

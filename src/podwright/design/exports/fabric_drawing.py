@@ -7,7 +7,7 @@ plane, cores above all. Cables are drawn as bands with their number: two thousan
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from podwright.design.exports.svg import Drawing
 from podwright.design.plan import Design
@@ -20,7 +20,10 @@ CELL = (104.0, 24.0)
 GAP = 16.0
 BAND = 72.0
 SMALL = (48.0, 20.0)
+NARROWEST = 24.0
 PER_ROW = 2
+
+Span = tuple[float, float]
 
 
 def fabric_svg(design: Design, fabric: str, tokens: str) -> str:
@@ -41,6 +44,8 @@ class _Picture:
         self.columns = max((switch.plane for switch in self.tiers["leaf"]), default=1)
         self.pairs = Counter((cable.a, cable.b) for cable in self.wired.cables)
         self.cables = Counter(cable.kind for cable in self.wired.cables)
+        self.spine_x: dict[int, Span] = {}
+        self.core_x: dict[int, Span] = {}
         unit_of = {switch.name: switch.unit for switch in self.tiers["leaf"]}
         self.hosts: dict[int, list[str]] = defaultdict(list)
         for cable in self.wired.cables:
@@ -79,7 +84,6 @@ class _Picture:
         width = (right - left - GAP * (len(groups) - 1)) / len(groups)
         self.drawing.words(LEFT, y + 16, "core", 12)
         self.drawing.words(LEFT, y + 32, f"{len(self.tiers['core'])} switches in {len(groups)} groups", 11, "soft")
-        self.core_x: dict[int, tuple[float, float]] = {}
         for number, (group, switches) in enumerate(sorted(groups.items())):
             x = left + number * (width + GAP)
             self.core_x[group] = (x, x + width)
@@ -96,14 +100,24 @@ class _Picture:
         self.drawing.words(LEFT, y + 32, f"{len(spines)} switches", 11, "soft")
         size = self.design.compute if self.fabric == "compute" else None
         if size is not None and size.groups:
-            self.spine_box: list[tuple[float, float]] = []
             low = y
             for column in range(self.columns):
                 own = [s for s in spines if (s.plane - 1) // size.groups == column]
                 low = max(low, self._spine_column(column, own, y))
             self._core_bands(y)
             return low
+        return self._shared_spines(spines, y)
+
+    def _shared_spines(self, spines: Sequence[Switch], y: float) -> float:
+        """Draws spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
         left, right = self.span
+        width = (right - left + 4) / len(spines) - 4
+        if width >= NARROWEST:
+            for number, switch in enumerate(spines):
+                x = left + number * (width + 4)
+                self.spine_x[switch.number] = (x, x + width)
+                self._small("spine", x, y, switch, width)
+            return y + SMALL[1]
         fits = max(int((right - left + 4) // (SMALL[0] + 4)), 1)
         per_row = -(-len(spines) // -(-len(spines) // fits))
         for number, switch in enumerate(spines):
@@ -121,34 +135,40 @@ class _Picture:
             self._small("spine", x + 2 + place * (SMALL[0] + 4), y + 4 + row * (SMALL[1] + 4), switch)
         return y + height
 
-    def _small(self, kind: str, x: float, y: float, switch: Switch) -> None:
-        self.drawing.box(kind, x, y, *SMALL, switch.name)
+    def _small(self, kind: str, x: float, y: float, switch: Switch, width: float = SMALL[0]) -> None:
+        self.drawing.box(kind, x, y, width, SMALL[1], switch.name)
         short = switch.name.removeprefix("st-").removeprefix("spine-")
-        self.drawing.words(x + SMALL[0] / 2, y + 14, short, 10, "text", "middle")
+        self.drawing.words(x + width / 2, y + 14, short, 10, "text", "middle")
 
     def _core_bands(self, y: float) -> None:
-        """One band from each plane to each group of cores, as wide as its share of the cables."""
+        """One band from each plane to each group of cores."""
         group_of = {switch.name: switch.plane for switch in self.tiers["core"]}
-        plane_of = {s.name: s.plane for s in self.tiers["spine"]}
-        size = self.design.compute
+        groups = self.design.compute.groups if self.design.compute else 1
+        column_of = {switch.name: (switch.plane - 1) // groups for switch in self.tiers["spine"]}
         counts: Counter[tuple[int, int]] = Counter()
         for (a, b), number in self.pairs.items():
-            if b in group_of and size is not None:
-                counts[((plane_of[a] - 1) // size.groups, group_of[b])] += number
-        total = sum(counts.values()) or 1
-        used: dict[tuple[str, int], float] = defaultdict(float)
-        for (column, group), number in sorted(counts.items()):
-            x, (left, right) = self.column_x(column), self.core_x[group]
-            own = sum(n for (c, _), n in counts.items() if c == column)
-            theirs = sum(n for (_, g), n in counts.items() if g == group)
-            low = x + used[("plane", column)], x + used[("plane", column)] + CELL[0] * number / own
-            high = left + used[("core", group)], left + used[("core", group)] + (right - left) * number / theirs
-            used[("plane", column)] += CELL[0] * number / own
-            used[("core", group)] += (right - left) * number / theirs
-            self.drawing.band(
-                "band-spine", (high[0] + 0.5, high[1] - 0.5), (low[0] + 0.5, low[1] - 0.5), (self.core_y, y)
-            )
-        self.drawing.words(LEFT, y - BAND / 2 + 4, f"{total:,} cables", 12)
+            if b in group_of:
+                counts[(column_of[a], group_of[b])] += number
+        self._bands("band-spine", counts, self.core_x, (self.core_y, y))
+        self.drawing.words(LEFT, y - BAND / 2 + 4, f"{counts.total():,} cables", 12)
+
+    def _bands(
+        self, kind: str, counts: Mapping[tuple[int, int], int], tops: Mapping[int, Span], y: tuple[float, float]
+    ) -> None:
+        """Draws a band for each (column, top), as wide at both ends as its share of the cables there."""
+        below: Counter[int] = Counter()
+        above: Counter[int] = Counter()
+        for (column, top), number in counts.items():
+            below[column] += number
+            above[top] += number
+        lows = {column: self.column_x(column) for column in below}
+        highs = {top: tops[top][0] for top in above}
+        for (column, top), number in sorted(counts.items()):
+            low, high = lows[column], highs[top]
+            lows[column] += CELL[0] * number / below[column]
+            highs[top] += (tops[top][1] - tops[top][0]) * number / above[top]
+            gap = min(0.5, (lows[column] - low) / 4)
+            self.drawing.band(kind, (high + gap, highs[top] - gap), (low + gap, lows[column] - gap), y)
 
     def _leaves(self, y: float) -> float:
         """Draws the cells of all units, and the bands above each column."""
@@ -156,15 +176,10 @@ class _Picture:
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
         if not any(switch.unit for switch in self.tiers["leaf"]):
             return self._classic(first)
-        plane_of = {switch.name: switch.plane for switch in self.tiers["leaf"]}
-        plane_cables = Counter(plane_of[cable.a] for cable in self.wired.cables if cable.kind == "leaf_spine")
+        self._leaf_bands(y + 2, first - 18)
         for column in range(self.columns):
-            x = self.column_x(column)
-            top = (x, x + CELL[0]) if self.tiers["core"] else self._share(column)
-            self.drawing.band("band-leaf", top, (x, x + CELL[0]), (y + 2, first - 18))
-            self.drawing.words(x + CELL[0] / 2, first - 6, f"{self._plane} {column + 1}", 11, "soft", "middle")
-            count = f"{plane_cables[column + 1]:,} cables"
-            self.drawing.words(x + CELL[0] / 2, first - 28, count, 10, "soft", "middle")
+            middle = self.column_x(column) + CELL[0] / 2
+            self.drawing.words(middle, first - 6, f"{self._plane} {column + 1}", 11, "soft", "middle")
         self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
         for number in range(1, max(switch.unit for switch in self.tiers["leaf"]) + 1):
             top_y = first + (number - 1) * (CELL[1] + 4)
@@ -178,14 +193,31 @@ class _Picture:
                     self._cell(self.column_x(column), top_y, switch)
         return first + max(switch.unit for switch in self.tiers["leaf"]) * (CELL[1] + 4)
 
+    def _leaf_bands(self, top: float, bottom: float) -> None:
+        """Draws the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
+        column_of = {switch.name: switch.plane - 1 for switch in self.tiers["leaf"]}
+        number_of = {switch.name: switch.number for switch in self.tiers["spine"]}
+        counts: Counter[tuple[int, int]] = Counter()
+        for (a, b), number in self.pairs.items():
+            if a in column_of:
+                counts[(column_of[a], number_of[b] if self.spine_x else column_of[a])] += number
+        left, right = self.span
+        share = (right - left) / self.columns
+        tops = self.spine_x or {
+            column: (self.column_x(column), self.column_x(column) + CELL[0])
+            if self.tiers["core"]
+            else (left + column * share, left + (column + 1) * share)
+            for column in range(self.columns)
+        }
+        self._bands("band-leaf", counts, tops, (top, bottom))
+        if not self.spine_x:
+            for column in range(self.columns):
+                told = f"{counts[(column, column)]:,} cables"
+                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, told, 10, "soft", "middle")
+
     @property
     def _plane(self) -> str:
         return "rail" if self.fabric == "compute" else "port"
-
-    def _share(self, column: int) -> tuple[float, float]:
-        left, right = self.span
-        width = (right - left) / self.columns
-        return left + column * width, left + (column + 1) * width
 
     def _classic(self, y: float) -> float:
         """Without rails the leaves are a plain list, ten to a row."""
