@@ -107,7 +107,8 @@ def _check(made: Design, path: Path, as_json: bool) -> int:
         talk.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": found})
     else:
         for one in checked.findings:
-            print(f"{one.kind:<10}{one.message}")
+            told = one.message.replace("; ", "\n").replace(", ", "\n")
+            print("\n".join(talk.aligned(one.kind, told, sys.stdout)))
         verdict = "as designed" if not checked.findings else f"{len(checked.findings)} not as designed"
         print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
     return 1 if checked.findings else 0

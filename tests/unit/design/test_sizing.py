@@ -28,11 +28,10 @@ def a100(nodes: int, **changes: float) -> ComputeAsk:
     return ComputeAsk(nodes, 8, 40, 8, 20, **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("row", rows("published_compute.csv"), ids=lambda row: row["nodes"])
-def test_every_cell_of_the_compute_table(row: dict[str, str]) -> None:
-    size = size_compute(a100(int(row["nodes"])))
+def compute_row(nodes: str, size: sizing.ComputeSize) -> dict[str, str]:
+    """A size as a row of the published tables."""
     made = {
-        "nodes": int(row["nodes"]),
+        "nodes": nodes,
         "leaf": size.leaf,
         "spine": size.spine,
         "core": size.core,
@@ -40,7 +39,24 @@ def test_every_cell_of_the_compute_table(row: dict[str, str]) -> None:
         "leaf_spine_cables": size.leaf_spine,
         "spine_core_cables": size.spine_core,
     }
-    assert {key: str(value) for key, value in made.items()} == row
+    return {key: str(value) for key, value in made.items()}
+
+
+@pytest.mark.parametrize("row", rows("published_compute.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_compute_table(row: dict[str, str]) -> None:
+    assert compute_row(row["nodes"], size_compute(a100(int(row["nodes"])))) == row
+
+
+@pytest.mark.parametrize("row", rows("published_b200.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_table_for_dgx_b200(row: dict[str, str]) -> None:
+    """SuperPOD reference architecture for DGX B200, larger component counts: three tiers without taper."""
+    assert compute_row(row["nodes"], size_compute(ComputeAsk(int(row["nodes"]), 8, 64, 8, 32))) == row
+
+
+@pytest.mark.parametrize("row", rows("published_b300_xdr.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_table_for_dgx_b300_with_xdr(row: dict[str, str]) -> None:
+    """SuperPOD reference architecture for DGX B300 with XDR: switches of 144 ports, units of 72 nodes."""
+    assert compute_row(row["nodes"], size_compute(ComputeAsk(int(row["nodes"]), 8, 144, 8, 72))) == row
 
 
 @pytest.mark.parametrize("row", rows("published_storage.csv"), ids=lambda row: row["nodes"])
