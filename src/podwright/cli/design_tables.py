@@ -95,7 +95,7 @@ def _management(design: Design) -> Iterator[str]:
 def _racks(design: Design) -> Iterator[str]:
     floor, given = design.floor, design.pod.racks
     yield (
-        f"racks       {_count(len(floor.racks), 'rack')} of {given.rack_units} units and {given.power_w / 1000:g} kW,"
+        f"racks       {_count(len(floor.racks), 'rack')} of {given.rack_units} units and {given.limit_w / 1000:g} kW,"
         f" {floor.power_w / 1000:,.1f} kW in all"
     )
     fullest = max(floor.racks, key=lambda rack: rack.power_w)

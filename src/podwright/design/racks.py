@@ -85,7 +85,7 @@ def lay_out(asked: Asked, switches: Sequence[Switch], central: Sequence[Switch])
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
     given = asked.pod.racks
-    limits = _Limits(given.rack_units, min(given.power_w, given.cooling_w or given.power_w))
+    limits = _Limits(given.rack_units, given.limit_w)
     nodes = [_node(asked, host) for host in asked.hosts]
     leaves = [(unit, _switch(asked, switch)) for unit, switch in _leaf_units(asked, switches)]
     around = _around(asked, switches, central)

@@ -152,7 +152,7 @@ def size_storage(ask: StorageAsk) -> StorageSize:
         raise _no_uplinks(ask, per_leaf)
     spine = spread(planned_leaf, up, ask.switch_ports)
     if spine is None:
-        raise _third_storage_tier(ask, up)
+        raise _third_storage_tier(ask)
     free = spine * ask.switch_ports - planned_leaf * up
     return StorageSize(
         units=units,
@@ -366,11 +366,12 @@ def _no_uplinks(ask: StorageAsk, per_leaf: int) -> Refusal:
     )
 
 
-def _third_storage_tier(ask: StorageAsk, up: int) -> Refusal:
+def _third_storage_tier(ask: StorageAsk) -> Refusal:
     """A leaf can be joined to as many spines as it has up-links: that bounds the leaves."""
-    units = ask.switch_ports // ask.node_ports
+    most = ask.switch_ports // ask.node_ports * ask.unit - ask.reserved_slots
+    leaves = ask.node_ports * units_of(ask.planned + ask.reserved_slots, ask.unit)
     return refuse(
         f"{ask.planned:,} nodes need a third tier of storage switches, which is not designed",
-        hint=f"at most {units * ask.unit:,} nodes fit switches of {ask.switch_ports} ports",
+        hint=f"at most {most:,} nodes fit switches of {ask.switch_ports} ports; {leaves + leaves % 2} ports would do",
         field="fabrics.storage.switch",
     )

@@ -42,6 +42,9 @@ from podwright.spec.problems import Refusal, refuse, short
 
 Role = Literal["compute", "management", "login", "storage"]
 Service = Literal["registry", "mirror", "netboot", "monitoring", "logging", "firmware"]
+# A rack as the DGX POD reference architecture has it.
+RACK_POWER_W = 35_000.0
+
 Given = TypeVar("Given", ComputeFabric, StorageFabric, ManagementFabric)
 
 
@@ -123,13 +126,21 @@ class Racks(Strict):
 
     count: Count | None = Field(default=None, description="racks there are; left out: as many as it takes")
     rack_units: Count = Field(default=42, description="height of a rack")
-    power_w: Power = Field(default=35_000.0, alias="power", description="most a rack can be fed with")
+    power_w: Power | None = Field(
+        default=None, alias="power", description="most a rack can be fed with; left out: 35kW"
+    )
     cooling_w: Power | None = Field(
         default=None, alias="cooling", description="most heat a rack can be rid of; left out: as much as its power"
     )
     per_row: Count = Field(default=16, description="racks in a row")
     pitch_m: Annotated[Number, Field(gt=0)] = Field(default=0.6, description="width of a rack, in metres")
     row_m: Annotated[Number, Field(gt=0)] = Field(default=2.4, description="from row to row, in metres")
+
+    @property
+    def limit_w(self) -> float:
+        """What a rack may draw: no more than it is fed with, and no more than its heat can be got rid of."""
+        fed = self.power_w or RACK_POWER_W
+        return min(fed, self.cooling_w or fed)
 
 
 class CablePrices(Strict):

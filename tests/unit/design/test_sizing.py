@@ -201,6 +201,21 @@ def test_what_a_refusal_proposes_works() -> None:
 
 
 def test_a_third_tier_of_storage_is_refused() -> None:
-    with pytest.raises(Refusal, match="402 nodes need a third tier of storage switches"):
+    with pytest.raises(Refusal) as caught:
         size_storage(StorageAsk(402, 40, 20))
+    assert str(caught.value) == (
+        "fabrics.storage.switch: 402 nodes need a third tier of storage switches, which is not designed\n\n"
+        "hint: at most 400 nodes fit switches of 40 ports; 42 ports would do"
+    )
     assert size_storage(StorageAsk(400, 40, 20)).leaf == 40
+    assert size_storage(StorageAsk(402, 42, 20)).leaf == 42
+
+
+def test_pods_that_would_not_meet_in_the_core_are_refused() -> None:
+    with pytest.raises(Refusal) as caught:
+        size_compute(a100(140, pods_planned=40))
+    assert str(caught.value) == (
+        "fabrics.compute.pods_planned: 40 planned pods of 140 nodes do not all meet in the core: "
+        "a leaf reaches 10 of 80 groups of cores\n\nhint: plan at most 9 pods"
+    )
+    assert size_compute(a100(140, pods_planned=9)).core == 126

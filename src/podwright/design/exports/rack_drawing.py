@@ -20,7 +20,7 @@ def racks_svg(design: Design, tokens: str) -> str:
     drawing = Drawing(f"{design.pod.name}: racks", tokens)
     floor = design.floor
     drawing.words(LEFT, 32, f"{design.pod.name}: {len(floor.racks)} racks", 20)
-    limit = design.pod.racks.power_w / 1000
+    limit = design.pod.racks.limit_w / 1000
     told = f"{floor.power_w / 1000:,.1f} kW in all, at most {limit:g} kW a rack"
     unknown = f"; power not known of {', '.join(floor.unknown_power)}" if floor.unknown_power else ""
     drawing.words(LEFT, 52, told + unknown, 12, "soft")
