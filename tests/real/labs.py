@@ -9,22 +9,40 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import slurm
+from podwright.lab import kubernetes, slurm
 from podwright.lab.slurm import Lab
 
 
 @contextmanager
 def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[Lab]:
     """Gives a Slurm cluster; takes the fields of `podwright.lab.shape.Shape` by name."""
-    folder = Path(tempfile.mkdtemp(prefix="pwlab-", dir="/tmp"))
-    try:
-        lab = slurm.up(folder / "lab", nodes=nodes, accounting=accounting, **wanted)
+    with _folder() as folder:
         try:
-            yield lab
+            yield slurm.up(folder, nodes=nodes, accounting=accounting, **wanted)
         finally:
-            lab.down()
+            _end(slurm.find(folder))
+
+
+@contextmanager
+def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, **wanted: Any) -> Iterator[kubernetes.Lab]:
+    """Gives a Kubernetes cluster; takes the fields of `podwright.lab.kubernetes.Shape` by name."""
+    with _folder() as folder:
+        try:
+            yield kubernetes.up(folder, nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
+        finally:
+            _end(kubernetes.find(folder))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    above = Path(tempfile.mkdtemp(prefix="pwlab-", dir="/tmp"))
+    try:
+        yield above / "lab"
     finally:
-        left = slurm.find(folder / "lab")
-        if left is not None:
-            left.down()
-        shutil.rmtree(folder)
+        shutil.rmtree(above)
+
+
+def _end(lab: Lab | kubernetes.Lab | None) -> None:
+    """Ends what is left: all of the lab, or the half of one that did not come up."""
+    if lab is not None:
+        lab.down()

@@ -57,8 +57,8 @@ def _hand_down(above: Path, group: Path) -> None:
 
 
 def remove(folder: Path, root: Path = ROOT) -> None:
-    """Removes the lab's groups; a process that was killed leaves its group a moment later."""
-    trees = [hierarchy / tree(folder) for hierarchy in _hierarchies(root)]
+    """Removes the lab's groups, wherever runc made them; a killed process leaves its group a moment later."""
+    trees = [above / tree(folder) for above in (root, *root.iterdir())]
     processes.until(lambda: all(_removed(group) for group in trees), _GONE_S)
 
 

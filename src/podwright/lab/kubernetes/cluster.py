@@ -26,7 +26,6 @@ PACKAGES = {
     "iproute2": "ip",
     "util-linux": "nsenter",
     "openssl": "openssl",
-    "socat": "socat",
     "containerd": "containerd",
     "runc": "runc",
     "containernetworking-plugins": "/usr/lib/cni/bridge",
@@ -172,7 +171,7 @@ class Lab:
         control.fill_registry(say)
         say("nodes", self.shape.words())
         nodes.join(fresh, since, control)
-        control.await_ready(hosts, "kubelet")
+        control.await_ready(hosts, "kube-controller-manager")
         control.play_nodes()
         return [host for host in hosts if host in {*started, *fresh}]
 

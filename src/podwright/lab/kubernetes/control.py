@@ -12,7 +12,7 @@ import yaml
 
 from podwright.design.units import scalable_units
 from podwright.lab import processes
-from podwright.lab.kubernetes import doors, image, objects, pki, programs, texts
+from podwright.lab.kubernetes import doors, image, objects, pki, programs, relay, texts
 from podwright.lab.kubernetes.api import Api
 from podwright.lab.kubernetes.registry import Registry
 from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
@@ -41,9 +41,9 @@ class Control:
     def start_store(self) -> None:
         """Starts store and API server, and opens the ways in; waits for none of them."""
         start(self.machines, CONTROL, programs.store(self.parts))
-        for port, target in ((self.ports.api, texts.API_PORT), (self.ports.registry, texts.REGISTRY_PORT)):
-            if not doors.is_open(port):
-                doors.open_door(self.machines, port, f"127.0.0.1:{target}")
+        if not self._lives(relay.PROGRAM):
+            ways = {self.ports.api: texts.API_PORT, self.ports.registry: texts.REGISTRY_PORT}
+            doors.open_doors(self.machines, ways)
 
     def start_rest(self) -> None:
         """Starts all that needs the API server, and waits until a Kubernetes pod could be made."""
@@ -99,8 +99,13 @@ class Control:
             self._until(lambda: wanted <= {name for name, node in self.nodes().items() if is_usable(node)}, program)
 
     def _until(self, true: Callable[[], bool], program: str) -> None:
-        if not processes.until(true, _READY_S, every_s=0.1):
+        """Waits for what a program is to bring about, as long as that program lives."""
+        ended = not processes.until(lambda: true() or not self._lives(program), _READY_S, every_s=0.1)
+        if ended or not true():
             raise self.machines.failed(program, f"{program}-{CONTROL}.log")
+
+    def _lives(self, program: str) -> bool:
+        return program[:_COMM] in running(self.machines, CONTROL)
 
 
 def state_of(node: Mapping[str, Any]) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import random
 import socket
 import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
 
+from podwright.lab.kubernetes import relay
 from podwright.lab.kubernetes.pki import LOOPBACK
 from podwright.lab.kubernetes.shape import CONTROL
 from podwright.lab.machines import ENVIRONMENT, Machines
@@ -30,33 +34,35 @@ def choose(count: int) -> list[int]:
     return found
 
 
-def is_open(port: int) -> bool:
-    """Says whether someone listens."""
-    with socket.socket() as tried:
-        return tried.connect_ex((LOOPBACK, port)) == 0
+def open_doors(machines: Machines, doors: Mapping[int, int]) -> None:
+    """Lets connections to ports of this machine come out on the lab's control machine, with which the doors end."""
+    with ExitStack() as stack:
+        sockets = {stack.enter_context(_listening(port)): target for port, target in doors.items()}
+        numbers = [listening.fileno() for listening in sockets]
+        words = [f"{listening.fileno()}:{target}" for listening, target in sockets.items()]
+        log = stack.enter_context((machines.folder / "log" / f"{relay.PROGRAM}-{CONTROL}.log").open("a"))
+        living = subprocess.Popen(
+            machines.command(CONTROL, [sys.executable, "-I", "-S", relay.__file__, *words]),
+            env=ENVIRONMENT,
+            pass_fds=numbers,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        living.returncode = 0  # it outlives this program, and is ended with the control machine
 
 
-def open_door(machines: Machines, port: int, target: str) -> None:
-    """Lets connections to a port of this machine come out on the lab's control machine, with which the door ends."""
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((LOOPBACK, port))
-        except OSError as error:
-            raise refuse(
-                f"port {port} of this lab is not to be had: {error.strerror}",
-                hint=f"end the program that `ss -ltnp sport = :{port}` shows, then again",
-            ) from None
-        listening.listen(128)
-        number = listening.fileno()
-        with (machines.folder / "log" / f"door-{port}.log").open("a") as log:
-            living = subprocess.Popen(
-                machines.command(CONTROL, ["socat", f"ACCEPT-FD:{number},fork", f"TCP:{target}"]),
-                env=ENVIRONMENT,
-                pass_fds=[number],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            living.returncode = 0  # it outlives this program, and is ended with the control machine
+def _listening(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+    except OSError as error:
+        listening.close()
+        raise refuse(
+            f"port {port} of this lab is not to be had: {error.strerror}",
+            hint=f"`ss -ltnp sport = :{port}` shows the program that holds it; end it, then again",
+        ) from None
+    listening.listen(128)
+    return listening

@@ -23,24 +23,25 @@ Progress = Callable[[int, int], None]
 """Called with the packages compiled and the packages in all."""
 
 SOURCES = Path(__file__).parent / "build"
+_NEWER = SOURCES / "newer"
 _KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 PROGRAMS = (*_KUBERNETES, "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause")
-_OLDEST_GO = (1, 25)
+_OLDEST_GO = (1, 26)
 _MOST_JOBS = 8
 _OWN_MAINS = ("./etcd", "./coredns", "./pause")
-_HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.25 or newer on PATH"
+_HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
 # module -> folder in it -> the files that a lab gives to its API server or to KWOK
 _MANIFESTS = {
     "github.com/kubeflow/mpi-operator": {"manifests/base": ("kubeflow.org_mpijobs.yaml",)},
-    "sigs.k8s.io/jobset": {"config/components/crd/bases": ("jobset.x-k8s.io_jobsets.yaml",)},
 }
-_STAGES = {
+_NEWER_MANIFESTS = {
+    "sigs.k8s.io/jobset": {"config/components/crd/bases": ("jobset.x-k8s.io_jobsets.yaml",)},
     "sigs.k8s.io/kwok": {
         "kustomize/stage/node/fast": ("node-initialize.yaml",),
         "kustomize/stage/node/heartbeat-with-lease": ("node-heartbeat-with-lease.yaml",),
         "kustomize/stage/pod/fast": ("pod-ready.yaml", "pod-complete.yaml", "pod-delete.yaml"),
-    }
+    },
 }
 
 
@@ -119,9 +120,9 @@ def build(folder: Path, say: Say, progress: Progress) -> None:
     (unfinished / "manifests").mkdir(parents=True)
     own = cache_root() / "go"
     _compile(go, SOURCES, unfinished, (*_OWN_MAINS, "tool"), own, progress)
-    _compile(go, SOURCES / "kwok", unfinished, ("tool",), own, progress)
+    _compile(go, _NEWER, unfinished, ("tool",), own, progress)
     _copy_manifests(go, SOURCES, _MANIFESTS, unfinished / "manifests", own)
-    _copy_manifests(go, SOURCES / "kwok", _STAGES, unfinished / "manifests", own)
+    _copy_manifests(go, _NEWER, _NEWER_MANIFESTS, unfinished / "manifests", own)
     unfinished.rename(folder)
     if own.exists():
         _run([go, "clean", "-modcache"], SOURCES, own)

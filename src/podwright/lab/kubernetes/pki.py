@@ -66,8 +66,9 @@ def make_all(folder: Path, wanted: Iterable[Certificate]) -> None:
     authority = ["-keyout", "ca.key", "-out", "ca.crt"]
     if not (folder / "ca.crt").exists():
         _openssl(folder, "req", "-x509", *_NEW_KEY, "-days", "3650", "-subj", "/CN=podwright-lab", *authority)
-    if not (folder / "sa.key").exists():
+    if not (folder / "sa.pub").exists():
         _openssl(folder, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "sa.key")
+        _openssl(folder, "pkey", "-in", "sa.key", "-pubout", "-out", "sa.pub")
     for one in wanted:
         if not (folder / f"{one.file}.crt").exists():
             _sign(folder, one)

@@ -90,7 +90,3 @@ def main(host: str, port: str, pki: str, folder: str, storage_class: str) -> Non
     volumes = threading.Thread(target=_watch, args=(where, _VOLUMES, take_back), daemon=True)
     volumes.start()
     _watch(where, _CLAIMS, lambda api, claim: provide(api, claim, storage_class, Path(folder)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

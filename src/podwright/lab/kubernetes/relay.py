@@ -1,0 +1,56 @@
+"""Carries connections from ports of this machine's loopback into a lab.
+
+The sockets were bound in the machine's own network and are inherited; this program runs in that of the lab's control
+machine, and ends with it. Standard library only: it stays in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import socket
+import sys
+from pathlib import Path
+
+PROGRAM = "relay"
+_CHUNK = 1 << 18
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Copies until one side ends, and tells the other, which may still have something to say."""
+    with contextlib.suppress(OSError):
+        while chunk := await source.read(_CHUNK):
+            sink.write(chunk)
+            await sink.drain()
+        if sink.can_write_eof():
+            sink.write_eof()
+
+
+async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.closing(writer):
+        try:
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            return
+        with contextlib.closing(inner_writer):
+            await asyncio.gather(_pump(reader, inner_writer), _pump(inner_reader, writer))
+
+
+async def _serve(doors: list[tuple[int, int]]) -> None:
+    """Serves pairs of an inherited socket and the port that it leads to, until it is killed."""
+    for descriptor, port in doors:
+        await asyncio.start_server(functools.partial(_carry, port), sock=socket.socket(fileno=descriptor))
+    await asyncio.Event().wait()
+
+
+def main(words: list[str]) -> None:
+    """Takes `DESCRIPTOR:PORT` words."""
+    # The name by which the lab finds its programs.
+    Path("/proc/self/comm").write_text(PROGRAM)
+    doors = [word.split(":") for word in words]
+    asyncio.run(_serve([(int(descriptor), int(port)) for descriptor, port in doors]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
