@@ -38,6 +38,8 @@ from .protocol import (
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
 LEAVE_S = 5.0
+EXIT_NO_CONTAINER = 125
+"""As podman and Docker say it."""
 STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
 OUTCOMES: Dict[int, Tuple[str, str]] = {
@@ -47,6 +49,7 @@ OUTCOMES: Dict[int, Tuple[str, str]] = {
     EXIT_FENCED: ("failed", "another copy of this run was running"),
     EXIT_BAD_ORDER: ("failed", "its order cannot be read; see pilot.log"),
     EXIT_NO_PYTHON: ("failed", "no Python 3.8 or newer was found; see pilot.log"),
+    EXIT_NO_CONTAINER: ("failed", "its container could not be started; see pilot.log"),
 }
 """What the end of node 0 says of the run, should its own last word be lost. Any other end is a lost node."""
 

@@ -69,7 +69,6 @@ def checked(engine: LocalEngine, request: Request, facts: dict[str, Any]) -> Non
     engine.plan(request, facts)
 
 
-BARE = "the local engine runs bare processes; set `runtime: bare` to run without the image"
 REFUSALS = {
     "gpus": (
         "resources: {gpus: 4}",
@@ -80,10 +79,6 @@ REFUSALS = {
         "resources: {gpus: 1}\nnodes: 2",
         "DIR/workload.yaml:3:19: resources.gpus: 2 x 1 GPUs are asked for and this machine has 1\n\n"
         "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
-    ),
-    "container": (
-        "image: registry.example/train:1",
-        f"DIR/workload.yaml:1:1: runtime: {BARE}",
     ),
     "mpi without mpirun": (
         "launcher: mpi",
@@ -98,11 +93,6 @@ REFUSALS = {
     "mig": (
         "resources: {gpus: 1, mig: 1g.10gb}",
         "DIR/workload.yaml:3:27: resources.mig: the local engine gives whole GPUs, not slices",
-    ),
-    "all that an engine lacks at once": (
-        "image: registry.example/train:1\nresources: {gpus: 1, mig: 1g.10gb}",
-        f"DIR/workload.yaml:1:1: runtime: {BARE}\n"
-        "DIR/workload.yaml:4:27: resources.mig: the local engine gives whole GPUs, not slices",
     ),
     "all that this machine lacks at once": (
         "resources: {gpus: 4}\nlauncher: mpi",

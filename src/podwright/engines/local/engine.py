@@ -18,6 +18,7 @@ from typing import Any
 
 from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
 from podwright.engines.frames import assemble
+from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
@@ -45,10 +46,7 @@ class LocalEngine:
         self._shared = shared
 
     def lacks(self) -> Mapping[str, str]:
-        lacks = {
-            "container": "the local engine runs bare processes; set `runtime: bare` to run without the image",
-            "mig": "the local engine gives whole GPUs, not slices",
-        }
+        lacks = {"mig": "the local engine gives whole GPUs, not slices"}
         if not self._shared:
             lacks["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
         return lacks
@@ -65,6 +63,7 @@ class LocalEngine:
             "cpus": len(os.sched_getaffinity(0)),
             "mpirun": shutil.which("mpirun") is not None,
             "missing_data": [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()],
+            **container.probe(request),
         }
 
     def plan(self, request: Request, facts: Mapping[str, Any]) -> Job:
@@ -83,7 +82,8 @@ class LocalEngine:
                 env={"GLOO_SOCKET_IFNAME": "lo"} if request.workload.nodes > 1 else {},
             )
             parts.append(Part(run_id, point or None, order))
-        return Job(request.run_id, tuple(parts), request.after, facts)
+        inside = container.files(request, facts) if request.workload.runtime == "container" else {"node.sh": STUB}
+        return Job(request.run_id, tuple(parts), request.after, {**facts, "beside_order": inside})
 
     def _check(self, request: Request, facts: Mapping[str, Any]) -> None:
         workload = request.workload
@@ -93,12 +93,13 @@ class LocalEngine:
             words = f"{wanted} GPUs are asked for and this machine has {facts['gpus']}"
             hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
             found.append(("resources.gpus", words, hint))
-        if workload.launcher == "mpi" and not facts["mpirun"]:
+        if workload.launcher == "mpi" and workload.runtime == "bare" and not facts["mpirun"]:
             hint = "apt-get install openmpi-bin, or load your site's MPI module"
             found.append(("launcher", "mpirun is not on this machine", hint))
         for name in facts["missing_data"]:
             words = f"{workload.data[name]} is not on this machine"
             found.append((f"data.{name}", words, "an absolute path must be there already"))
+        found += container.problems(request, facts)
         if found:
             raise workload.refusal(found)
 
@@ -106,7 +107,7 @@ class LocalEngine:
         files = {}
         for part in job.parts:
             files[f"{part.run_id}/job/order.json"] = part.order.text()
-            files[f"{part.run_id}/job/node.sh"] = STUB
+            files |= {f"{part.run_id}/job/{name}": text for name, text in job.facts["beside_order"].items()}
         orders = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
         after = ["--after", f'"$job/../../{job.after}"'] if job.after else []
         python, path = shlex.quote(job.facts["python"]), job.facts["path"]
@@ -177,10 +178,13 @@ class LocalEngine:
         code = next(iter(sorted(scratch.glob("code-*"))), folder.path)
         shared = {"PODWRIGHT_RUN": folder.id, "PODWRIGHT_FOLDER": folder.path, "PODWRIGHT_SCRATCH": scratch}
         words = [f"{name}={value}" for name, value in shared.items()]
+        if _in_container(folder):
+            return container.shell_words(folder.id, node, str(code), words)
         return ["env", f"--chdir={code}", *words, os.environ.get("SHELL") or "/bin/sh"]
 
     def remove(self, folder: RunFolder) -> None:
-        pass
+        if _in_container(folder):
+            container.clear(folder.id)
 
     def clean(self, folder: RunFolder) -> None:
         """Processes that lost every parent are known by their environment."""
@@ -191,6 +195,11 @@ class LocalEngine:
             if time.monotonic() > deadline:
                 return
             time.sleep(0.02)
+        self.remove(folder)
+
+
+def _in_container(folder: RunFolder) -> bool:
+    return folder.asked.workload.get("runtime") == "container"
 
 
 def _beside(run_id: str, other: str, name: str) -> str:

@@ -1,0 +1,218 @@
+"""How the local engine puts the pilot of a node into a container: a podman command line around the same stub.
+
+The container is there for its software, not as a fence: network, processes, shared memory and limits stay this
+machine's, so that a run in it is as fast and as easy to look at as one without it. Its root cannot be written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from podwright.engines.images.storage import find_image, image_name, limit_options, own_limits, runtime_options
+from podwright.engines.payload import STUB
+
+if TYPE_CHECKING:
+    from podwright.engines.base import Request
+    from podwright.spec import Workload
+
+Problem = tuple[str, str, str | None]
+
+LABEL = "podwright.run"
+PASSED = ("RUN", "NODE", "RESTART", "JOB", "HOST", "LEADER", "TOKEN_FILE")
+"""Variables of ours that the pilot needs; which Python to take is the image's own affair."""
+INFINIBAND = "/dev/infiniband"
+
+NODE = """\
+#!/bin/sh
+# Starts the pilot of one node in a container, where the run's folder lies at the same path; inside.sh goes on there.
+job=$(CDPATH= cd -- "${{0%/*}}" && pwd)
+run=${{job%/*}}
+home=$run/scratch/n$PODWRIGHT_NODE/home
+mkdir -p -m 0700 "$home" || exit 1
+{folders}exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \\
+    {command}
+"""
+
+# It holds what podman leaves beneath nobody: without it a container would belong to the keeper, and the end of one node
+# would be taken for the end of all. podman's own way to pass signals on loses those that come while it starts.
+HOLD = '''\
+"""Runs podman for one node: signals go to the pilot inside, and nothing of the container outlives this process."""
+
+import os
+import subprocess
+import sys
+import time
+
+JOB = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(JOB, "pilot.%s.zip" % sys.implementation.cache_tag), os.path.join(JOB, "pilot.pyz")]
+from pilot.loop import WATCHED, Loop
+from pilot.processes import adopt_orphans, descendants, exit_facts, kill_tree, send
+
+LEAVE_S = 10.0
+NOT_STARTED = (125, 126, 127)
+
+
+def is_pilot(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            words = file.read().split(b"\\0")
+    except OSError:
+        return False
+    return b"node" in words and os.path.join(JOB, "pilot.pyz").encode() in words
+
+
+def main(command):
+    loop, waiting = Loop(), set()
+    loop.catch_signals()
+    adopt_orphans()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    child.returncode = 0  # reaped by the loop
+    while child.pid not in loop.ended:
+        waiting |= loop.turn(0.05 if waiting else 1.0) & set(WATCHED)
+        pilots = [pid for pid in descendants(os.getpid()) if is_pilot(pid)] if waiting else []
+        for number in waiting if pilots else ():
+            send(pilots[0], number)
+        waiting = set() if pilots else waiting
+    code, killed = exit_facts(loop.ended.pop(child.pid))
+    leave_by = time.monotonic() + LEAVE_S
+    while not killed and descendants(os.getpid()) and time.monotonic() < leave_by:
+        loop.turn(0.05)
+    kill_tree(os.getpid())
+    return NOT_STARTED[0] if code in NOT_STARTED else code
+
+
+sys.exit(main(sys.argv[1:]))
+'''
+
+
+def probe(request: Request) -> Mapping[str, Any]:
+    """What this machine has for containers, and which image the run would get; empty for a bare run."""
+    workload = request.workload
+    if workload.runtime == "bare":
+        return {}
+    name = image_name(workload)
+    return {
+        "podman": shutil.which("podman") is not None,
+        "options": list(runtime_options()),
+        "user": [os.getuid(), os.getgid()],
+        "limits": own_limits(),
+        "image": found.document() if (found := find_image(name)) else None,
+        "image_name": name,
+        "gpu_list": _gives_gpus(),
+        "infiniband": Path(INFINIBAND).is_dir(),
+    }
+
+
+def _gives_gpus() -> bool:
+    """Podman knows GPUs by a file that NVIDIA's container toolkit writes."""
+    return any("nvidia" in path.name for folder in ("/etc/cdi", "/var/run/cdi") for path in Path(folder).glob("*"))
+
+
+def problems(request: Request, facts: Mapping[str, Any]) -> list[Problem]:
+    """What stands in the way of this run's container, if it has one."""
+    workload = request.workload
+    if workload.runtime == "bare":
+        return []
+    if not facts["podman"]:
+        hint = "apt-get install podman runc, or set `runtime: bare` to run without the image"
+        return [("runtime", "containers on this machine need podman, which is not there", hint)]
+    found: list[Problem] = []
+    if facts["image"] is None:
+        found.append(_missing_image(workload, facts["image_name"]))
+    if workload.resources.gpus and not facts["gpu_list"]:
+        hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
+        found.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
+    named = {**{f"data.{name}": path for name, path in request.data.items()}, "checkpoint": workload.checkpoint}
+    words = "a path with `:` cannot be mounted into a container"
+    return found + [
+        (field, words, "give it another name, or a link to it")
+        for field, path in named.items()
+        if path.startswith("/") and ":" in path
+    ]
+
+
+def _missing_image(workload: Workload, name: str) -> Problem:
+    if workload.build:
+        return "build", "its image is not built yet", f"podwright image build {shlex.quote(workload.path.name)}"
+    return "image", f"{name} is not on this machine", f"podman pull {shlex.quote(name)}"
+
+
+def files(request: Request, facts: Mapping[str, Any]) -> dict[str, str]:
+    """What lies beside the order instead of the stub alone."""
+    workload = request.workload
+    made = [workload.checkpoint] if workload.checkpoint.startswith("/") else []
+    folders = "".join(f"mkdir -p -m 0700 {shlex.quote(path)} || exit 1\n" for path in made)
+    command = " \\\n    ".join(podman_words(workload, request.data, facts))
+    return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
+
+
+def podman_words(workload: Workload, data: Mapping[str, str], facts: Mapping[str, Any]) -> list[str]:
+    """The command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
+    resources = workload.resources
+    names = [*(f"PODWRIGHT_{name}" for name in PASSED), "CUDA_VISIBLE_DEVICES", *workload.secrets]
+    fixed = [
+        *_user(facts["user"]),
+        "--network=host",
+        "--pid=host",
+        f"--shm-size={resources.shm_bytes}" if resources.shm_bytes else "--ipc=host",
+        "--pids-limit=-1",
+        "--security-opt=label=disable",
+        "--security-opt=seccomp=unconfined",
+        "--read-only",
+        *limit_options(facts["limits"]),
+        *(["--device=nvidia.com/gpu=all"] if resources.gpus else []),
+        *([f"--device={INFINIBAND}", "--cap-add=IPC_LOCK"] if resources.rdma and facts["infiniband"] else []),
+        *(f"--env={name}" for name in names),
+        *_mounts(workload, data),
+        "--entrypoint=",
+    ]
+    return [
+        shlex.join(["podman", *facts["options"], "run", "--rm", "--replace", "--pull=never", "--sig-proxy=false"]),
+        '--name="podwright-$PODWRIGHT_RUN-n$PODWRIGHT_NODE"',
+        f'--label={LABEL}="$PODWRIGHT_RUN"',
+        '--volume="$run:$run"',
+        '--workdir="$run"',
+        '--env=HOME="$home"',
+        *(shlex.quote(word) for word in fixed),
+        shlex.quote(facts["image"]["id"]),
+        '/bin/sh "$job/inside.sh"',
+    ]
+
+
+def _user(numbers: Sequence[int]) -> list[str]:
+    """Files of the run belong to whoever started it; only root needs no map of users."""
+    user, group = numbers
+    return [*([] if user == 0 else ["--userns=keep-id"]), f"--user={user}:{group}"]
+
+
+def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
+    """Absolute paths are seen inside where they are outside; data is only read. One inside another comes with it."""
+    kept = {PurePosixPath(workload.checkpoint)} if workload.checkpoint.startswith("/") else set()
+    read = {PurePosixPath(path) for path in data.values() if path.startswith("/")} - kept
+    read = {path for path in read if not read.intersection(path.parents)}
+    mounts = [f"--volume={path}:{path}:ro" for path in sorted(read)]
+    return mounts + [f"--volume={path}:{path}" for path in sorted(kept)]
+
+
+def clear(run_id: str) -> None:
+    """Remove what a killed container left in podman's store; it holds no process any more."""
+    if shutil.which("podman") and re.fullmatch(r"[a-z0-9-]+", run_id):
+        words = ["podman", *runtime_options(), "ps", "-aq", "--filter", f"label={LABEL}={run_id}"]
+        listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
+        if listed:
+            command = ["podman", *runtime_options(), "rm", "-f", *listed]
+            subprocess.run(command, capture_output=True, check=False)
+
+
+def shell_words(run_id: str, node: int, folder: str, variables: Sequence[str]) -> list[str]:
+    """The command that opens a shell in the container of a node."""
+    names = [f"--env={variable}" for variable in variables]
+    where = ["--interactive", "--tty", f"--workdir={folder}"]
+    return ["podman", *runtime_options(), "exec", *where, *names, f"podwright-{run_id}-n{node}", "/bin/sh"]
