@@ -38,10 +38,11 @@ test: ready lint ## all checks and tests but the nightly ones
 test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
 
-test-nightly: ready lint ## all tests and the long campaigns
+test-nightly: ready lint ## all tests, the long campaigns, and a second generation of Slurm; needs root
 	@mkdir -p .cache && rm -f .cache/campaign.jsonl
 	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" -n 2 --dist loadgroup
 	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md
+	$(BIN)/python -m scripts.second_slurm
 
 lint: ready ## style, types, import directions, sizes
 	$(BIN)/ruff check .

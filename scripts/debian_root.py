@@ -94,6 +94,11 @@ def made(suite: str, *packages: str) -> Path:
     return root
 
 
+def image(suite: str) -> Path:
+    """Gives the root that tests start as a container: a Python, and next to nothing else."""
+    return made(suite, "python3")
+
+
 def _from_this_machine(recipe: Recipe) -> Recipe:
     rows = "--format=$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
     found = sources(_said("apt-get", "indextargets", rows, "Created-By: Packages"), codename(), recipe.suite)

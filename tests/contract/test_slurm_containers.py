@@ -1,12 +1,14 @@
-"""Runs in containers on a real Slurm, over two nodes: Charliecloud, and an OCI bundle through runc.
+"""Runs in containers on a real Slurm, over two nodes: Charliecloud, an OCI bundle through runc, and Pyxis' options.
 
-What no package of this machine brings (Pyxis, Apptainer) is held by golden files of what is rendered.
+No package brings Pyxis itself: a small plugin of our own takes the same options. What else is not to be had (Apptainer)
+is held by golden files of what is rendered.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +26,8 @@ from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm-containers")]
 
-KINDS = ("charliecloud", "oci")
+KINDS = ("pyxis", "charliecloud", "oci")
+PLUGIN = Path(__file__).parent.parent / "fakes" / "spank_container.c"
 # Ranks say which file system they are in and what data they see, then count.
 TELL = 'cat /etc/image 2>/dev/null || echo "none"; cat {data.words}/text; exec python3 count.py %s'
 # %u is the user, %n the node, %j the job, %s the step, %t the task, %b the bundle. State goes to the shared memory:
@@ -55,10 +58,18 @@ def place() -> Iterator[Place]:
         with slurm_lab(nodes=2, accounting=False) as lab:
             bundle = images.bundle(lab.shared / "bundle", lab.user, [str(data)])
             (lab.folder / "etc" / "oci.conf").write_text(OCI)
+            add_plugin(lab)
             lab.machines.run("ctl", ["scontrol", "reconfigure"])
-            yield Place(lab, {"charliecloud": bundle / "rootfs", "oci": bundle}, data)
+            root = bundle / "rootfs"
+            yield Place(lab, {"pyxis": root, "charliecloud": root, "oci": bundle}, data)
     finally:
         shutil.rmtree(data)
+
+
+def add_plugin(lab: Lab) -> None:
+    built = lab.folder / "bin" / "spank_container.so"
+    subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(built), str(PLUGIN)], check=True)
+    (lab.folder / "etc" / "plugstack.conf").write_text(f"required {built}\n")
 
 
 class ContainerSite(SlurmSite):

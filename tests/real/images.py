@@ -18,8 +18,7 @@ NAME = "a small root"
 
 def unpack(folder: Path, owner: LabUser) -> Path:
     """Copies the image into a folder, as a user's own: whoever unpacks an image himself may write in it."""
-    made = debian_root.made(debian_root.codename(), "python3")
-    shutil.copytree(made, folder, symlinks=True, ignore=_devices)
+    shutil.copytree(debian_root.image(debian_root.codename()), folder, symlinks=True, ignore=_devices)
     (folder / "etc" / "image").write_text(f"{NAME}\n")
     for name in ("hosts", "resolv.conf"):  # what a container runtime binds over must be there
         (folder / "etc" / name).touch()
