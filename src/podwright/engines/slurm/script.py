@@ -88,8 +88,8 @@ again() {{
 }}
 
 # What the leader wrote last counts more than how some other pilot went.
-ended() {{
-    grep -qs "\\"k\\":\\"end\\",\\"state\\":\\"$1\\"" "$run/record/n0.r$restart/events.jsonl"
+wrote() {{
+    grep -qs "\\"k\\":$1" "$run/record/n0.r$restart/events.jsonl"
 }}
 
 # A pilot that ended by its own will has closed its record; a slow file system may show that late.
@@ -103,8 +103,9 @@ closed() {{
 }}
 
 [ "$stopped" = no ] || exit {stopped}
-ended succeeded && exit 0
-ended failed && exit {failed}
+wrote '"end","state":"succeeded"' && exit 0
+wrote '"end","state":"failed"' && exit {failed}
+wrote '"given_back"' && code={given_back}  # a pilot that Slurm stopped because the leader had left was not lost
 case $code in
     0 | {final}) exit "$code" ;;
     {given_back})  # not at the same time as another run that waits for the same nodes

@@ -29,6 +29,7 @@ EVENT = """
 mkdir -p "$RUN/record/n0.r0"
 echo '{"t":1,"q":9,"k":"end","state":"STATE"}' >>"$RUN/record/n0.r0/events.jsonl"
 """
+GIVEN_BACK = EVENT.replace('"end","state":"STATE"', '"given_back","why":"x"')
 WAIT = 'until [ -e "$1" ]; do /bin/sleep 0.02; done'
 
 
@@ -57,6 +58,9 @@ CASES = {
     "given back": Case("exit 75", 75, requeued=True),
     "a slice is over": Case(
         f'kill -USR2 $PPID; set -- "$RUN/yield.0"; {WAIT}; exit 75', 75, requeued=True, made=("yield.0",)
+    ),
+    "given back, and Slurm stopped a pilot as the leader left": Case(
+        f"{GIVEN_BACK}{CLOSED}; exit 143", 75, requeued=True
     ),
     "a pilot had a fault": Case("exit 1", 1, requeued=True, made=("lost.0",)),
     "a pilot was lost, the others were stopped with it": Case("exit 143", 143, requeued=True, made=("lost.0",)),

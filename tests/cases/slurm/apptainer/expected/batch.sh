@@ -88,8 +88,8 @@ again() {
 }
 
 # What the leader wrote last counts more than how some other pilot went.
-ended() {
-    grep -qs "\"k\":\"end\",\"state\":\"$1\"" "$run/record/n0.r$restart/events.jsonl"
+wrote() {
+    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
 }
 
 # A pilot that ended by its own will has closed its record; a slow file system may show that late.
@@ -103,8 +103,9 @@ closed() {
 }
 
 [ "$stopped" = no ] || exit 143
-ended succeeded && exit 0
-ended failed && exit 77
+wrote '"end","state":"succeeded"' && exit 0
+wrote '"end","state":"failed"' && exit 77
+wrote '"given_back"' && code=75  # a pilot that Slurm stopped because the leader had left was not lost
 case $code in
     0 | 64 | 66 | 69 | 76 | 77) exit "$code" ;;
     75)  # not at the same time as another run that waits for the same nodes
