@@ -63,10 +63,11 @@ class Request:
     def is_parent(self) -> bool:
         return len(self.points) > 1
 
+    def part_id(self, index: int) -> str:
+        return f"{self.run_id}-{index + 1}" if self.is_parent else self.run_id
+
     def part_ids(self) -> list[str]:
-        if not self.is_parent:
-            return [self.run_id]
-        return [f"{self.run_id}-{i + 1}" for i in range(len(self.points))]
+        return [self.part_id(index) for index in range(len(self.points))]
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
     resources = workload.resources
     goal = workload.goal.model_dump(exclude_none=True) if workload.goal else None
     return Order(
-        run=request.part_ids()[index],
+        run=request.part_id(index),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
         launcher=workload.launcher,

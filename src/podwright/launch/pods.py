@@ -50,5 +50,7 @@ def add(home: Home, path: Path) -> Pod:
 
 
 def forget(home: Home, name: str) -> None:
-    find(home, name)
+    """Only a name that was made known can be forgotten: a file stays where it is."""
+    if name not in known(home):
+        raise refuse(f"there is no pod {short(name)!r}", hint="`podwright pod ls` lists those that are known")
     (folder(home) / f"{name}.yaml").unlink()

@@ -123,7 +123,9 @@ class Run:
         return self.wait().results
 
     def cancel(self) -> None:
-        live = [part for part in self._parts() if not part.record().is_final]
+        parts = self._parts()
+        records = reconcile(self._home, [part.id for part in parts])
+        live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
         for part in live:
             note(part.folder, "cancel")
         if live:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,18 +100,19 @@ def start(home: Home, prepared: Prepared) -> str:
     _check_secrets(prepared.request.workload)
     prepared.engine.ready(prepared.job)
     request = prepared.request
-    links = _links(home, prepared)
+    links, files = _links(home, prepared), _by_run(prepared.files)
     root = Path(prepared.job.root) if prepared.job.root else None
+    whole = _asked(prepared)
 
-    def create(run_id: str, index: int | None) -> RunFolder:
-        files = _files(prepared, run_id)
-        starts = any(name.endswith(".sh") for name in files)  # the pilot lies beside the script that starts it
-        own = {name: path for name, path in links.items() if starts or name.startswith("spec/")}
-        return home.create(_asked(prepared, run_id, index), files, own, root)
+    def create(asked: Asked) -> RunFolder:
+        own = files.get(asked.id, {})
+        starts = any(name.endswith(".sh") for name in own)  # the pilot lies beside the script that starts it
+        linked = {name: path for name, path in links.items() if starts or name.startswith("spec/")}
+        return home.create(asked, {**own, "token": secrets.token_hex(32).encode() + b"\n"}, linked, root)
 
     if request.is_parent:
-        create(request.run_id, None)
-    folders = [create(run_id, index) for index, run_id in enumerate(request.part_ids())]
+        create(whole)
+    folders = [create(_part(whole, request, index)) for index in range(len(request.points))]
     for folder in folders:
         note(folder, "created")
     with submitting(folders[0]) as alone:
@@ -159,15 +160,15 @@ def _check_secrets(workload: Workload) -> None:
         raise workload.refusal(("secrets", f"{name} is not set here", hint) for name in missing)
 
 
-def _asked(prepared: Prepared, run_id: str, index: int | None) -> Asked:
+def _asked(prepared: Prepared) -> Asked:
+    """What is asked in all: of a single run, or of the parent of several."""
     from podwright.spec import workload_json
 
     request = prepared.request
     workload = request.workload
-    part = run_id if index is not None and request.is_parent else None
     code = {"sha256": prepared.code.sha256, "files": prepared.code.files} if prepared.code else None
     return Asked(
-        id=run_id,
+        id=request.run_id,
         name=workload.name,
         target=prepared.target,
         engine=prepared.engine.name,
@@ -176,23 +177,35 @@ def _asked(prepared: Prepared, run_id: str, index: int | None) -> Asked:
         ranks_per_node=workload.ranks_per_node,
         workload=workload_json(workload),
         code=code,
-        parent=request.run_id if part else None,
-        matrix=(request.points[index] or None) if index is not None else None,
-        index=index if part else None,
-        points=len(request.points) if index is None else 0,
+        points=len(request.points) if request.is_parent else 0,
         after=request.after,
         command_line=sys.argv,
         version=__version__,
     )
 
 
-def _files(prepared: Prepared, run_id: str) -> dict[str, bytes]:
-    """The rendered files of one run, and beside them what is not text or must not be printed."""
-    prefix = f"{run_id}/"
-    texts = {name[len(prefix) :]: text for name, text in prepared.files.items() if name.startswith(prefix)}
-    files = {name: text.encode() for name, text in texts.items()}
-    files["token"] = secrets.token_hex(32).encode() + b"\n"
-    return files
+def _part(whole: Asked, request: Request, index: int) -> Asked:
+    """What is asked of one part; the matrix of all is the parent's, a thousand points do not each hold it."""
+    if not request.is_parent:
+        return replace(whole, matrix=request.points[index] or None)
+    return replace(
+        whole,
+        id=request.part_id(index),
+        workload={**whole.workload, "matrix": {}},
+        parent=request.run_id,
+        matrix=request.points[index] or None,
+        index=index,
+        points=0,
+    )
+
+
+def _by_run(files: Files) -> dict[str, dict[str, bytes]]:
+    """The rendered files, run by run."""
+    found: dict[str, dict[str, bytes]] = {}
+    for name, text in files.items():
+        run_id, _, inner = name.partition("/")
+        found.setdefault(run_id, {})[inner] = text.encode()
+    return found
 
 
 @contextmanager

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 POD_FILE = Path("spec", "pod.yaml")
 _KNOWN: dict[tuple[bytes, str | None], Engine] = {}
 """One engine for all runs of a pod: what it asked the cluster a moment ago answers for all of them."""
+_OF_RUN: dict[Path, Engine] = {}
+"""The engine of a run and of its points, which do not read the pod again."""
 
 
 def find_target(home: Home, target: str) -> tuple[Engine, Pod | None]:
@@ -45,7 +47,13 @@ def engine_of(folder: RunFolder) -> Engine:
     target = folder.asked.target
     if target in ENGINES:
         return _KNOWN.setdefault((target.encode(), None), ENGINES[target]())
-    path, scheduler = folder.path / POD_FILE, target.rpartition(":")[2] if ":" in target else None
+    whole = folder.path.parent / (folder.asked.parent or folder.id)
+    if whole not in _OF_RUN:
+        _OF_RUN[whole] = _read(whole / POD_FILE, target.rpartition(":")[2] if ":" in target else None)
+    return _OF_RUN[whole]
+
+
+def _read(path: Path, scheduler: str | None) -> Engine:
     try:
         key = (path.read_bytes(), scheduler)
     except OSError as error:

@@ -35,7 +35,7 @@ class Asked:
     version: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

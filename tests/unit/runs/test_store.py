@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.runs import Home
+from podwright.runs import Home, store
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal
 from tests.unit.runs.made import START, asked, end, go, write_lines
@@ -139,8 +139,9 @@ def test_a_client_killed_while_creating_leaves_no_run(home: Home, monkeypatch: p
         return call
 
     with monkeypatch.context() as patch:
-        for name in ("mkdir", "write_bytes", "chmod", "rename", "replace", "hardlink_to"):
+        for name in ("mkdir", "rename", "replace", "hardlink_to"):
             patch.setattr(Path, name, count(getattr(Path, name)))
+        patch.setattr(store, "_write", count(store._write))
         with pytest.raises(Killed):
             home.create(asked(), {"job/order.json": b"{}"}, {})
     assert list(home.all_ids()) == []
