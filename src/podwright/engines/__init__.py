@@ -32,10 +32,19 @@ def _slurm(pod: Pod, scheduler: str | None) -> Engine:
     return SlurmEngine(pod, found)
 
 
+def _kubernetes(pod: Pod, scheduler: str | None) -> Engine:
+    from podwright.engines.kubernetes import KubernetesEngine
+    from podwright.spec import KubernetesScheduler
+
+    found = pod.scheduler(scheduler)
+    assert isinstance(found, KubernetesScheduler)
+    return KubernetesEngine(pod, found)
+
+
 ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "local-frames": _local_frames}
 """`local-frames`: the local engine without a shared folder, which tries on a laptop how a record travels in frames."""
 
-SCHEDULERS: dict[str, Callable[[Pod, str | None], Engine]] = {"slurm": _slurm}
+SCHEDULERS: dict[str, Callable[[Pod, str | None], Engine]] = {"slurm": _slurm, "kubernetes": _kubernetes}
 """The engine of a pod's scheduler, by its kind."""
 
 __all__ = ["ENGINES", "SCHEDULERS", "Engine"]

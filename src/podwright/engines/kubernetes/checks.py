@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> None:
     """Refuses what cannot run there: first what keeps everything from running, then the workload's own fields."""
-    workload, namespace = request.workload, namespace_of(request.workload, scheduler)
+    workload, namespace = request.workload, namespace_of(request.workload, scheduler, facts.home)
     if not facts.namespace:
         hint = f"an administrator makes it: `kubectl create namespace {namespace}`"
         raise refuse(f"there is no namespace {namespace}", hint=hint, field="kubernetes.namespace")

@@ -1,21 +1,36 @@
-"""The Kubernetes engine: plans and renders plain objects, and gives them to the API server."""
+"""The Kubernetes engine: plans and renders plain objects, gives them to the API server, and follows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines.base import Files, Job, Request
+from podwright.engines.base import Files, Job, Request, Seen
+from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.engines.kubernetes.cluster import Cluster
 from podwright.engines.kubernetes.facts import facts_from_json
+from podwright.engines.kubernetes.kubeconfig import read_entry
+from podwright.engines.kubernetes.paths import path_of, path_of_object
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
+from podwright.engines.kubernetes.probe import probe
+from podwright.engines.kubernetes.reader import site_of
+from podwright.engines.kubernetes.records import Claimed, Shipped
+from podwright.engines.kubernetes.shape import namespace_of
+from podwright.engines.kubernetes.submit import submit
+from podwright.runs import RunFolder
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
-LACKS = {
-    "after": "Kubernetes cannot let a job wait for another; `podwright wait` before the next run does",
-}
+LACKS = {"after": "Kubernetes cannot let a job wait for another; `podwright wait` before the next run does"}
 NO_CLAIM = "retries over several nodes need a checkpoint folder that all of them share: name a `claim:` in the pod file"
+SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
 class KubernetesEngine:
@@ -24,8 +39,20 @@ class KubernetesEngine:
     name = "kubernetes"
     lag_s = 15.0
 
-    def __init__(self, pod: Pod, scheduler: KubernetesScheduler) -> None:
-        self._pod, self._scheduler = pod, scheduler
+    def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
+        self._pod, self._scheduler, self._given = pod, scheduler, api
+        self._claimed: dict[tuple[str, str], Claimed] = {}
+        self._shipped: dict[str, Shipped] = {}
+
+    @cached_property
+    def _api(self) -> Api:
+        return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return Cluster(self._api)
+
+    # pure
 
     def lacks(self) -> Mapping[str, str]:
         return LACKS if self._scheduler.claim else {**LACKS, "shared": NO_CLAIM}
@@ -36,3 +63,132 @@ class KubernetesEngine:
     def render(self, job: Job) -> Files:
         assert isinstance(job, KubernetesJob)
         return render_job(job)
+
+    # looking at the cluster
+
+    def probe(self, request: Request) -> Mapping[str, Any]:
+        try:
+            home = self._api.entry.namespace or "default"
+            namespace = namespace_of(request.workload, self._scheduler, home)
+            return probe(self._api, request, namespace, self._scheduler.claim).as_json()
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "answer") from None
+
+    def ready(self, job: Job) -> None:
+        """The server looks at the run as if it were submitted: what it would refuse never comes to exist."""
+        assert isinstance(job, KubernetesJob)
+        made = job.objects[job.parts[0].run_id][-1]
+        try:
+            self._api.apply(path_of_object(made), made, dry=True)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "take the run") from None
+
+    # starting and ending
+
+    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
+        parent = folders[0].path.parent / job.run_id
+        site = site_of(folders[0])
+        submit(self._api, site, parent, folders)
+        self._cluster.forget()
+        return f"{site['namespace']}/{job.run_id}"
+
+    def cancel(self, folders: Sequence[RunFolder]) -> None:
+        """Deleting lets the pilots give their ranks the grace they were promised.
+
+        Without a claim the record is in the output of containers that are about to go, so that it is taken first.
+        """
+        shipped = [folder for folder in folders if site_of(folder)["claim"] is None]
+        pods = self._cluster.pods(shipped) if shipped else {}
+        self._delete(folders)
+        for namespace, some in _by_namespace(shipped):
+            grace_s = max(float(folder.asked.workload.get("grace_s") or 30.0) for folder in some)
+            self._ships(namespace).follow(some, pods, grace_s + 60.0)
+
+    def _delete(self, folders: Sequence[RunFolder]) -> None:
+        for folder in folders:
+            site = site_of(folder)
+            try:
+                self._api.delete(path_of(site["kind"], site["namespace"], folder.id), "Foreground")
+            except (Away, ApiError) as error:
+                raise refusal_of(error, "end the run") from None
+        self._cluster.forget()
+
+    def clean(self, folder: RunFolder) -> None:
+        with suppress(Refusal):
+            self._delete([folder])
+
+    # following
+
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        return self._cluster.status(folders)
+
+    def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
+        gaps: dict[str, list[str]] = {}
+        pods = self._cluster.pods(folders)
+        for namespace, some in _by_namespace(folders):
+            claims = {folder: site_of(folder)["claim"] for folder in some}
+            without = [folder for folder in some if claims[folder] is None]
+            gaps |= self._ships(namespace).collect(without, pods) if without else {}
+            for claim in {name for name in claims.values() if name}:
+                on_it = [folder for folder in some if claims[folder] == claim]
+                self._mirror(namespace, claim, on_it, pods)
+        return gaps
+
+    def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> None:
+        """A run that has not begun has nothing to bring; one that ended is read once its container is gone."""
+        begun = [folder for folder in folders if self._cluster.has_begun(folder)]
+        if begun and self._cluster.is_due(f"{namespace}/{claim}"):
+            over = any(self._cluster.is_over(folder) for folder in begun)
+            with suppress(Refusal):  # a cluster that is away for a while has lost nothing
+                self._claims(namespace, claim).collect(begun, pods, over)
+
+    def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None = None) -> list[str]:
+        site = site_of(folder)
+        if site["claim"] is None:
+            return []
+        pods = self._cluster.pods([folder])
+        return self._claims(site["namespace"], site["claim"]).fetch(folder, paths, limit_bytes, pods)
+
+    def remove(self, folder: RunFolder) -> None:
+        if folder.asked.points:
+            return
+        self._delete([folder])
+        site = site_of(folder)
+        if site["claim"]:
+            try:
+                self._claims(site["namespace"], site["claim"]).remove(folder)
+            except (Away, ApiError) as error:
+                raise refusal_of(error, "remove the run from its claim") from None
+
+    def shell(self, folder: RunFolder, node: int) -> list[str]:
+        site = site_of(folder)
+        pods = self._cluster.pods([folder]).get(folder.id, ())
+        running = [pod for pod in pods if pod["status"].get("phase") == "Running" and _index(pod) == node]
+        if not running:
+            raise refuse(f"node {node} of {folder.id} does not run just now")
+        if not shutil.which("kubectl"):
+            raise refuse("kubectl is not here, which a shell in a container needs", hint="put it on your PATH")
+        reach = ["--kubeconfig", self._scheduler.kubeconfig] if self._scheduler.kubeconfig else []
+        reach += ["--context", self._api.entry.context]
+        where = ["--namespace", site["namespace"], running[0]["metadata"]["name"], "--container", names.PILOT]
+        return ["kubectl", *reach, "exec", "-it", *where, "--", "/bin/sh", "-c", SHELL]
+
+    def _claims(self, namespace: str, claim: str) -> Claimed:
+        return self._claimed.setdefault((namespace, claim), Claimed(self._api, namespace, claim))
+
+    def _ships(self, namespace: str) -> Shipped:
+        return self._shipped.setdefault(namespace, Shipped(self._api, namespace))
+
+
+def _by_namespace(folders: Sequence[RunFolder]) -> Iterator[tuple[str, list[RunFolder]]]:
+    def namespace(folder: RunFolder) -> str:
+        return str(site_of(folder)["namespace"])
+
+    for name, group in groupby(sorted(folders, key=namespace), namespace):
+        yield name, list(group)
+
+
+def _index(pod: Mapping[str, Any]) -> int:
+    labels = pod["metadata"].get("labels") or {}
+    text = labels.get("batch.kubernetes.io/job-completion-index") or labels.get("training.kubeflow.org/replica-index")
+    return int(text) if text else -1

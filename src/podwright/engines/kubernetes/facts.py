@@ -50,6 +50,8 @@ class Facts:
     nodes: tuple[NodeKind, ...] | None = None
     claims: dict[str, Claim] | None = None
     queues: tuple[str, ...] | None = None
+    home: str = "default"
+    """The namespace of the user's own context."""
     namespace: bool = True
     pod_security: str = ""
     uid: int | None = None

@@ -19,7 +19,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
+    plain = text.replace("\n", "").isprintable()
+    style = None if plain and "\n" not in text else "|" if plain else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

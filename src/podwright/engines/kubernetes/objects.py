@@ -92,11 +92,21 @@ def _mpijob(shape: Shape, run_id: str) -> Object:
             "ttlSecondsAfterFinished": names.KEPT_S,
         },
         "mpiReplicaSpecs": {
-            "Launcher": {"replicas": 1, "restartPolicy": "OnFailure", "template": merged(launcher, shape.patch)},
-            "Worker": {"replicas": shape.nodes, "restartPolicy": again, "template": merged(worker, shape.patch)},
+            "Launcher": _replicas(1, merged(launcher, _beside(shape.patch))),
+            "Worker": _replicas(shape.nodes, merged(worker, shape.patch)),
         },
     }
     return _queued(shape, _object(("kubeflow.org/v2beta1", "MPIJob"), shape, run_id, spec=spec))
+
+
+def _replicas(count: int, template: Object) -> Object:
+    return {"replicas": count, "restartPolicy": template["spec"]["restartPolicy"], "template": template}
+
+
+def _beside(patch: Object) -> Object:
+    """What of the user's patch is for the launcher too: all but containers, which it has none of."""
+    spec = {name: one for name, one in patch.get("spec", {}).items() if name not in ("containers", "initContainers")}
+    return {**patch, "spec": spec} if "spec" in patch else patch
 
 
 def _queued(shape: Shape, made: Object) -> Object:

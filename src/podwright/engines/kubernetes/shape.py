@@ -76,7 +76,7 @@ def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
     return Shape(
         parent=request.run_id,
         name=workload.name,
-        namespace=namespace_of(workload, scheduler),
+        namespace=namespace_of(workload, scheduler, facts.home),
         counted=facts.version >= COUNTS,
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
@@ -105,8 +105,8 @@ def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
     )
 
 
-def namespace_of(workload: Workload, scheduler: KubernetesScheduler) -> str:
-    return workload.kubernetes.namespace or scheduler.namespace or "default"
+def namespace_of(workload: Workload, scheduler: KubernetesScheduler, home: str) -> str:
+    return workload.kubernetes.namespace or scheduler.namespace or home
 
 
 def _deadline_s(workload: Workload) -> int | None:

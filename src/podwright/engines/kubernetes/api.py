@@ -1,0 +1,224 @@
+"""The API server over plain HTTPS: one answer at a time, a stream of lines, or a command inside a container."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from podwright.engines.kubernetes.kubeconfig import Entry
+from podwright.engines.kubernetes.names import MANAGER
+from podwright.engines.kubernetes.websocket import WebSocket
+from podwright.spec.problems import refuse
+
+APPLY = "application/apply-patch+yaml"
+TIMEOUT_S = 30.0
+AGAIN = (429, 500, 502, 503, 504)
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Between tries of a request that may be made twice: a server that restarts is back within seconds."""
+PAGE = 500
+
+Query = Mapping[str, str | int | bool]
+
+
+class ApiError(Exception):
+    """What the API server refused, in its own words."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason, self.message = status, reason, message
+
+
+class Away(Exception):
+    """The API server cannot be reached just now."""
+
+
+class Api:
+    """One cluster. Threads have connections of their own; `requests` counts what was asked."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.requests = 0
+        self._own = threading.local()
+
+    # one answer at a time
+
+    def get(self, path: str, **query: str | int | bool) -> dict[str, Any]:
+        return self._json("GET", path, query)
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """None where there is no such object."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str | int | bool) -> tuple[list[dict[str, Any]], str]:
+        """All objects of a list, page by page, and the version of the list as a whole."""
+        found: list[dict[str, Any]] = []
+        more = ""
+        while True:
+            page = self.get(path, limit=PAGE, **({"continue": more} if more else {}), **query)
+            found += page.get("items") or []
+            more = page["metadata"].get("continue", "")
+            if not more:
+                return found, str(page["metadata"].get("resourceVersion", ""))
+
+    def apply(self, path: str, made: Mapping[str, Any], dry: bool = False) -> dict[str, Any]:
+        """Server-side apply: the object is there afterwards as we want it, whether it was or not."""
+        query = {"fieldManager": MANAGER, "force": "true", **({"dryRun": "All"} if dry else {})}
+        return self._json("PATCH", path, query, json.dumps(made).encode(), APPLY)
+
+    def create(self, path: str, made: Mapping[str, Any]) -> dict[str, Any]:
+        body = json.dumps(made).encode()
+        return self._json("POST", path, {"fieldManager": MANAGER}, body, "application/json")
+
+    def patch(self, path: str, change: bytes, kind: str) -> dict[str, Any]:
+        return self._json("PATCH", path, {"fieldManager": MANAGER}, change, kind)
+
+    def delete(self, path: str, policy: str = "Background") -> None:
+        """What is gone already is gone."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
+        try:
+            self._json("DELETE", path, {}, json.dumps(options).encode(), "application/json")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def text(self, path: str, **query: str | int | bool) -> bytes:
+        return self._answer("GET", path, query, None, "")
+
+    def _json(self, method: str, path: str, query: Query, body: bytes | None = None, kind: str = "") -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(self._answer(method, path, query, body, kind) or b"{}")
+        return data
+
+    def _answer(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> bytes:
+        """A request that may be made twice is tried again when the server is away; a creation is not."""
+        for pause_s in (*PAUSES_S, None):
+            last = pause_s is None or method == "POST"
+            try:
+                response = self._send(method, path, query, body, kind)
+                data = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if last:
+                    raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+            else:
+                if response.status < 400:
+                    return data
+                if response.status == 401 and self.entry.forget():
+                    continue
+                if last or response.status not in AGAIN or (response.status == 500 and method != "GET"):
+                    raise _error(response.status, data)
+            time.sleep(pause_s or 0.0)
+        raise AssertionError("unreachable")
+
+    def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> http.client.HTTPResponse:
+        self.requests += 1
+        connection = self._connection()
+        headers = {"Accept": "application/json", **self.entry.headers()}
+        if kind:
+            headers["Content-Type"] = kind
+        connection.request(method, _target(self.entry.server, path, query), body, headers)
+        return connection.getresponse()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._connect(TIMEOUT_S)
+        return connection
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        place = urlsplit(self.entry.server)
+        host, port = place.hostname or "", place.port
+        if place.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=timeout_s)
+        proxy = self.entry.cluster.get("proxy-url")
+        if not proxy:
+            return http.client.HTTPSConnection(host, port or 443, timeout=timeout_s, context=self.entry.tls)
+        through = urlsplit(str(proxy))
+        made = http.client.HTTPSConnection(
+            through.hostname or "", through.port or 3128, timeout=timeout_s, context=self.entry.tls
+        )
+        made.set_tunnel(host, port or 443)
+        return made
+
+    def _drop(self) -> None:
+        connection = getattr(self._own, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._own.connection = None
+
+    # streams
+
+    @contextmanager
+    def lines(self, path: str, timeout_s: float, **query: str | int | bool) -> Iterator[Iterator[bytes]]:
+        """The lines of an answer that goes on, on a connection of its own."""
+        self.requests += 1
+        connection = self._connect(timeout_s)
+        try:
+            headers = {"Accept": "application/json", **self.entry.headers()}
+            connection.request("GET", _target(self.entry.server, path, query), None, headers)
+            response = connection.getresponse()
+            if response.status >= 400:
+                raise _error(response.status, response.read())
+            yield iter(response.readline, b"")
+        except (OSError, http.client.HTTPException) as error:
+            raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+        finally:
+            connection.close()
+
+    def run(self, pod_path: str, container: str, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
+        """What a command in a running container prints when it is given this; refuses one that fails."""
+        self.requests += 1
+        words = [("command", word) for word in command]
+        query = urlencode([("container", container), ("stdin", "true"), ("stdout", "true"), ("stderr", "true"), *words])
+        connection = self._connect(timeout_s)
+        try:
+            connection.connect()
+            assert isinstance(connection.sock, socket.socket)
+            target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
+            channel = WebSocket(connection.sock, target, self.entry.headers())
+            return channel.exchange(given)
+        except (OSError, http.client.HTTPException) as error:
+            raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+        finally:
+            connection.close()
+
+
+def _target(server: str, path: str, query: Query) -> str:
+    base = urlsplit(server).path.rstrip("/")
+    text = urlencode({name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()})
+    return base + quote(path) + (f"?{text}" if text else "")
+
+
+def _error(status: int, data: bytes) -> ApiError:
+    try:
+        row = json.loads(data)
+        return ApiError(status, str(row.get("reason", "")), str(row.get("message", "")))
+    except (ValueError, AttributeError):
+        return ApiError(status, "", data.decode("utf-8", "replace").strip()[:200] or f"status {status}")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    return str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
+
+
+def refusal_of(error: ApiError | Away, what: str) -> Exception:
+    """In words, with the exit code that belongs to it."""
+    if isinstance(error, Away):
+        return refuse(str(error), hint="does `kubectl version` work here?", exit_code=3)
+    if error.status == 401:
+        return refuse("the cluster does not know who you are", hint="log in to it again", exit_code=3)
+    return refuse(f"Kubernetes did not {what}: {error.message}", exit_code=3 if error.status >= 500 else 2)

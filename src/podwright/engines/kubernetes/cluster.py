@@ -1,0 +1,120 @@
+"""What Kubernetes says of many runs at once: one list or one watch for all of them, whoever asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from podwright.engines.base import Seen
+from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.api import Api, ApiError, Away
+from podwright.engines.kubernetes.listing import Listing
+from podwright.engines.kubernetes.paths import path_of
+from podwright.engines.kubernetes.reader import site_of
+from podwright.engines.kubernetes.words import seen
+from podwright.runs import RunFolder
+
+COLLECT_S = 1.0
+EVENTS_S = 5.0
+WORKER = "training.kubeflow.org/job-role"
+Pods = dict[str, list[dict[str, Any]]]
+
+
+class Cluster:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._listings: dict[tuple[str, str], Listing] = {}
+        self._known: dict[str, Seen] = {}
+        self._due: dict[str, float] = {}
+        self._events: dict[str, tuple[float, list[dict[str, Any]]]] = {}
+
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        """A server that is away has lost no run: what was known last stays, and nothing is called gone."""
+        pods = self.pods(folders)
+        found = {}
+        for folder in folders:
+            found[folder.id] = self._known[folder.id] = self._seen(folder, folders, pods.get(folder.id, []))
+        return found
+
+    def _seen(self, folder: RunFolder, folders: Sequence[RunFolder], pods: Sequence[Mapping[str, Any]]) -> Seen:
+        site = site_of(folder)
+        listing = self._listing(site["kind"], site["namespace"], folders)
+        try:
+            job = listing.read().get(folder.id)
+        except ApiError as error:
+            return Seen("there", f"Kubernetes does not tell: {error.message}")
+        handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"
+        if listing.away:
+            return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {listing.away}")
+        if job is None:
+            return _missing(folder)
+        alone = not pods and site["kind"] == "Job"
+        events = self._events_of(site["namespace"], folder.id) if alone else ()
+        told = seen(job, pods, events)
+        return Seen(told.state, told.reason, told.outcome, handle)
+
+    def _listing(self, kind: str, namespace: str, folders: Sequence[RunFolder]) -> Listing:
+        """A command that looks at one run asks for that one; whoever looks at many asks for all."""
+        parents = {folder.asked.parent or folder.id for folder in folders}
+        selector = f"{names.JOB}={next(iter(parents))}" if len(parents) == 1 else names.OURS
+        path = path_of(kind, namespace)
+        known = self._listings.get((path, names.OURS))
+        if known is not None:
+            return known
+        return self._listings.setdefault((path, selector), Listing(self._api, path, selector))
+
+    def pods(self, folders: Sequence[RunFolder]) -> Pods:
+        """Those of each run that are nodes of it, in the order of their making."""
+        found: Pods = {folder.id: [] for folder in folders}
+        for namespace in {site_of(folder)["namespace"] for folder in folders}:
+            listing = self._listing("Pod", namespace, folders)
+            try:
+                items = listing.read().values()
+            except ApiError:
+                continue
+            for pod in sorted(items, key=lambda one: str(one["metadata"].get("creationTimestamp"))):
+                labels = pod["metadata"].get("labels") or {}
+                if labels.get(names.RUN) in found and labels.get(WORKER) != "launcher":
+                    found[labels[names.RUN]].append(pod)
+        return found
+
+    def _events_of(self, namespace: str, run_id: str) -> Iterable[dict[str, Any]]:
+        """Only of a run that has no Kubernetes pods at all: why they could not be made."""
+        asked_at, items = self._events.get(run_id, (-EVENTS_S, []))
+        if time.monotonic() - asked_at >= EVENTS_S:
+            try:
+                selector = f"involvedObject.kind=Job,involvedObject.name={run_id},type=Warning"
+                items, _ = self._api.items(path_of("Event", namespace), fieldSelector=selector)
+            except (ApiError, Away):
+                items = []
+            self._events[run_id] = (time.monotonic(), items)
+        return items
+
+    def forget(self) -> None:
+        for listing in self._listings.values():
+            listing.forget()
+
+    def has_begun(self, folder: RunFolder) -> bool:
+        known = self._known.get(folder.id)
+        return known is None or known.state != "waiting" or any(folder.record_path.glob("n*"))
+
+    def is_over(self, folder: RunFolder) -> bool:
+        return self._known.get(folder.id, Seen("there")).state == "gone"
+
+    def is_due(self, what: str) -> bool:
+        """Whether it was done last long enough ago; if so it counts as done now."""
+        now = time.monotonic()
+        if now - self._due.get(what, -COLLECT_S) < COLLECT_S:
+            return False
+        self._due[what] = now
+        return True
+
+
+def _missing(folder: RunFolder) -> Seen:
+    kinds = {event["k"] for event in folder.client_events()}
+    if "cancel" in kinds:
+        return Seen("gone", "was cancelled", "cancelled")
+    if "submitted" not in kinds:
+        return Seen("gone", "it was never submitted")
+    return Seen("gone", "Kubernetes does not know it any more")

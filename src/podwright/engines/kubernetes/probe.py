@@ -1,0 +1,154 @@
+"""Looks at a cluster once: what it is, what it has, what the user may do there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from podwright.engines.base import Request
+from podwright.engines.kubernetes.api import Api, ApiError
+from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds, number_of
+from podwright.engines.kubernetes.paths import path_of
+from podwright.engines.kubernetes.plan import code_pieces
+from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
+from podwright.engines.kubernetes.volumes import why_unbound
+from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
+
+RIGHTS = (
+    ("create", "", "configmaps", "make ConfigMaps"),
+    ("create", "", "secrets", "make Secrets"),
+    ("create", "", "services", "make Services"),
+    ("list", "", "pods", "see Kubernetes pods"),
+)
+CLAIM_RIGHTS = (
+    ("create", "", "pods/exec", "run commands in containers"),
+    ("create", "", "pods", "make Kubernetes pods"),
+)
+LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
+
+
+def probe(api: Api, request: Request, namespace: str, claim: str | None) -> Facts:
+    """The questions do not wait for each other."""
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        version = pool.submit(api.get, "/version")
+        groups = pool.submit(api.get, "/apis")
+        space = pool.submit(_allowed, api, path_of("Namespace", None, namespace))
+        nodes = pool.submit(_items, api, path_of("Node", None))
+        claims = pool.submit(_claims, api, namespace)
+        rights = pool.submit(_refused, api, request, namespace, claim)
+        kinds = tuple(_kinds(groups.result()))
+        queues = _queues(api, namespace) if any(kind.startswith("kueue.") for kind in kinds) else None
+        found = nodes.result()
+        return Facts(
+            version=_version(version.result()),
+            kinds=kinds,
+            nodes=node_kinds(found) if found is not None else None,
+            claims=claims.result(),
+            queues=queues,
+            home=api.entry.namespace or "default",
+            refused=tuple(rights.result()),
+            **_of_namespace(space.result()),
+            **of_payload(request.code_tar),
+        )
+
+
+def of_payload(tar: bytes | None) -> dict[str, Any]:
+    """What travels, by its digests."""
+    files = {"pilot.pyz": pilot_zip(), compiled_name(): compiled_pilot()}
+    files |= {name: text.encode() for name, text in SCRIPTS.items()}
+    pieces = code_pieces(tar) if tar is not None else []
+    return {
+        "payload": payload_digest(files),
+        "compiled": compiled_name(),
+        "code": hashlib.sha256(b"".join(pieces)).hexdigest()[:12] if pieces else "",
+        "code_pieces": len(pieces),
+        "code_bytes": sum(map(len, pieces)),
+    }
+
+
+def _version(row: dict[str, Any]) -> tuple[int, int]:
+    minor = re.match(r"\d+", str(row["minor"]))
+    return int(row["major"]), int(minor[0]) if minor else 0
+
+
+def _kinds(row: dict[str, Any]) -> Iterator[str]:
+    for group in row.get("groups") or []:
+        if ("." in group["name"] and not group["name"].endswith(".k8s.io")) or group["name"].startswith("kueue."):
+            yield from (version["groupVersion"] for version in group["versions"])
+
+
+def _allowed(api: Api, path: str) -> dict[str, Any] | bool | None:
+    """The object; None where there is none; True where the user may not look."""
+    try:
+        return api.find(path)
+    except ApiError as error:
+        if error.status == 403:
+            return True
+        raise
+
+
+def _of_namespace(found: dict[str, Any] | bool | None) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        return {"namespace": bool(found)}
+    metadata = found["metadata"]
+    uids = str((metadata.get("annotations") or {}).get("openshift.io/sa.scc.uid-range", "")).partition("/")[0]
+    enforced = (metadata.get("labels") or {}).get("pod-security.kubernetes.io/enforce", "")
+    return {"pod_security": enforced, "uid": int(uids) if uids.isdigit() else None}
+
+
+def _items(api: Api, path: str) -> list[dict[str, Any]] | None:
+    """None where the user may not look."""
+    try:
+        return api.items(path)[0]
+    except ApiError as error:
+        if error.status in (403, 404):
+            return None
+        raise
+
+
+def _claims(api: Api, namespace: str) -> dict[str, Claim] | None:
+    items = _items(api, path_of("PersistentVolumeClaim", namespace))
+    if items is None:
+        return None
+    found = {}
+    for item in items:
+        status = item["status"]
+        size = number_of((status.get("capacity") or {}).get("storage", 0))
+        words = why_unbound(item, *_volumes(api)) if status.get("phase") == "Pending" else ""
+        modes = tuple(status.get("accessModes") or item["spec"].get("accessModes") or ())
+        found[item["metadata"]["name"]] = Claim(str(status.get("phase")), modes, size, words)
+    return found
+
+
+def _volumes(api: Api) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]] | None]:
+    return _items(api, path_of("PersistentVolume", None)), _items(api, path_of("StorageClass", None))
+
+
+def _queues(api: Api, namespace: str) -> tuple[str, ...] | None:
+    items = _items(api, path_of("LocalQueue", namespace))
+    return tuple(item["metadata"]["name"] for item in items) if items is not None else None
+
+
+def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> list[str]:
+    """What the user may not do of that which the run needs."""
+    mpi = request.workload.launcher == "mpi"
+    own = ("create", "kubeflow.org", "mpijobs", "make MPIJobs") if mpi else ("create", "batch", "jobs", "make Jobs")
+    wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
+    return [words for verb, group, resource, words in wanted if not may(api, namespace, verb, group, resource)]
+
+
+def may(api: Api, namespace: str, verb: str, group: str, resource: str) -> bool:
+    name, _, part = resource.partition("/")
+    asked = {"namespace": namespace, "verb": verb, "group": group, "resource": name}
+    if part:
+        asked["subresource"] = part
+    made = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+    answer = api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", made)
+    return bool(answer["status"]["allowed"])

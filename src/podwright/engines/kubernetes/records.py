@@ -1,0 +1,181 @@
+"""Brings the pilots' records here: through a claim by a command in a container, without one from containers' output."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from podwright.engines.frames import assemble
+from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.engines.kubernetes.paths import path_of
+from podwright.engines.kubernetes.reader import Reader
+from podwright.engines.mirror import Mirror
+from podwright.runs import RunFolder
+
+RUN_S = 120.0
+MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
+"""The end of its input cannot be told to a command in a container, so that it is one line."""
+LOG_S, LOG_EACH_S = 2.0, 0.05
+"""Between two looks at the output of containers: two seconds, more when there are many of them."""
+STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*Z ")
+Pods = Mapping[str, Sequence[dict[str, Any]]]
+
+
+class Claimed:
+    """Runs whose record lies on a claim: one command answers for all of them."""
+
+    def __init__(self, api: Api, namespace: str, claim: str) -> None:
+        self._api, self._namespace, self._claim = api, namespace, claim
+        self._reader: Reader | None = None
+
+    def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> None:
+        """`over`: there is a run among them that ended, so that a reader is worth its while."""
+        if any_running(pods) is None and not over:
+            return
+        with Mirror(folders) as mirror:
+            mirror.take(self._ask(mirror.request(names.RUNS), pods, folders[0]))
+
+    def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None, pods: Pods) -> list[str]:
+        with Mirror([folder]) as mirror:
+            asked = mirror.trees(names.RUNS, paths, limit_bytes)
+            return mirror.take(self._ask(asked, pods, folder))
+
+    def remove(self, folder: RunFolder) -> None:
+        """By a reader: a container that still runs belongs to another run."""
+        command = ["rm", "-rf", "--", names.run_folder(folder.id)]
+        self._read_with(folder).run(command, b"", RUN_S)
+
+    def _ask(self, asked: Mapping[str, Any], pods: Pods, folder: RunFolder) -> bytes:
+        given = json.dumps(asked).encode() + b"\n"
+        command = ["/bin/sh", "-c", MIRROR]
+        running = any_running(pods)
+        if running is not None:
+            path = path_of("Pod", self._namespace, running["metadata"]["name"])
+            with suppress(Away, ApiError):  # it may have ended just now
+                return self._api.run(path, names.PILOT, command, given, RUN_S)
+        try:
+            return self._read_with(folder).run(command, given, RUN_S)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "let the record be read") from None
+
+    def _read_with(self, folder: RunFolder) -> Reader:
+        if self._reader is None:
+            self._reader = Reader(self._api, self._namespace, self._claim)
+        self._reader.start(folder)
+        return self._reader
+
+
+def any_running(pods: Pods) -> dict[str, Any] | None:
+    """A Kubernetes pod whose pilot runs: all of them see the whole claim."""
+    for group in pods.values():
+        for pod in group:
+            statuses = pod["status"].get("containerStatuses") or []
+            pilot: dict[str, Any] = next((one for one in statuses if one["name"] == names.PILOT), {})
+            if "running" in pilot.get("state", {}) and not pod["metadata"].get("deletionTimestamp"):
+                return pod
+    return None
+
+
+class Shipped:
+    """Runs without a claim: side containers send their record as frames, which are kept as they came."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self._looked_at: dict[str, float] = {}
+        self._closed: set[str] = set()
+
+    def collect(self, folders: Sequence[RunFolder], pods: Pods) -> dict[str, list[str]]:
+        groups = {folder.id: pods.get(folder.id, ()) for folder in folders}
+        pause_s = max(LOG_S, LOG_EACH_S * sum(map(len, groups.values())))
+        gaps = {}
+        for folder in folders:
+            changed = [self._look(folder, pod, pause_s) for pod in groups[folder.id]]
+            logs = [log for log in changed if log is not None]
+            if logs:
+                gaps[folder.id] = assemble(logs, folder.record_path)
+        return gaps
+
+    def _look(self, folder: RunFolder, pod: dict[str, Any], pause_s: float) -> Path | None:
+        """The log of one side container, if something was added to it; one that ended is read once more."""
+        name, now = pod["metadata"]["name"], time.monotonic()
+        state = _ship_state(pod)
+        ended = "terminated" in state
+        recent = now - self._looked_at.get(name, -pause_s) < pause_s and not ended
+        if not state or "waiting" in state or recent or name in self._closed:
+            return None
+        self._looked_at[name] = now
+        log = folder.path / "frames" / f"{name}.log"
+        with suppress(Away, ApiError):
+            added = self._read(log, name)
+            if ended:
+                self._closed.add(name)
+            return log if added else None
+        return None
+
+    def _read(self, log: Path, pod: str) -> bool:
+        """What came since the last line that is here; that one comes again, and doubles do no harm."""
+        query: dict[str, str | int] = {"container": names.SHIP, "timestamps": "true"}
+        last = _last_stamp(log)
+        if last:
+            query["sinceTime"] = last
+        data = self._api.text(f"{path_of('Pod', self._namespace, pod)}/log", **query)
+        if data.count(b"\n") <= (1 if last else 0):
+            return bool(data) and not last and append(log, data)
+        return append(log, data)
+
+    def follow(self, folders: Sequence[RunFolder], pods: Pods, timeout_s: float) -> None:
+        """Until the side containers have ended: what is deleted takes its output along."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        wanted = [(one, pod) for one in folders for pod in pods.get(one.id, ()) if "running" in _ship_state(pod)]
+        if not wanted:
+            return
+        with ThreadPoolExecutor(max_workers=min(len(wanted), 64)) as pool:
+            for folder, pod in wanted:
+                log = folder.path / "frames" / f"{pod['metadata']['name']}.log"
+                pool.submit(self._stream, log, pod["metadata"]["name"], timeout_s)
+        for folder in folders:
+            assemble(sorted((folder.path / "frames").glob("*.log")), folder.record_path)
+
+    def _stream(self, log: Path, pod: str, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        query: dict[str, str | int] = {"container": names.SHIP, "timestamps": "true", "follow": "true"}
+        path = f"{path_of('Pod', self._namespace, pod)}/log"
+        with suppress(Away, ApiError), self._api.lines(path, timeout_s, **query) as lines:
+            for line in lines:
+                append(log, line)
+                if time.monotonic() > deadline:
+                    return
+
+
+def _ship_state(pod: Mapping[str, Any]) -> dict[str, Any]:
+    statuses = pod["status"].get("initContainerStatuses") or []
+    found: dict[str, Any] = next((one.get("state", {}) for one in statuses if one["name"] == names.SHIP), {})
+    return found
+
+
+def _last_stamp(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 16384))
+            stamps = STAMP.findall(file.read())
+    except OSError:
+        return ""
+    return stamps[-1].decode().strip() if stamps else ""
+
+
+def append(log: Path, data: bytes) -> bool:
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
+    return True

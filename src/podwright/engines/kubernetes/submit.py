@@ -1,0 +1,156 @@
+"""Gives a run's objects to the API server: each of them once, however often it is tried."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.engines.kubernetes.manifest import yaml_objects
+from podwright.engines.kubernetes.objects import HELD
+from podwright.engines.kubernetes.paths import path_of, path_of_object
+from podwright.engines.kubernetes.plan import OBJECTS, code_pieces
+from podwright.runs import RunFolder
+from podwright.spec.problems import refuse
+
+COME_BACK_S = 60.0
+"""How long a server that is away is waited for when a run is submitted."""
+STRATEGIC = "application/strategic-merge-patch+json"
+T = TypeVar("T")
+
+
+def submit(api: Api, site: Mapping[str, Any], parent: Path, folders: Sequence[RunFolder]) -> None:
+    """The run itself comes first, all else belongs to it: what it leaves behind goes with it, at any moment.
+
+    Kubernetes pods that come before their files wait for them.
+    """
+    maps = list(shared_maps(site, parent))
+    for folder in folders:
+        *others, job = yaml_objects((folder.path / OBJECTS).read_text())
+        owner = _begin(api, job, folder)
+        for made in maps:
+            share(api, made, owner)
+        for made in others:
+            _apply(api, _owned(_filled(made, folder), owner))
+
+
+def _begin(api: Api, job: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+    """The run's own object, made or found. One of the same name that is not ours is left alone."""
+    mark = owner_mark(folder)
+    job["metadata"].setdefault("annotations", {})[names.OWNER] = mark
+    path = path_of_object(job)
+    found = lasting(lambda: api.find(path))
+    if found is None:
+        found = _apply(api, job)
+    if found["metadata"].get("annotations", {}).get(names.OWNER) != mark:
+        words = f"the namespace {job['metadata']['namespace']} has a run {folder.id} of somebody else"
+        raise refuse(words, hint="start it again: it gets another name")
+    return found
+
+
+def owner_mark(folder: RunFolder) -> str:
+    token = (folder.path / "token").read_bytes().strip()
+    return hashlib.sha256(b"owner " + token).hexdigest()[:32]
+
+
+def _apply(api: Api, made: Mapping[str, Any]) -> dict[str, Any]:
+    return lasting(lambda: api.apply(path_of_object(made), made))
+
+
+def lasting(ask: Callable[[], T]) -> T:
+    """Asks until the server is back, or gives up in words."""
+    deadline = time.monotonic() + COME_BACK_S
+    while True:
+        try:
+            return ask()
+        except ApiError as error:
+            raise refusal_of(error, "take the run") from None
+        except Away as error:
+            if time.monotonic() > deadline:
+                raise refusal_of(error, "take the run") from None
+            time.sleep(0.5)
+
+
+def _filled(made: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+    """A Secret gets its values here and nowhere else."""
+    if made["kind"] != "Secret":
+        return made
+    values = {}
+    for key in made["metadata"]["annotations"][HELD].split():
+        name = key.removeprefix("env.")
+        raw = (folder.path / "token").read_bytes().strip() if key == "token" else os.environ[name].encode()
+        values[key] = base64.b64encode(raw).decode()
+    return {**made, "data": values}
+
+
+def reference(owner: Mapping[str, Any]) -> dict[str, str]:
+    metadata = owner["metadata"]
+    row = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return {**row, "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def _owned(made: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+    return {**made, "metadata": {**made["metadata"], "ownerReferences": [reference(owner)]}}
+
+
+def shared_maps(site: Mapping[str, Any], parent: Path) -> Iterable[dict[str, Any]]:
+    """ConfigMaps that runs have in common: the pilot with its scripts, and the code piece by piece."""
+    payload = {name: (parent / "job" / name).read_bytes() for name in site["payload"]["files"]}
+    yield _map(site, site["payload"]["name"], payload)
+    if site["code"]:
+        pieces = code_pieces((parent / "job" / "code.tar").read_bytes())
+        for index, (name, piece) in enumerate(zip(site["code"], pieces, strict=True)):
+            yield _map(site, name, {f"code.{index}": piece})
+
+
+def _map(site: Mapping[str, Any], name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": site["namespace"],
+            "labels": {"app.kubernetes.io/managed-by": names.MANAGER},
+        },
+        "immutable": True,
+        "binaryData": {key: base64.b64encode(data).decode() for key, data in files.items()},
+    }
+
+
+def share(api: Api, made: dict[str, Any], owner: Mapping[str, Any]) -> None:
+    """One more run has it: it goes with the last one. It may go just now, and is then made anew."""
+    path = path_of("ConfigMap", made["metadata"]["namespace"])
+    one_more = json.dumps({"metadata": {"ownerReferences": [reference(owner)]}}).encode()
+    for _ in range(5):
+        if lasting(lambda: _is_shared(api, f"{path}/{made['metadata']['name']}", one_more)):
+            return
+        if lasting(lambda: _is_made(api, path, _owned(made, owner))):
+            return
+    raise refuse(f"the ConfigMap {made['metadata']['name']} comes and goes", exit_code=3)
+
+
+def _is_shared(api: Api, path: str, one_more: bytes) -> bool:
+    try:
+        found = api.patch(path, one_more, STRATEGIC)
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return "deletionTimestamp" not in found["metadata"]
+
+
+def _is_made(api: Api, path: str, made: Mapping[str, Any]) -> bool:
+    try:
+        api.create(path, made)
+    except ApiError as error:
+        if error.status == 409:
+            return False
+        raise
+    return True

@@ -1,0 +1,124 @@
+"""As much of WebSocket as running a command in a container takes: one exchange over an open connection.
+
+The first byte of each message says whether it is stdin, stdout, stderr, or how the command ended.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+PROTOCOL = "v4.channel.k8s.io"
+STDIN, STDOUT, STDERR, STATUS = range(4)
+BINARY, CLOSE, PING, PONG = 2, 8, 9, 10
+PIECE_BYTES = 64 * 1024
+
+
+class CommandFailed(OSError):
+    """A command in a container did not end well, or could not be started."""
+
+
+class WebSocket:
+    def __init__(self, sock: socket.socket, target: str, headers: Mapping[str, str]) -> None:
+        self._sock, self._rest = sock, b""
+        self._open(target, headers)
+
+    def _open(self, target: str, headers: Mapping[str, str]) -> None:
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = [
+            f"GET {target} HTTP/1.1",
+            "Host: kubernetes",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+            f"Sec-WebSocket-Protocol: {PROTOCOL}",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
+        self._sock.sendall("\r\n".join([*lines, "", ""]).encode())
+        while b"\r\n\r\n" not in self._rest:
+            self._more()
+        head, _, self._rest = self._rest.partition(b"\r\n\r\n")
+        if b" 101 " not in head.split(b"\r\n")[0]:
+            raise CommandFailed(_refusal(head, self._rest))
+
+    def exchange(self, given: bytes) -> bytes:
+        """Give the command its input and take all it prints. It must know by itself where its input ends."""
+        for at in range(0, len(given), PIECE_BYTES):
+            self._send(BINARY, bytes([STDIN]) + given[at : at + PIECE_BYTES])
+        out, err = bytearray(), bytearray()
+        while True:
+            kind, data = self._receive()
+            if kind == CLOSE:
+                raise CommandFailed(err.decode("utf-8", "replace").strip() or "the connection was closed")
+            if kind == PING:
+                self._send(PONG, data)
+            elif data[:1] == bytes([STDOUT]):
+                out += data[1:]
+            elif data[:1] == bytes([STDERR]):
+                err += data[1:]
+            elif data[:1] == bytes([STATUS]):
+                _check(data[1:], bytes(err))
+                return bytes(out)
+
+    def _send(self, kind: int, data: bytes) -> None:
+        """A client must mask what it sends."""
+        mask = os.urandom(4)
+        size = len(data)
+        head = bytes([0x80 | kind])
+        if size < 126:
+            head += bytes([0x80 | size])
+        elif size < 65536:
+            head += struct.pack(">BH", 0x80 | 126, size)
+        else:
+            head += struct.pack(">BQ", 0x80 | 127, size)
+        whole = (mask * (size // 4 + 1))[:size]
+        masked = (int.from_bytes(data, "big") ^ int.from_bytes(whole, "big")).to_bytes(size, "big")
+        self._sock.sendall(head + mask + masked)
+
+    def _receive(self) -> tuple[int, bytes]:
+        """One message, put together from its frames; a ping may come between them."""
+        parts, first = bytearray(), 0
+        while True:
+            a, b = self._take(2)
+            size = b & 0x7F
+            if size >= 126:
+                size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
+            data, kind = self._take(size), a & 0x0F
+            if kind >= CLOSE:
+                return kind, data
+            first = first or kind
+            parts += data
+            if a & 0x80:
+                return first, bytes(parts)
+
+    def _take(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            self._more()
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken
+
+    def _more(self) -> None:
+        data = self._sock.recv(1 << 18)
+        if not data:
+            raise CommandFailed("the connection was closed")
+        self._rest += data
+
+
+def _check(data: bytes, err: bytes) -> None:
+    status: dict[str, Any] = json.loads(data)
+    if status.get("status") != "Success":
+        lines = err.decode("utf-8", "replace").strip().splitlines()
+        raise CommandFailed(lines[-1] if lines else str(status.get("message", "it failed")))
+
+
+def _refusal(head: bytes, rest: bytes) -> str:
+    try:
+        return str(json.loads(rest)["message"])
+    except (ValueError, KeyError, TypeError):
+        return head.split(b"\r\n")[0].decode("utf-8", "replace")

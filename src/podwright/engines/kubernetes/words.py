@@ -1,0 +1,168 @@
+"""What Kubernetes says of a run, in words a researcher understands: tables of conditions and of reasons to wait."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from podwright.engines.base import Seen
+from podwright.engines.kubernetes.names import PILOT
+
+Object = Mapping[str, Any]
+
+FAILURES = {
+    "BackoffLimitExceeded": "lost nodes too often",
+    "MaxFailedIndexesExceeded": "lost a node too often",
+    "FailedIndexes": "lost a node too often",
+    "DeadlineExceeded": "reached its time limit in Kubernetes",
+    "PodFailurePolicy": "was ended by a rule of its own",
+}
+WAITS = {
+    "ContainerCreating": "has its nodes; its container is being made",
+    "PodInitializing": "has its nodes; its container is being made",
+    "ErrImagePull": "waits: the image {image} cannot be fetched: {message}",
+    "ImagePullBackOff": "waits: the image {image} cannot be fetched: {message}",
+    "ErrImageNeverPull": "waits: the image {image} is not on the node, and may not be fetched",
+    "InvalidImageName": 'waits: "{image}" is no name of an image',
+    "CreateContainerConfigError": "waits: its container cannot be made: {message}",
+    "CreateContainerError": "waits: its container cannot be made: {message}",
+    "RunContainerError": "waits: its container cannot be started: {message}",
+    "CrashLoopBackOff": "waits a little before it is started again: {message}",
+}
+LACKS = {
+    "nvidia.com/gpu": "free GPUs",
+    "nvidia.com/gpu.shared": "free shares of a GPU",
+    "cpu": "free cores",
+    "memory": "free memory",
+    "pods": "room for another Kubernetes pod",
+}
+"""What the scheduler says that nodes are short of. Several may hold for one node."""
+OTHERWISE = (
+    (r"(\d+) node\(s\) had untolerated taints?(?: \{([^}]*)\})?", "{0} are kept for others"),
+    (r"(\d+) node\(s\) were unschedulable", "{0} take no work"),
+    (r"(\d+) node\(s\) didn't match Pod's node affinity/selector", "{0} are not of the kind asked for"),
+    (r"(\d+) node\(s\) didn't find available persistent volumes? to bind", "{0} cannot reach a volume"),
+    (r"(\d+) node\(s\) had volume node affinity conflict", "{0} cannot reach its volume"),
+)
+
+
+def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Seen:
+    """What a Job or an MPIJob means for the run; the Kubernetes pods say why it waits."""
+    if job["metadata"].get("deletionTimestamp"):
+        return Seen("there", "is being ended")
+    conditions = {one["type"]: one for one in job.get("status", {}).get("conditions", []) if one["status"] == "True"}
+    if "Complete" in conditions or "Succeeded" in conditions:
+        return Seen("gone", _last_words(pods) or "it ended without a last word", "succeeded")
+    if "Failed" in conditions:
+        return Seen("gone", _failure(conditions["Failed"], pods), "failed")
+    if "Suspended" in conditions or job["spec"].get("suspend"):
+        queue = job["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
+        return Seen("waiting", f"waits in the queue {queue}" if queue else "is suspended")
+    return _alive(job, pods, list(events))
+
+
+def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Seen:
+    live = [pod for pod in pods if pod["status"].get("phase") in ("Pending", "Running", "Unknown")]
+    waiting = [words for words in map(waiting_words, live) if words]
+    if waiting:
+        return Seen("waiting", max(set(waiting), key=lambda words: (waiting.count(words), words)))
+    if not live:
+        refused = [str(one.get("message", "")) for one in events if one.get("reason") == "FailedCreate"]
+        return Seen("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")
+    return Seen("there")
+
+
+def _failure(condition: Object, pods: Sequence[Object]) -> str:
+    words = FAILURES.get(str(condition.get("reason")), "")
+    last = _last_words(pods)
+    if words:
+        return f"{words}: {last}" if last else words
+    return last or str(condition.get("message") or "ended with an error")
+
+
+def _last_words(pods: Sequence[Object]) -> str:
+    """What the pilots' containers left behind: a reason of their own, or how they were killed."""
+    found = []
+    for pod in pods:
+        for status in pod["status"].get("containerStatuses") or []:
+            ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
+            if status["name"] == PILOT and ended:
+                found.append((str(ended.get("finishedAt") or ""), _end_words(ended)))
+        if pod["status"].get("reason") == "Evicted":
+            found.append(("", f"was evicted: {pod['status'].get('message', '')}"))
+    told = [words for _, words in sorted(found) if words]
+    return told[-1] if told else ""
+
+
+def _end_words(ended: Object) -> str:
+    if ended.get("reason") == "OOMKilled":
+        return "used more memory than it had asked for"
+    lines = [line for line in str(ended.get("message") or "").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+def waiting_words(pod: Object) -> str:
+    """Why one Kubernetes pod does not run; nothing when it does."""
+    for one in pod["status"].get("conditions") or []:
+        if one["type"] == "PodScheduled" and one["status"] == "False":
+            return scheduling_words(str(one.get("message") or ""))
+    statuses = [*(pod["status"].get("initContainerStatuses") or []), *(pod["status"].get("containerStatuses") or [])]
+    for status in statuses:
+        waits = status.get("state", {}).get("waiting")
+        if waits:
+            row = WAITS.get(str(waits.get("reason")), "waits: Kubernetes says {message}")
+            message = _shorter(str(waits.get("message") or waits.get("reason") or ""))
+            return row.format(image=status.get("image", ""), message=message)
+    return "waits for a node" if pod["status"].get("phase") == "Pending" and not statuses else ""
+
+
+def scheduling_words(message: str) -> str:
+    """`0/140 nodes are available: 140 Insufficient nvidia.com/gpu.` as a sentence without its subject."""
+    match = re.match(r"0/(\d+) nodes are available: (.*?)(?: preemption:.*)?$", message, re.S)
+    if match is None:
+        return f"waits: {_shorter(message)}" if message else "waits for nodes to become free"
+    nodes, rest = int(match[1]), match[2]
+    short = [_lack(name) for name in re.findall(r"Insufficient ([\w./-]+\w)", rest)]
+    others = [_filled(pattern, words, rest) for pattern, words in OTHERWISE if re.search(pattern, rest)]
+    if not short and not others:
+        return f"waits: {_shorter(message)}"
+    head = f"waits: {nodes} nodes" if nodes != 1 else "waits: one node"
+    return "; ".join([head + (f", none with enough {' and '.join(_unique(short))}" if short else ""), *_unique(others)])
+
+
+def _unique(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))
+
+
+def _lack(name: str) -> str:
+    if name.startswith("nvidia.com/mig-"):
+        return f"free slices {name.removeprefix('nvidia.com/mig-')}"
+    return LACKS.get(name) or (f"free RDMA devices ({name[5:]})" if name.startswith("rdma/") else f"free {name}")
+
+
+def _filled(pattern: str, words: str, text: str) -> str:
+    match = re.search(pattern, text)
+    assert match is not None
+    return words.format(*(group or "" for group in match.groups()))
+
+
+def creation_words(message: str) -> str:
+    """Why a Job could not make its Kubernetes pods."""
+    quota = re.search(
+        r"exceeded quota: ([\w.-]+), requested: ([^,]+(?:,[^:]+=[^,]+)*?), used: (.+?), limited: (.+)$", message
+    )
+    if quota:
+        return f"waits: the quota {quota[1]} is used up (asked {quota[2]}, used {quota[3]}, limit {quota[4]})"
+    secure = re.search(r'violates PodSecurity "([\w:-]+)": (.*)$', message, re.S)
+    if secure:
+        return f"waits: the namespace's Pod Security ({secure[1]}) forbids it: {_shorter(secure[2])}"
+    account = re.search(r'serviceaccount "([\w.-]+)" not found', message)
+    if account:
+        return f"waits: there is no service account {account[1]}; `podwright pod grant` makes it"
+    return f"waits: its Kubernetes pods cannot be made: {_shorter(message)}"
+
+
+def _shorter(text: str, limit: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

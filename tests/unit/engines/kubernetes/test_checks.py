@@ -1,0 +1,167 @@
+"""What a cluster cannot give a run, to the letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright import spec
+from podwright.engines.base import Request
+from podwright.engines.kubernetes import KubernetesEngine
+from podwright.spec.problems import Refusal
+
+BOUND = {"podwright": {"phase": "Bound", "modes": ["ReadWriteMany"]}}
+NODE = {"cpu": 16, "memory": 64 << 30, "nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 7}
+
+
+def refusal(tmp_path: Path, text: str, scheduler: str = "", **facts: Any) -> str:
+    image = "" if "image" in text or "build" in text else "image: registry.example/train:1\n"
+    (tmp_path / "workload.yaml").write_text(f"name: toy\ncommand: train\n{image}{text}\n")
+    (tmp_path / "pod.yaml").write_text(
+        "name: adas\nnodes:\n  - {hosts: 'dgx[1-2]', model: dgx-a100}\n"
+        "storage:\n  - {name: fast, kind: nfs, mount: /fast}\n"
+        f"schedulers:\n  - {{kind: kubernetes, namespace: vision{scheduler}}}\n"
+    )
+    pod, workload = spec.load_pod(tmp_path / "pod.yaml"), spec.load_workload(tmp_path / "workload.yaml")
+    found = pod.scheduler()
+    assert isinstance(found, spec.KubernetesScheduler)
+    engine = KubernetesEngine(pod, found)
+    request = Request("toy-2222", workload, pod, ({},), None, dict(workload.data))
+    with pytest.raises(Refusal) as caught:
+        engine.plan(request, {"version": [1, 35], "payload": "0", **facts})
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+NODES = [{"count": 2, "resources": NODE}]
+CASES: list[tuple[str, str, dict[str, Any], str]] = [
+    (
+        "build: {base: debian}",
+        "",
+        {},
+        "workload.yaml:3:8: build: the image is not in a registry yet, from where Kubernetes could fetch it\n\n"
+        "hint: make it with `podwright image build` and `podwright image push`, then name it with `image:`",
+    ),
+    (
+        "resources: {gpus: 9}",
+        "",
+        {"nodes": NODES},
+        "workload.yaml:4:19: resources.gpus: 9 GPUs per node are asked for; the largest node of the cluster has 8",
+    ),
+    (
+        "resources: {cpus: 17, memory: 65GiB}",
+        "",
+        {"nodes": NODES},
+        "workload.yaml:4:19: resources.cpus: 17 cores per node are asked for; the largest node gives 16\n"
+        "workload.yaml:4:31: resources.memory: 65 GiB per node is asked for; the largest node gives 64 GiB",
+    ),
+    (
+        "nodes: 3\nresources: {gpus: 8}",
+        "",
+        {"nodes": NODES},
+        "workload.yaml:4:8: nodes: 3 are asked for; the 2 nodes of the cluster hold 2 such",
+    ),
+    (
+        "resources: {gpus: 1, mig: 2g.20gb}",
+        "",
+        {"nodes": NODES},
+        'workload.yaml:4:27: resources.mig: the cluster has no 1 slices "2g.20gb" on one node\n\nhint: it has 1g.10gb',
+    ),
+    (
+        "resources: {rdma: true}",
+        "",
+        {"nodes": NODES},
+        "workload.yaml:4:19: resources.rdma: no node of the cluster offers RDMA devices (rdma/...)\n\n"
+        "hint: the RDMA shared device plugin makes them known: `podwright pod up`",
+    ),
+    (
+        "launcher: mpi",
+        "",
+        {},
+        "workload.yaml:4:11: launcher: the cluster has no MPI Operator (MPIJob, kubeflow.org/v2beta1)\n\n"
+        "hint: install it, or use `launcher: torchrun` or `ranks`",
+    ),
+    (
+        "kubernetes: {queue: research}",
+        "",
+        {},
+        "workload.yaml:4:21: kubernetes.queue: the cluster has no Kueue, which keeps queues\n\n"
+        "hint: leave it out to run at once",
+    ),
+    (
+        "kubernetes: {queue: reserch}",
+        "",
+        {"kinds": ["kueue.x-k8s.io/v1beta1"], "queues": ["research"]},
+        'workload.yaml:4:21: kubernetes.queue: the namespace has no queue "reserch"\n\nhint: queues are research',
+    ),
+    (
+        "code: .",
+        "",
+        {"code_pieces": 9, "code_bytes": 8 << 20},
+        "workload.yaml:4:7: code: takes 8 MiB when it is compressed; at most 4.39 MiB travel with a run on Kubernetes"
+        "\n\nhint: leave things out with .podwrightignore, put them into the image, or give data as a path on a claim",
+    ),
+    (
+        "",
+        ", claim: podwright",
+        {"claims": {}},
+        "the namespace has no volume claim podwright\n\nhint: `claim:` of the scheduler in the pod file names it",
+    ),
+    (
+        "nodes: 2",
+        ", claim: podwright",
+        {"claims": {"podwright": {"phase": "Bound", "modes": ["ReadWriteOnce"]}}},
+        "the claim podwright can be used on one node only (ReadWriteOnce); 2 nodes need ReadWriteMany\n\n"
+        "hint: `claim:` of the scheduler in the pod file names it",
+    ),
+    (
+        "data: {frames: /fast/frames}",
+        ", claim: podwright",
+        {"claims": {**BOUND, "fast": {"phase": "Pending", "words": "there are no volumes"}}},
+        "workload.yaml:4:16: data.frames: the claim fast is not bound: there are no volumes\n\n"
+        "hint: `podwright pod grant adas` makes the claims of the pod's storage",
+    ),
+    (
+        "",
+        "",
+        {"version": [1, 28]},
+        "Kubernetes 1.28 cannot carry a record without a volume claim\n\n"
+        "hint: name one with `claim:` of the scheduler in the pod file",
+    ),
+    (
+        "",
+        "",
+        {"namespace": False},
+        "kubernetes.namespace: there is no namespace vision\n\n"
+        "hint: an administrator makes it: `kubectl create namespace vision`",
+    ),
+    (
+        "",
+        "",
+        {"refused": ["make Jobs", "make Secrets"]},
+        "you may not make Jobs, make Secrets in the namespace vision\n\n"
+        "hint: an administrator grants it: `podwright pod grant adas --namespace vision`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "scheduler", "facts", "words"), CASES)
+def test_refused(tmp_path: Path, text: str, scheduler: str, facts: dict[str, Any], words: str) -> None:
+    assert refusal(tmp_path, text, scheduler, **facts) == words
+
+
+def test_an_image_must_come_from_somewhere(tmp_path: Path) -> None:
+    words = refusal(tmp_path, "# no image here")
+    assert words.splitlines()[0] == "workload.yaml:1:1: image: is missing: on Kubernetes everything runs in an image"
+
+
+def test_what_it_lacks(tmp_path: Path) -> None:
+    text = "name: a\nnodes:\n  - {hosts: n1, model: cpu-server}\nschedulers:\n  - {kind: kubernetes}\n"
+    (tmp_path / "pod.yaml").write_text(text)
+    pod = spec.load_pod(tmp_path / "pod.yaml")
+    scheduler = pod.scheduler()
+    assert isinstance(scheduler, spec.KubernetesScheduler)
+    assert set(KubernetesEngine(pod, scheduler).lacks()) == {"after", "shared"}
+    with_claim = scheduler.model_copy(update={"claim": "podwright"})
+    assert set(KubernetesEngine(pod, with_claim).lacks()) == {"after"}
