@@ -21,7 +21,7 @@ from podwright.launch import Run
 from podwright.runs import Record
 from tests.contract.sites import SlurmSite, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 STEPS = 60
 CLIENT = """
 import sys
@@ -167,6 +167,7 @@ KINDS: dict[str, Callable[[SlurmSite, random.Random], list[Run]]] = {
 }
 
 
+@pytest.mark.xdist_group("slurm")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_fault_of_each_kind(slurm: SlurmSite, kind: str) -> None:
     runs = KINDS[kind](slurm, random.Random(kind))
@@ -175,7 +176,9 @@ def test_one_fault_of_each_kind(slurm: SlurmSite, kind: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.xdist_group(f"slurm-faults-{seed % 4}")) for seed in range(100)]
+)
 def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
     chance = random.Random(seed)
     kind = list(KINDS)[seed % len(KINDS)]
@@ -191,6 +194,7 @@ def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
+@pytest.mark.xdist_group("slurm-slice")
 def test_slurm_itself_ends_a_slice(slurm: SlurmSite) -> None:
     """The time limit comes for real: Slurm warns, the ranks write their checkpoint, the job waits and goes on."""
     run = slurm.start("--steps 900 --pause 0.2", grace="5s", slurm="{time: 2m}", time_limit="20m")

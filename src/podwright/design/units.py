@@ -15,7 +15,11 @@ def unit_size(pod: Pod) -> int | None:
 
 
 def scalable_units(pod: Pod) -> list[list[str]]:
-    """The compute hosts unit by unit, in the order of the file; one unit when the fabric has none."""
-    hosts = pod.compute_hosts()
+    """The compute hosts unit by unit, in the order of the file; one unit when the fabric has none.
+
+    Slots that are kept for the fabric manager are the last of the first unit.
+    """
+    hosts, fabric = pod.compute_hosts(), pod.compute_fabric()
     size = unit_size(pod) or max(len(hosts), 1)
-    return [hosts[i : i + size] for i in range(0, len(hosts), size)]
+    first = size - (fabric.reserved_slots if fabric else 0)
+    return [hosts[:first], *(hosts[i : i + size] for i in range(first, len(hosts), size))]

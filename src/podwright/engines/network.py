@@ -38,6 +38,7 @@ def _rdma(pod: Pod, model: NodeModel) -> dict[str, str]:
         "NCCL_IB_HCA": "=" + ",".join(names),
         "NCCL_NET_GDR_LEVEL": NEAR if all(nic.gpus for nic in ports) else FAR,
         "UCX_NET_DEVICES": ",".join(f"{name}:1" for name in names),
+        **({"NCCL_COLLNET_ENABLE": "1"} if fabric.sharp else {}),
     }
 
 

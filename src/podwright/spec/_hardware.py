@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema
 from podwright.spec._types import (
     Bandwidth,
     Count,
+    Flag,
     Line,
     Number,
     Power,
@@ -110,6 +111,7 @@ class ComputeFabric(Strict):
     pods_planned: Count = Field(default=1, description="pods that will share the core switches")
     nodes_planned: Count | None = Field(default=None, description="size spines and cores for so many nodes")
     reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
+    sharp: Flag = Field(default=False, description="switches add up all-reduces themselves (SHARP)")
     manager_cables: Whole = Field(default=4, description="cables of the fabric managers, in the reserved slots")
 
 

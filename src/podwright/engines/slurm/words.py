@@ -67,6 +67,7 @@ REASONS = {
     "ReservationInvalid": "waits: its reservation cannot be used",
     "Licenses": "waits for a licence",
     "ReqNodeNotAvail": "waits for nodes that are down, drained or reserved",
+    "Nodes required for job are DOWN": "waits for nodes that are down, drained or reserved",
     "JobHeldAdmin": "is held by an administrator",
     "JobHeldUser": "is held; `scontrol release` lets it go on",
     "JobHoldMaxRequeue": "is held: it was put back too often; `scontrol release` lets it go on",
