@@ -105,13 +105,13 @@ class Shipped:
     def _look(self, folder: RunFolder, pod: dict[str, Any], pause_s: float) -> Path | None:
         """The log of one side container, if something was added to it; one that ended is read once more."""
         name, now = pod["metadata"]["name"], time.monotonic()
-        state = _ship_state(pod)
+        state = _ship(pod).get("state", {})
         ended = "terminated" in state
         recent = now - self._looked_at.get(name, -pause_s) < pause_s and not ended
         if not state or "waiting" in state or recent or name in self._closed:
             return None
         self._looked_at[name] = now
-        log = folder.path / "frames" / f"{name}.log"
+        log = _log_of(folder, pod)
         with suppress(Away, ApiError):
             added = self._read(log, name)
             if ended:
@@ -134,13 +134,14 @@ class Shipped:
         """Until the side containers have ended: what is deleted takes its output along."""
         from concurrent.futures import ThreadPoolExecutor
 
-        wanted = [(one, pod) for one in folders for pod in pods.get(one.id, ()) if "running" in _ship_state(pod)]
+        wanted = [
+            (one, pod) for one in folders for pod in pods.get(one.id, ()) if "running" in _ship(pod).get("state", {})
+        ]
         if not wanted:
             return
         with ThreadPoolExecutor(max_workers=min(len(wanted), 64)) as pool:
             for folder, pod in wanted:
-                log = folder.path / "frames" / f"{pod['metadata']['name']}.log"
-                pool.submit(self._stream, log, pod["metadata"]["name"], timeout_s)
+                pool.submit(self._stream, _log_of(folder, pod), pod["metadata"]["name"], timeout_s)
         for folder in folders:
             assemble(sorted((folder.path / "frames").glob("*.log")), folder.record_path)
 
@@ -155,10 +156,14 @@ class Shipped:
                     return
 
 
-def _ship_state(pod: Mapping[str, Any]) -> dict[str, Any]:
+def _ship(pod: Mapping[str, Any]) -> dict[str, Any]:
     statuses = pod["status"].get("initContainerStatuses") or []
-    found: dict[str, Any] = next((one.get("state", {}) for one in statuses if one["name"] == names.SHIP), {})
-    return found
+    return next((one for one in statuses if one["name"] == names.SHIP), {})
+
+
+def _log_of(folder: RunFolder, pod: Mapping[str, Any]) -> Path:
+    """A side container that was started anew numbers its pieces anew, so that it has a log of its own."""
+    return folder.path / "frames" / f"{pod['metadata']['name']}.{_ship(pod).get('restartCount', 0)}.log"
 
 
 def _last_stamp(log: Path) -> str:

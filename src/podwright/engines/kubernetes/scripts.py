@@ -76,6 +76,18 @@ PILOT = re.sub(
     flags=re.M,
 )
 
+SHIPPING = f"""\
+#!/bin/sh
+# Sends the record of a node through this container's output. Kubernetes would start anew what ends by itself.
+stopped=no
+trap 'stopped=yes; kill -TERM "$ship" 2>/dev/null' TERM INT
+/bin/sh {JOB_FOLDER}/pilot.sh ship {JOB_FOLDER}/order.json &
+ship=$!
+while kill -0 "$ship" 2>/dev/null; do
+    wait "$ship"
+done
+[ "$stopped" = yes ] || {{ sleep 86400 & wait $!; }}
+"""
 SSHD = f"""\
 # Read by enter.sh on the nodes of an MPI program: a daemon of this user, on a high port, for the run's own key.
 keys=$work/ssh
@@ -150,6 +162,7 @@ exit 1
 SCRIPTS = {
     "enter.sh": ENTER,
     "pilot.sh": PILOT,
+    "ship.sh": SHIPPING,
     "sshd.sh": SSHD,
     "mpirun.sh": MPIRUN,
     "launch.sh": LAUNCH,

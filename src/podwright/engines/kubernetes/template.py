@@ -184,8 +184,7 @@ def pilot_container(shape: Shape, run_id: str) -> Object:
 def ship_container(shape: Shape, run_id: str) -> Object:
     """Sends the record through its own output. It ends after the pilot, whatever becomes of that one."""
     env = [one for one in environment(shape, run_id) if one["name"].startswith(("PODWRIGHT_R", "PODWRIGHT_J", "JOB_"))]
-    container = _container(names.SHIP, shape.image, "pilot.sh", env)
-    container["command"] += ["ship", f"{names.JOB_FOLDER}/order.json"]
+    container = _container(names.SHIP, shape.image, "ship.sh", env)
     container["restartPolicy"] = "Always"
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([])}
     container["volumeMounts"] = [mount for mount in _mounts(shape) if mount["name"] in ("job", "work", "tmp")]
