@@ -175,6 +175,34 @@ _ROWS = (
         "Print what `run` would start, and start nothing",
         "podwright render workload.yaml --out job",
     ),
+    Command(
+        "init",
+        "Files",
+        "init",
+        "Write the workload of a script that is there already",
+        "podwright init train.py -- --epochs 3",
+        "It reads the script, what lies beside it and requirements.txt; nothing is run. What it guessed is said in"
+        " the file. A file that is there is never written over.",
+    ),
+    Command(
+        "image",
+        "Files",
+        "image",
+        "Build the image that a workload describes",
+        "podwright image build workload.yaml",
+        "What `build:` says becomes a Containerfile, which podman or buildah builds. An\nimage is named by its content:"
+        " what is built already is not built again.",
+    ).with_commands(
+        ("render", "Print the Containerfile, and build nothing", "workload.yaml", ""),
+        ("build", "Build the image", "workload.yaml --squashfs toy.sqsh", "Prints its name."),
+        (
+            "push",
+            "Put the built image into a registry",
+            "workload.yaml --to registry.example/team/toy",
+            "Prints its name with the digest, for `image:`.",
+        ),
+        ("inspect", "Show what this machine has of the image", "workload.yaml --json", ""),
+    ),
     Command("schema", "Files", "files", "Print the JSON schema of a file, for editors", "podwright schema workload"),
 )
 
