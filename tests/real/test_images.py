@@ -276,8 +276,9 @@ def limits() -> list[str]:
 def test_a_run_of_the_built_image_needs_no_more_than_the_file(toy: spec.Workload, site: ContainerSite) -> None:
     run = launch.start(site.home, toy)
     assert run.wait(90).state == "succeeded", run.explain()
-    order = (run.folder.path / "job" / "node.sh").read_text()
-    assert inspect(toy).id in order, "the run is pinned to what was there when it began"
+    found = inspect(toy)
+    assert found.id in (run.folder.path / "job" / "node.sh").read_text(), "the run is pinned to what it found"
+    assert run.folder.asked.image == {"name": read_recipe(toy).name, "digest": found.digest, "id": found.id}
 
 
 def test_the_image_as_one_file(toy: spec.Workload, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -177,11 +177,21 @@ def _asked(prepared: Prepared) -> Asked:
         ranks_per_node=workload.ranks_per_node,
         workload=workload_json(workload),
         code=code,
+        image=_image(prepared),
         points=len(request.points) if request.is_parent else 0,
         after=request.after,
         command_line=sys.argv,
         version=__version__,
     )
+
+
+def _image(prepared: Prepared) -> dict[str, Any] | None:
+    """What the engine found under the image's name; where it looked for nothing, a digest in the name still pins it."""
+    workload, found = prepared.request.workload, prepared.job.facts.get("image")
+    if workload.runtime == "bare" or (workload.image is None and found is None):
+        return None
+    name, _, digest = (workload.image or "").partition("@")
+    return dict(found) if isinstance(found, Mapping) else {"name": name, "digest": digest or None}
 
 
 def _part(whole: Asked, request: Request, index: int) -> Asked:

@@ -26,6 +26,8 @@ class Asked:
     ranks_per_node: int
     workload: dict[str, Any]
     code: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None

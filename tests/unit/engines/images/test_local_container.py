@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from podwright import spec
+from podwright import launch, spec
 from podwright.engines.base import Request
 from podwright.engines.local import LocalEngine
+from podwright.runs import Home
 
 FOLDER = Path(__file__).parents[3] / "cases" / "images" / "local"
 CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -82,3 +83,17 @@ def test_mpirun_is_the_images_own_affair(tmp_path: Path) -> None:
     file = tmp_path / "workload.yaml"
     file.write_text(f"name: toy\ncommand: train\nlauncher: mpi\n{IMAGE}\n")
     assert LocalEngine().plan(request_of(file), {**MACHINE, **FACTS}).parts
+
+
+def test_the_record_names_the_image_that_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the engine found nothing out: then the name alone, with the digest that it may hold."""
+    file = tmp_path / "workload.yaml"
+    file.write_text(f"name: toy\ncommand: train\n{IMAGE}@sha256:55\n")
+    monkeypatch.setattr(LocalEngine, "submit", lambda *_: "7")
+    asked = []
+    for found in (FACTS["image"], "some name"):
+        facts = {**MACHINE, **FACTS, "image": found}
+        monkeypatch.setattr(LocalEngine, "probe", lambda *_, facts=facts: facts)
+        monkeypatch.setattr("podwright.engines.local.container.files", lambda *_: {"node.sh": ""})
+        asked.append(launch.start(Home.open(tmp_path / "home"), spec.load_workload(file)).folder.asked.image)
+    assert asked == [FACTS["image"], {"name": "registry.example/train:1", "digest": "sha256:55"}]
