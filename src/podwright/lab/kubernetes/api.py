@@ -6,6 +6,8 @@ import http.client
 import json
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -31,37 +33,26 @@ class Api:
         self.host = host
         self.port = port
         self.pki = pki
-        self._connection: http.client.HTTPSConnection | None = None
 
-    def _connect(self, timeout_s: float | None) -> http.client.HTTPSConnection:
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
         trust = ssl.create_default_context(cafile=str(self.pki / "ca.crt"))
         trust.load_cert_chain(self.pki / "admin.crt", self.pki / "admin.key")
-        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=trust)
+        return trust
+
+    def _connect(self, timeout_s: float | None) -> closing[http.client.HTTPSConnection]:
+        return closing(http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=self._trust))
 
     def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
-        """Sends one request over the connection that is kept, and gives the answer's JSON, or its text."""
+        """Sends one request, and gives the answer's JSON, or its text."""
         data = None if body is None else json.dumps(body).encode()
-        try:
-            answer = self._send(method, path, data, kind)
+        with self._connect(_TIMEOUT_S) as connection:
+            connection.request(method, path, body=data, headers={"Content-Type": kind, "Accept": "application/json"})
+            answer = connection.getresponse()
             text = answer.read().decode()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
         if answer.status >= 400:
             raise ApiError(answer.status, f"{method} {path}: {answer.status} {text[:500]}")
         return json.loads(text) if answer.headers.get_content_type() == "application/json" else text
-
-    def _send(self, method: str, path: str, data: bytes | None, kind: str) -> http.client.HTTPResponse:
-        if self._connection is None:
-            self._connection = self._connect(_TIMEOUT_S)
-        self._connection.request(method, path, body=data, headers={"Content-Type": kind, "Accept": "application/json"})
-        return self._connection.getresponse()
-
-    def close(self) -> None:
-        """Gives the kept connection up."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
     def answers(self, path: str) -> bool:
         """Says whether a path can be read."""
@@ -81,15 +72,11 @@ class Api:
         listed = self.ask("GET", path)
         yield from listed["items"]
         query = urlencode({"watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]})
-        connection = self._connect(None)
-        try:
+        with self._connect(None) as connection:
             connection.request("GET", f"{path}?{query}")
-            answer = connection.getresponse()
-            for line in answer:
+            for line in connection.getresponse():
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     return
                 if event["type"] != "DELETED":
                     yield event["object"]
-        finally:
-            connection.close()

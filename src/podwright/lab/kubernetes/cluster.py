@@ -169,6 +169,7 @@ class Lab:
         since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1)
         fresh = nodes.start_kubelets(hosts)
         control.fill_registry(say)
+        nodes.fetch(fresh, self.image)
         say("nodes", self.shape.words())
         nodes.join(fresh, since, control)
         control.await_ready(hosts, "kube-controller-manager")

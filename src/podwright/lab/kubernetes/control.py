@@ -49,17 +49,23 @@ class Control:
         """Starts all that needs the API server, and waits until a Kubernetes pod could be made."""
         self._until(lambda: self.api.answers("/readyz"), "kube-apiserver")
         start(self.machines, CONTROL, programs.control(self.shape, self.parts, sys.executable))
-        for path, thing in objects.first((self.machines.folder / "pki" / "ca.crt").read_bytes()):
-            self.api.apply(path, thing)
-        for name in ("kubeflow.org_mpijobs.yaml", "jobset.x-k8s.io_jobsets.yaml"):
-            self.api.apply(_DEFINITIONS, yaml.safe_load((self._manifests() / name).read_text()))
+        self._tell()
         self._until(lambda: all(map(self.api.answers, _KINDS)), "kube-apiserver")
         start(self.machines, CONTROL, programs.operators(self.parts))
         account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
         self._until(lambda: self.api.answers(account), "kube-controller-manager")
 
-    def _manifests(self) -> Path:
-        return self.parts["mpi-operator"].parent / "manifests"
+    def _tell(self) -> None:
+        """Gives the API server the objects that every lab has, once: what a user changes of them stays changed."""
+        done = self.machines.folder / "etcd" / "told"
+        if done.exists():
+            return
+        for path, thing in objects.first((self.machines.folder / "pki" / "ca.crt").read_bytes()):
+            self.api.apply(path, thing)
+        manifests = self.parts["mpi-operator"].parent / "manifests"
+        for name in ("kubeflow.org_mpijobs.yaml", "jobset.x-k8s.io_jobsets.yaml"):
+            self.api.apply(_DEFINITIONS, yaml.safe_load((manifests / name).read_text()))
+        done.touch()
 
     def fill_registry(self, say: Say) -> None:
         """Puts the images in which workloads run into the registry, once."""

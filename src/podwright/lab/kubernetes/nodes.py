@@ -42,6 +42,11 @@ class Nodes:
                 started.append(host)
         return started
 
+    def fetch(self, hosts: list[str], image: str) -> None:
+        """Lets nodes fetch an image, and waits for none of them: a Kubernetes pod that comes meanwhile waits itself."""
+        for host in hosts:
+            start(self.machines, host, programs.fetch(image))
+
     def _programs(self, host: str, *names: str) -> programs.Commands:
         commands = programs.node(self.shape, self.parts, host)
         return {name: commands[name] for name in names}

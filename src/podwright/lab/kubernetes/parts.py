@@ -31,11 +31,12 @@ _MOST_JOBS = 8
 _OWN_MAINS = ("./etcd", "./coredns", "./pause")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
-# module -> folder in it -> the files that a lab gives to its API server or to KWOK
-_MANIFESTS = {
+# Module -> folder in it -> the files that a lab gives to its API server or to KWOK
+_Wanted = Mapping[str, Mapping[str, tuple[str, ...]]]
+_MANIFESTS: _Wanted = {
     "github.com/kubeflow/mpi-operator": {"manifests/base": ("kubeflow.org_mpijobs.yaml",)},
 }
-_NEWER_MANIFESTS = {
+_NEWER_MANIFESTS: _Wanted = {
     "sigs.k8s.io/jobset": {"config/components/crd/bases": ("jobset.x-k8s.io_jobsets.yaml",)},
     "sigs.k8s.io/kwok": {
         "kustomize/stage/node/fast": ("node-initialize.yaml",),
@@ -168,9 +169,7 @@ def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, 
     progress(total, total)
 
 
-def _copy_manifests(
-    go: str, where: Path, wanted: Mapping[str, Mapping[str, tuple[str, ...]]], to: Path, own: Path
-) -> None:
+def _copy_manifests(go: str, where: Path, wanted: _Wanted, to: Path, own: Path) -> None:
     for module, folders in wanted.items():
         root = Path(_run([go, "list", "-m", "-f", "{{.Dir}}", module], where, own).strip())
         for folder, names in folders.items():

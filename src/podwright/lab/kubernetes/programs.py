@@ -128,7 +128,7 @@ def _kept(kubeconfig: str) -> list[str]:
 def _kwok(program: Path) -> list[str]:
     chosen = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
     stages = [f"--config={program.parent}/manifests/{name}.yaml" for name in STAGES]
-    return [str(program), f"--kubeconfig={ADMIN}", "--manage-all-nodes=false", chosen, *stages]
+    return [str(program), "--v=WARN", f"--kubeconfig={ADMIN}", "--manage-all-nodes=false", chosen, *stages]
 
 
 def operators(parts: Mapping[str, Path]) -> Commands:
@@ -173,3 +173,9 @@ def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:
 def is_containerd_ready() -> list[str]:
     """Gives the command that succeeds once containerd answers."""
     return ["ctr", f"--address={CONTAINERD}", "version"]
+
+
+def fetch(image: str) -> Commands:
+    """Gives the command that fetches an image on a node before the first Kubernetes pod asks for it."""
+    pull = ["images", "pull", f"--hosts-dir={ETC}/registries", image]
+    return {"ctr": ["ctr", f"--address={CONTAINERD}", "--namespace=k8s.io", *pull]}

@@ -71,14 +71,13 @@ def take_back(api: Api, volume: dict[str, Any]) -> None:
 
 def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[str, Any]], None]) -> None:
     """Handles all objects of a kind for ever; after any trouble it begins again with all there are."""
+    api = Api(*where)
     while True:
-        api = Api(*where)
         try:
             for thing in api.follow(path):
                 handle(api, thing)
         except (OSError, ApiError, ValueError) as error:
             print(f"{path}: {error}", file=sys.stderr, flush=True)
-        api.close()
         time.sleep(_AGAIN_S)
 
 
