@@ -78,7 +78,7 @@ Versions, from Debian {suite}:
 | --- | --- |
 {versions}
 
-{day}, `make test-nightly`.
+{day}, `python -m scripts.second_slurm`, which `make test-nightly` calls.
 """
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -112,7 +112,7 @@ def read_report(text: str) -> list[Told]:
 
 
 def _told(case: ElementTree.Element) -> Told:
-    site = re.search(r"\[(.+)\]", case.get("name", ""))
+    site = re.search(r"\[(slurm-accounting|slurm|.+?)(-.*)?\]", case.get("name", ""))
     bad = {child.tag for child in case} & {"failure", "error", "skipped"}
     return Told(Path(case.get("file", "")).stem, site[1] if site else "", "failed" if bad else "passed")
 

@@ -13,12 +13,12 @@ from scripts.second_slurm import Told, page, read_report, versions
 
 REPORT = """\
 <testsuites><testsuite name="pytest" tests="4">
-  <testcase classname="tests.contract.test_contract" file="tests/contract/test_contract.py" name="test_a[slurm]@slurm"/>
-  <testcase classname="tests.contract.test_contract" file="tests/contract/test_contract.py" name="test_b[slurm]@slurm">
+  <testcase file="tests/contract/test_contract.py" name="test_a[slurm]@slurm"/>
+  <testcase file="tests/contract/test_contract.py" name="test_b[slurm-2]@slurm">
     <failure message="no">no</failure>
   </testcase>
-  <testcase classname="tests.contract.test_slurm_sites" file="tests/contract/test_slurm_sites.py" name="test_c@slurm"/>
-  <testcase classname="tests.contract.test_slurm_sites" file="tests/contract/test_slurm_sites.py" name="test_d@slurm">
+  <testcase file="tests/contract/test_slurm_sites.py" name="test_c@slurm"/>
+  <testcase file="tests/contract/test_slurm_sites.py" name="test_d@slurm">
     <error message="no">no</error>
   </testcase>
 </testsuite></testsuites>
@@ -63,7 +63,9 @@ def test_the_page_counts_what_passed() -> None:
     text = page(read_report(REPORT), {"slurmctld": "24.11.5"}, "trixie", "2026-11-16")
     assert "Slurm 24.11.5: 2 of 4 tests passed." in text
     assert "| test_contract | slurm | 1 | 1 |\n| test_slurm_sites |  | 1 | 1 |\n" in text
-    assert text.endswith("| slurmctld | 24.11.5 |\n\n2026-11-16, `make test-nightly`.\n")
+    assert text.endswith(
+        "| slurmctld | 24.11.5 |\n\n2026-11-16, `python -m scripts.second_slurm`, which `make test-nightly` calls.\n"
+    )
 
 
 @pytest.mark.netns
