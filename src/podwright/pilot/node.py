@@ -39,8 +39,10 @@ class Paths:
         here = os.path.dirname(os.path.abspath(order_file))
         self.job = here
         self.folder = os.path.normpath(os.path.join(here, order.folder))
-        root = os.path.normpath(os.path.join(here, order.scratch)) if order.scratch else own_scratch(order.run)
-        self.scratch = os.path.join(root, f"n{place.node}")
+        if order.scratch:
+            self.scratch = os.path.join(os.path.normpath(os.path.join(here, order.scratch)), f"n{place.node}")
+        else:  # an old copy that ends late must not take the new one's folder with it
+            self.scratch = os.path.join(own_scratch(order.run), record_name(place.node, place.restart))
         self.removed = self.scratch if not order.scratch else None
         self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
         base = self.folder if order.shared else self.scratch
