@@ -43,7 +43,10 @@ class Command:
 
 _RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
 
-_UP_TOO = "The machine needs munge, Slurm, MariaDB and sshd; what is missing is told with the command that installs it."
+_UP_TOO = (
+    "What the machine lacks (Slurm, containerd, ...) is told with the command that installs it.\n"
+    "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
+)
 
 _ROWS = (
     Command(

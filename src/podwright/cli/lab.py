@@ -5,50 +5,87 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from podwright.cli import figures, talk
+from podwright.cli import figures, lab_build, talk
 from podwright.cli.options import AsJson, Yes
 
 if TYPE_CHECKING:
-    from podwright.lab.slurm import Lab
+    from podwright.lab.places import Lab
 
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Which lab, where there are several.")]
 Node = Annotated[str, typer.Argument(metavar="NODE", help="A compute node, such as n2.")]
 
 
 def lab_up_command(
-    kind: Annotated[Literal["slurm"], typer.Argument(metavar="slurm", help="The cluster's scheduler.")],
-    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Compute nodes; 4 if not said.")] = None,
+    kind: Annotated[Literal["slurm", "kubernetes"], typer.Argument(metavar="slurm|kubernetes", help="The scheduler.")],
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Nodes; 4, of Kubernetes 2.")] = None,
     gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="GPUs of each; 8 if not said.")] = None,
-    no_accounting: Annotated[bool, typer.Option("--no-accounting", help="No slurmdbd: up in a second.")] = False,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name; lab-slurm if not said.")] = None,
+    virtual_nodes: Annotated[
+        int | None, typer.Option("--virtual-nodes", metavar="N", help="Of Kubernetes: DGX nodes that are played; 140.")
+    ] = None,
+    no_accounting: Annotated[
+        bool, typer.Option("--no-accounting", help="Of Slurm: no slurmdbd, up in a second.")
+    ] = False,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name; lab-KIND if not said.")] = None,
 ) -> None:
     """Starts a lab and makes it known as a pod; one that is there already is only mended."""
-    from dataclasses import asdict
-
-    from podwright.lab import packages, places, slurm
+    from podwright.lab import packages, places
 
     packages.check_root(sys.argv[1:])
     started = time.monotonic()
-    given = {"nodes": nodes, "gpus": gpus, "accounting": False if no_accounting else None}
-    shape = places.wanted_shape(name or places.DEFAULT, given)
-    lab = slurm.up(places.make_home() / shape.name, say=talk.say, **asdict(shape))
+    shared = {"nodes": nodes, "gpus": gpus}
+    if kind == "slurm":
+        _refuse("--virtual-nodes", "Kubernetes", virtual_nodes is not None)
+        lab, hint = _slurm(name, {**shared, "accounting": False if no_accounting else None})
+    else:
+        _refuse("--no-accounting", "Slurm", no_accounting)
+        lab, hint = _kubernetes(name, {**shared, "virtual_nodes": virtual_nodes})
     places.make_known(lab)
     took = figures.duration(time.monotonic() - started)
-    talk.say("up", f"{shape.name}, {shape.words()}, in {took}; its user is {lab.user.name}")
-    config = shlex.quote(str(lab.ssh_config))
-    talk.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\nssh -F {config} {lab.name} sinfo")
+    talk.say("up", f"{lab.name}, {lab.shape.words()}, in {took}")
+    talk.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\n{hint}")
+
+
+def _refuse(option: str, kind: str, given: bool) -> None:
+    from podwright.spec.problems import refuse
+
+    if given:
+        raise refuse(f"only a {kind} lab has this", field=option)
+
+
+def _slurm(name: str | None, given: dict[str, Any]) -> tuple[Lab, str]:
+    """Starts a Slurm lab; gives it with the command that shows it."""
+    from dataclasses import asdict
+
+    from podwright.lab import places, shape, slurm
+
+    wanted = places.wanted_shape(shape.Shape(name=name or places.DEFAULT), given)
+    lab = slurm.up(places.make_home() / wanted.name, say=talk.say, **asdict(wanted))
+    return lab, f"ssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
+
+
+def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[Lab, str]:
+    """Starts a Kubernetes lab; gives it with the command that shows it."""
+    from dataclasses import asdict
+
+    from podwright.lab import kubernetes, places
+
+    usual = kubernetes.Shape(name=name or kubernetes.DEFAULT)
+    wanted = places.wanted_shape(usual, given)
+    with lab_build.Bar() as bar:
+        lab = kubernetes.up(places.make_home() / wanted.name, say=talk.say, progress=bar.show, **asdict(wanted))
+    return lab, shlex.join([str(lab.kubectl_path), f"--kubeconfig={lab.kubeconfig}", "get", "nodes"])
 
 
 def lab_status_command(name: Name = None, as_json: AsJson = False) -> None:
-    """Lists the machines, each with what it is, what it does, and Slurm's word for it."""
+    """Lists the machines, each with what it is, what it does, and the scheduler's word for it."""
     machines = _lab(name).status()
     if as_json:
         return talk.print_json(machines)
-    head = ("machine", "role", "address", "state", "slurm")
+    head = tuple(machines[0])
     rows = [tuple(machine[key] or "-" for key in head) for machine in machines]
     return print("\n".join(talk.table(head, rows, talk.width_of(sys.stdout))))
 
@@ -78,7 +115,7 @@ def lab_heal_command(
 
 
 def lab_restart_controller_command(name: Name = None) -> None:
-    """Kills slurmctld and starts it again."""
+    """Kills slurmctld, or the API server, and starts it again."""
     lab = _lab(name)
     lab.restart_controller()
     talk.say("restarted", f"the controller of {lab.name}")

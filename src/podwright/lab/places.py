@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from podwright.lab import kubernetes, slurm
 from podwright.lab.shape import Shape, check_name
-from podwright.lab.slurm import Lab, find
 from podwright.runs.store import default_home
 from podwright.spec.problems import refuse
+
+Lab = slurm.Lab | kubernetes.Lab
+AnyShape = TypeVar("AnyShape", Shape, kubernetes.Shape)
 
 DEFAULT = "lab-slurm"
 
@@ -39,6 +43,15 @@ def names() -> list[str]:
         return []
 
 
+def find(folder: Path) -> Lab | None:
+    """Gives the lab in a folder, of whatever kind; None where there is none."""
+    try:
+        kept = json.loads((folder / "lab.json").read_text())
+    except (OSError, ValueError):
+        kept = {}
+    return kubernetes.find(folder) if kept.get("kind") == "kubernetes" else slurm.find(folder)
+
+
 def the_lab(name: str | None) -> Lab:
     """Gives the lab of a name; without one the only lab there is."""
     there = names()
@@ -47,17 +60,21 @@ def the_lab(name: str | None) -> Lab:
     wanted = name or (there[0] if there else DEFAULT)
     found = find(folder_of(wanted)) if wanted in there else None
     if found is None:
-        known = f"there is {', '.join(there)}" if there else "`podwright lab up slurm` makes one"
+        known = f"there is {', '.join(there)}" if there else "`podwright lab up` makes one"
         raise refuse(f'there is no lab "{wanted}"', hint=known, field="--name")
     return found
 
 
-def wanted_shape(name: str, given: Mapping[str, Any]) -> Shape:
-    """Gives the shape of a lab: as given, else as the lab is that has this name, else as labs are."""
-    check_name(name)
-    found = find(folder_of(name))
+def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
+    """Gives the shape of a lab: as given, else as the lab is that has this name, else as labs usually are."""
+    check_name(usual.name)
+    found = find(folder_of(usual.name))
     chosen = {key: value for key, value in given.items() if value is not None}
-    return replace(found.shape if found else Shape(name=name), **chosen)
+    if found is None:
+        return replace(usual, **chosen)
+    if not isinstance(found.shape, type(usual)):
+        raise refuse(f"{usual.name} is there already, and of another kind", hint="take another --name", field="--name")
+    return replace(found.shape, **chosen)
 
 
 def make_home() -> Path:

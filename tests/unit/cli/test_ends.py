@@ -166,7 +166,10 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
             f"frobnicate: unknown command\n\nhint: the commands are {', '.join(COMMANDS)}\n",
         ),
         (["lab", "upp"], "upp: unknown command\n\nhint: did you mean `podwright lab up`?\n"),
-        (["lab", "up", "x"], 'slurm: "x" is not one of slurm\n\nhint: `podwright lab up --help` shows what it takes\n'),
+        (
+            ["lab", "up", "x"],
+            'slurm|kubernetes: "x" is not one of slurm, kubernetes\n\nhint: `podwright lab up --help` shows what it takes\n',
+        ),
         (["lab"], "missing command\n\nhint: `podwright lab --help` shows what it takes\n"),
         (["run"], "WORKLOAD: is missing\n\nhint: `podwright run --help` shows what it takes\n"),
         (["run", "w", "--detahc"], "--detahc: unknown option\n\nhint: did you mean `--detach`?\n"),

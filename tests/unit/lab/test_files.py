@@ -82,7 +82,7 @@ def test_a_lab_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
     with pytest.raises(Refusal) as caught:
         places.the_lab(None)
-    assert str(caught.value) == '--name: there is no lab "lab-slurm"\n\nhint: `podwright lab up slurm` makes one'
+    assert str(caught.value) == '--name: there is no lab "lab-slurm"\n\nhint: `podwright lab up` makes one'
 
 
 def test_of_several_labs_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_of_several_labs_one_must_be_named(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(Refusal, match="there are several labs"):
         places.the_lab(None)
     assert places.the_lab("two").shape.name == "two"
-    assert places.wanted_shape("two", {"nodes": None, "gpus": 2}) == Shape(name="two", gpus=2)
+    assert places.wanted_shape(Shape(name="two"), {"nodes": None, "gpus": 2}) == Shape(name="two", gpus=2)
 
 
 def test_whoever_called_sudo_owns_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:

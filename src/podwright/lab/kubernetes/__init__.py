@@ -1,6 +1,6 @@
 """A real Kubernetes on this machine: control plane, nodes that run containers, and nodes that are only played."""
 
 from podwright.lab.kubernetes.cluster import Lab, find, up
-from podwright.lab.kubernetes.shape import Shape
+from podwright.lab.kubernetes.shape import DEFAULT, Shape
 
-__all__ = ["Lab", "Shape", "find", "up"]
+__all__ = ["DEFAULT", "Lab", "Shape", "find", "up"]

@@ -7,6 +7,7 @@ Only the GPUs are claimed, and the virtual nodes are played by KWOK.
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,15 @@ class Lab:
         """The image that workloads without one run in, by the name that this machine and the nodes know it by."""
         return self.ports.image()
 
+    @property
+    def kubectl_path(self) -> Path:
+        """The kubectl of the lab's own release."""
+        return self._parts()["kubectl"]
+
     def kubectl(self, *words: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
         """Runs kubectl as the lab's user, or as its administrator."""
         config = self.admin_kubeconfig if admin else self.kubeconfig
-        command = [str(self._parts()["kubectl"]), f"--kubeconfig={config}", *words]
+        command = [str(self.kubectl_path), f"--kubeconfig={config}", *words]
         return subprocess.run(command, input=give, capture_output=True, text=True, check=False)
 
     def kill_node(self, node: str) -> None:
@@ -98,8 +104,7 @@ class Lab:
     def restart_controller(self) -> None:
         """Kills the API server if it runs and starts it again."""
         self.kill_controller()
-        with locked(self.folder):
-            control = self._control(self._parts())
+        with locked(self.folder), self._control(self._parts()) as control:
             control.start_store()
             control.start_rest()
 
@@ -118,7 +123,8 @@ class Lab:
 
     def node_states(self) -> dict[str, str]:
         """Gives kubectl's word for every node."""
-        return self._control({}).node_states()
+        with self._control({}) as control:
+            return control.node_states()
 
     def status(self) -> list[dict[str, str]]:
         """Gives every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
@@ -155,25 +161,26 @@ class Lab:
     def _parts(self) -> dict[str, Path]:
         return parts.get(quiet, no_progress)
 
-    def _control(self, programs: dict[str, Path]) -> Control:
-        return Control(self.machines, self.shape, self.ports, programs)
+    def _control(self, programs: dict[str, Path]) -> closing[Control]:
+        return closing(Control(self.machines, self.shape, self.ports, programs))
 
     def _heal(self, hosts: list[str], programs: dict[str, Path], say: Say) -> list[str]:
         """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
-        control, nodes = self._control(programs), Nodes(self.machines, self.shape, programs)
+        nodes = Nodes(self.machines, self.shape, programs)
         started = self._start_machines(hosts)
-        control.start_store()
-        nodes.start_containers(hosts)
-        say("control", "API server, scheduler, controllers, DNS, operators")
-        control.start_rest()
-        since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1)
-        fresh = nodes.start_kubelets(hosts)
-        control.fill_registry(say)
+        with self._control(programs) as control:
+            control.start_store()
+            nodes.start_containers(hosts)
+            say("control", "API server, scheduler, controllers, DNS, operators")
+            control.start_rest()
+            since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=1)
+            fresh = nodes.start_kubelets(hosts)
+            control.fill_registry(say)
+            say("nodes", self.shape.words())
+            control.play_nodes()
+            nodes.join(fresh, since, control)
+            control.await_ready([*hosts, *self.shape.virtual_hosts()])
         nodes.fetch(fresh, self.image)
-        say("nodes", self.shape.words())
-        nodes.join(fresh, since, control)
-        control.await_ready(hosts, "kube-controller-manager")
-        control.play_nodes()
         return [host for host in hosts if host in {*started, *fresh}]
 
     def _start_machines(self, hosts: list[str]) -> list[str]:

@@ -24,6 +24,8 @@ from podwright.spec import load_pod
 _READY_S = 120.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/jobsets")
+# The definitions have thousands of lines: PyYAML's own parser takes seconds for them.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _COMM = 15  # the kernel cuts a program's name
 
 
@@ -37,6 +39,10 @@ class Control:
         self.parts = parts
         self.api = Api(pki.LOOPBACK, ports.api, machines.folder / "pki")
         self.registry = Registry(ports.registry)
+
+    def close(self) -> None:
+        """Gives up the connection to the API server."""
+        self.api.close()
 
     def start_store(self) -> None:
         """Starts store and API server, and opens the ways in; waits for none of them."""
@@ -64,7 +70,7 @@ class Control:
             self.api.apply(path, thing)
         manifests = self.parts["mpi-operator"].parent / "manifests"
         for name in ("kubeflow.org_mpijobs.yaml", "jobset.x-k8s.io_jobsets.yaml"):
-            self.api.apply(_DEFINITIONS, yaml.safe_load((manifests / name).read_text()))
+            self.api.apply(_DEFINITIONS, yaml.load((manifests / name).read_text(), Loader=_LOADER))
         done.touch()
 
     def fill_registry(self, say: Say) -> None:
@@ -83,12 +89,11 @@ class Control:
         return {host: f"su{number}" for number, unit in enumerate(units, 1) for host in unit}
 
     def play_nodes(self) -> None:
-        """Makes the virtual nodes known that are not, and waits until all are Ready."""
-        wanted, units, there = self.shape.virtual_hosts(), self.units(), self.node_states()
-        for host in wanted:
+        """Makes the virtual nodes known that are not."""
+        units, there = self.units(), self.node_states()
+        for host in self.shape.virtual_hosts():
             if host not in there:
-                self.api.apply(objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
-        self.await_ready(wanted, "kwok")
+                self.api.create(objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         """Gives what the API server knows of every node, by name."""
@@ -98,11 +103,14 @@ class Control:
         """Gives kubectl's word for every node."""
         return {name: state_of(node) for name, node in self.nodes().items()}
 
-    def await_ready(self, hosts: Iterable[str], program: str) -> None:
+    def await_ready(self, hosts: Iterable[str]) -> None:
         """Waits until Kubernetes would use all of these nodes."""
         wanted = set(hosts)
-        if wanted:
-            self._until(lambda: wanted <= {name for name, node in self.nodes().items() if is_usable(node)}, program)
+
+        def usable() -> bool:
+            return wanted <= {name for name, node in self.nodes().items() if is_usable(node)}
+
+        self._until(usable, "kube-controller-manager")
 
     def _until(self, true: Callable[[], bool], program: str) -> None:
         """Waits for what a program is to bring about, as long as that program lives."""

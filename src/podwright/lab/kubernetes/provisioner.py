@@ -78,6 +78,7 @@ def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[
                 handle(api, thing)
         except (OSError, ApiError, ValueError) as error:
             print(f"{path}: {error}", file=sys.stderr, flush=True)
+        api.close()
         time.sleep(_AGAIN_S)
 
 
