@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("podman", "buildah")
 _PATH = f"{os.defpath}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin"
-_CGROUPS_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
+CGROUPS_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def runtime_options() -> list[str]:
         shutil.which("crun"),
         shutil.which("runc", path="/usr/sbin:/usr/bin:/usr/local/sbin:/sbin:/bin"),
     )
-    return ["--runtime=runc"] if has_runc and not (has_crun and _CGROUPS_V2.exists()) else []
+    return ["--runtime=runc"] if has_runc and not (has_crun and CGROUPS_V2.exists()) else []
 
 
 def own_limits() -> dict[str, tuple[int, int]]:

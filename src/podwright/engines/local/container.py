@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines.images.storage import find_image, image_name, limit_options, own_limits, runtime_options
+from podwright.engines.images.storage import (
+    CGROUPS_V2,
+    find_image,
+    image_name,
+    limit_options,
+    own_limits,
+    runtime_options,
+)
 from podwright.engines.payload import STUB
 
 if TYPE_CHECKING:
@@ -102,6 +109,7 @@ def probe(request: Request) -> Mapping[str, Any]:
         "podman": shutil.which("podman") is not None,
         "options": list(runtime_options()),
         "user": [os.getuid(), os.getgid()],
+        "counts_processes": os.getuid() == 0 or CGROUPS_V2.exists(),
         "limits": own_limits(),
         "image": found.document() if (found := find_image(name)) else None,
         "image_name": name,
@@ -161,8 +169,8 @@ def podman_words(workload: Workload, data: Mapping[str, str], facts: Mapping[str
         *_user(facts["user"]),
         "--network=host",
         "--pid=host",
-        f"--shm-size={resources.shm_bytes}" if resources.shm_bytes else "--ipc=host",
-        "--pids-limit=-1",
+        f"--shm-size={resources.shm_bytes}" if resources.shm_bytes else "--volume=/dev/shm:/dev/shm",
+        *(["--pids-limit=-1"] if facts["counts_processes"] else []),
         "--security-opt=label=disable",
         "--security-opt=seccomp=unconfined",
         "--read-only",

@@ -15,7 +15,7 @@ exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \
     --user=0:0 \
     --network=host \
     --pid=host \
-    --ipc=host \
+    --volume=/dev/shm:/dev/shm \
     --pids-limit=-1 \
     --security-opt=label=disable \
     --security-opt=seccomp=unconfined \

@@ -16,7 +16,6 @@ exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \
     --network=host \
     --pid=host \
     --shm-size=8589934592 \
-    --pids-limit=-1 \
     --security-opt=label=disable \
     --security-opt=seccomp=unconfined \
     --read-only \
