@@ -6,8 +6,8 @@ import http.client
 import json
 import socket
 import ssl
-import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -41,12 +41,13 @@ class Away(Exception):
 
 
 class Api:
-    """One cluster. Threads have connections of their own; `requests` counts what was asked."""
+    """One cluster, for any number of threads; `requests` counts what was asked."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.requests = 0
-        self._own = threading.local()
+        self._idle: list[http.client.HTTPConnection] = []
+        self.close = weakref.finalize(self, _close, self._idle)
 
     # one answer at a time
 
@@ -106,36 +107,36 @@ class Api:
         for pause_s in (*PAUSES_S, None):
             last = pause_s is None or method == "POST"
             try:
-                response = self._send(method, path, query, body, kind)
-                data = response.read()
+                status, data = self._send(method, path, query, body, kind)
             except (OSError, http.client.HTTPException) as error:
-                self._drop()
                 if last:
                     raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
             else:
-                if response.status < 400:
+                if status < 400:
                     return data
-                if response.status == 401 and self.entry.forget():
+                if status == 401 and self.entry.forget():
                     continue
-                if last or response.status not in AGAIN or (response.status == 500 and method != "GET"):
-                    raise _error(response.status, data)
+                if last or status not in AGAIN or (status == 500 and method != "GET"):
+                    raise _error(status, data)
             time.sleep(pause_s or 0.0)
         raise AssertionError("unreachable")
 
-    def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> http.client.HTTPResponse:
+    def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        """On a connection that was used before, where there is one; a broken one is not kept."""
         self.requests += 1
-        connection = self._connection()
         headers = {"Accept": "application/json", **self.entry.headers()}
         if kind:
             headers["Content-Type"] = kind
-        connection.request(method, _target(self.entry.server, path, query), body, headers)
-        return connection.getresponse()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = self._connect(TIMEOUT_S)
-        return connection
+        connection = self._idle.pop() if self._idle else self._connect(TIMEOUT_S)
+        try:
+            connection.request(method, _target(self.entry.server, path, query), body, headers)
+            response = connection.getresponse()
+            data = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return response.status, data
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
         place = urlsplit(self.entry.server)
@@ -151,12 +152,6 @@ class Api:
         )
         made.set_tunnel(host, port or 443)
         return made
-
-    def _drop(self) -> None:
-        connection = getattr(self._own, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._own.connection = None
 
     # streams
 
@@ -193,6 +188,11 @@ class Api:
             raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
         finally:
             connection.close()
+
+
+def _close(connections: list[http.client.HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _target(server: str, path: str, query: Query) -> str:

@@ -16,6 +16,8 @@ from podwright.engines.kubernetes.words import seen
 from podwright.runs import RunFolder
 
 COLLECT_S = 1.0
+MOST_SINGLE = 4
+"""Runs that are looked at one by one, before all are looked at together."""
 EVENTS_S = 5.0
 WORKER = "training.kubeflow.org/job-role"
 Pods = dict[str, list[dict[str, Any]]]
@@ -26,6 +28,7 @@ class Cluster:
         self._api = api
         self._listings: dict[tuple[str, str], Listing] = {}
         self._known: dict[str, Seen] = {}
+        self._absent: set[str] = set()
         self._due: dict[str, float] = {}
         self._events: dict[str, tuple[float, list[dict[str, Any]]]] = {}
 
@@ -41,9 +44,11 @@ class Cluster:
         site = site_of(folder)
         listing = self._listing(site["kind"], site["namespace"], folders)
         try:
-            job = listing.read().get(folder.id)
+            job = listing.read().get(folder.id) or self._really(site, folder)
         except ApiError as error:
             return Seen("there", f"Kubernetes does not tell: {error.message}")
+        except Away as error:
+            return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {error}")
         handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"
         if listing.away:
             return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {listing.away}")
@@ -54,6 +59,15 @@ class Cluster:
         told = seen(job, pods, events)
         return Seen(told.state, told.reason, told.outcome, handle)
 
+    def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
+        """A run that was made a moment ago may not have come through a watch yet: absence is asked for by name."""
+        if folder.id in self._absent:
+            return None
+        found = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
+        if found is None and _submitted(folder):
+            self._absent.add(folder.id)
+        return found
+
     def _listing(self, kind: str, namespace: str, folders: Sequence[RunFolder]) -> Listing:
         """A command that looks at one run asks for that one; whoever looks at many asks for all."""
         parents = {folder.asked.parent or folder.id for folder in folders}
@@ -62,6 +76,8 @@ class Cluster:
         known = self._listings.get((path, names.OURS))
         if known is not None:
             return known
+        if sum(one == path for one, _ in self._listings) >= MOST_SINGLE:
+            selector = names.OURS
         return self._listings.setdefault((path, selector), Listing(self._api, path, selector))
 
     def pods(self, folders: Sequence[RunFolder]) -> Pods:
@@ -112,9 +128,12 @@ class Cluster:
 
 
 def _missing(folder: RunFolder) -> Seen:
-    kinds = {event["k"] for event in folder.client_events()}
-    if "cancel" in kinds:
+    if any(event["k"] == "cancel" for event in folder.client_events()):
         return Seen("gone", "was cancelled", "cancelled")
-    if "submitted" not in kinds:
+    if not _submitted(folder):
         return Seen("gone", "it was never submitted")
     return Seen("gone", "Kubernetes does not know it any more")
+
+
+def _submitted(folder: RunFolder) -> bool:
+    return any(event["k"] == "submitted" for event in folder.client_events())

@@ -22,6 +22,7 @@ from podwright.engines.kubernetes.reader import site_of
 from podwright.engines.kubernetes.records import Claimed, Shipped
 from podwright.engines.kubernetes.shape import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 
@@ -101,7 +102,7 @@ class KubernetesEngine:
         pods = self._cluster.pods(shipped) if shipped else {}
         self._delete(folders)
         for namespace, some in _by_namespace(shipped):
-            grace_s = max(float(folder.asked.workload.get("grace_s") or 30.0) for folder in some)
+            grace_s = max(read_order(str(folder.path / "job" / "order.json")).grace_s for folder in some)
             self._ships(namespace).follow(some, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:

@@ -18,10 +18,15 @@ from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.reader import Reader
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
+from podwright.spec.problems import Refusal, refuse
 
 RUN_S = 120.0
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
+MORE_BYTES = 32 << 20
+"""After an answer of this size there may be more to come."""
+AGAIN_S = 30.0
+"""Before a reader that did not start is tried again."""
 LOG_S, LOG_EACH_S = 2.0, 0.05
 """Between two looks at the output of containers: two seconds, more when there are many of them."""
 STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*Z ")
@@ -33,14 +38,17 @@ class Claimed:
 
     def __init__(self, api: Api, namespace: str, claim: str) -> None:
         self._api, self._namespace, self._claim = api, namespace, claim
-        self._reader: Reader | None = None
+        self._reader = Reader(api, namespace, claim)
+        self._failed_at = -AGAIN_S
 
     def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> None:
         """`over`: there is a run among them that ended, so that a reader is worth its while."""
         if any_running(pods) is None and not over:
             return
         with Mirror(folders) as mirror:
-            mirror.take(self._ask(mirror.request(names.RUNS), pods, folders[0]))
+            while len(answer := self._ask(mirror.request(names.RUNS), pods, folders[0])) > MORE_BYTES:
+                mirror.take(answer)
+            mirror.take(answer)
 
     def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None, pods: Pods) -> list[str]:
         with Mirror([folder]) as mirror:
@@ -66,9 +74,13 @@ class Claimed:
             raise refusal_of(error, "let the record be read") from None
 
     def _read_with(self, folder: RunFolder) -> Reader:
-        if self._reader is None:
-            self._reader = Reader(self._api, self._namespace, self._claim)
-        self._reader.start(folder)
+        if time.monotonic() - self._failed_at < AGAIN_S:
+            raise refuse(f"the claim {self._claim} cannot be read just now", exit_code=3)
+        try:
+            self._reader.start(folder)
+        except Refusal:
+            self._failed_at = time.monotonic()
+            raise
         return self._reader
 
 

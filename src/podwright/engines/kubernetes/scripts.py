@@ -99,6 +99,11 @@ sshd=$(command -v sshd || echo /usr/sbin/sshd)
 "$sshd" -D -e -f /dev/null -p {SSH_PORT} -h "$keys/host" -o AuthorizedKeysFile="$keys/authorized_keys" \\
     -o StrictModes=no -o UsePAM=no -o PidFile=none -o PasswordAuthentication=no &
 
+# mpirun gives all ranks the environment of node 0: what it calls its own folder is that of each node here.
+if [ "$JOB_COMPLETION_INDEX" != 0 ]; then
+    mkdir -p "$work/scratch/n$JOB_COMPLETION_INDEX" && ln -sfn "n$JOB_COMPLETION_INDEX" "$work/scratch/n0" || exit 1
+fi
+
 # The launcher asks how it went; a node that is gone could not tell.
 leave() {{
     rm -f "$work/ended"

@@ -56,9 +56,7 @@ class WebSocket:
             kind, data = self._receive()
             if kind == CLOSE:
                 raise CommandFailed(err.decode("utf-8", "replace").strip() or "the connection was closed")
-            if kind == PING:
-                self._send(PONG, data)
-            elif data[:1] == bytes([STDOUT]):
+            if data[:1] == bytes([STDOUT]):
                 out += data[1:]
             elif data[:1] == bytes([STDERR]):
                 err += data[1:]
@@ -90,8 +88,12 @@ class WebSocket:
             if size >= 126:
                 size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
             data, kind = self._take(size), a & 0x0F
-            if kind >= CLOSE:
+            if kind == CLOSE:
                 return kind, data
+            if kind == PING:
+                self._send(PONG, data)
+            if kind >= CLOSE:
+                continue
             first = first or kind
             parts += data
             if a & 0x80:

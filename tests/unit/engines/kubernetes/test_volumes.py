@@ -10,6 +10,7 @@ import kubernetes_validate
 import pytest
 
 from podwright import spec
+from podwright.engines.kubernetes import grant
 from podwright.engines.kubernetes.manifest import yaml_text
 from podwright.engines.kubernetes.openshift import (
     binary_source,
@@ -78,6 +79,17 @@ def test_storage_that_says_too_little_is_refused(pod: spec.Pod) -> None:
     with pytest.raises(Refusal) as odd:
         storage_objects(pod, storage(pod, "odd"), "adas")
     assert str(odd.value).splitlines()[0] == "storage: Podwright knows no driver for beegfs"
+
+
+def test_what_a_namespace_is_given(pod: spec.Pod, golden: Callable[[Path, str], None]) -> None:
+    scheduler = pod.scheduler()
+    assert isinstance(scheduler, spec.KubernetesScheduler)
+    made = grant.grant_objects(pod.model_copy(update={"storage": pod.storage[:1]}), scheduler, "vision", "researchers")
+    golden(FOLDER / "grant.yaml", checked(made))
+    there = scheduler.model_copy(update={"dialect": "openshift"})
+    assert [one["kind"] for one in grant.grant_objects(pod.model_copy(update={"storage": ()}), there, "vision")] == [
+        *("Namespace", "Role", "SecurityContextConstraints", "ServiceAccount", "Role", "RoleBinding")
+    ]
 
 
 OPENSHIFT = {
