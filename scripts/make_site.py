@@ -24,7 +24,17 @@ TOKENS = ROOT / "src" / "podwright" / "report" / "assets" / "tokens.css"
 # The order of the menu. A page that is missing here fails the build, so that none is unreachable.
 MENU = {
     "Start": ("index", "getting-started"),
-    "Guides": ("concepts", "design", "slurm", "python-api", "predict", "capacity", "troubleshooting"),
+    "Guides": (
+        "concepts",
+        "design",
+        "slurm",
+        "kubernetes",
+        "images",
+        "python-api",
+        "predict",
+        "capacity",
+        "troubleshooting",
+    ),
     "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
     "Inside": ("architecture", "dependencies"),
 }
