@@ -25,7 +25,7 @@ def enroot_files(config: Mapping[str, Any]) -> dict[str, str]:
     default = shlex.join(config.get("Cmd") or ["/bin/sh"])
     folder = shlex.quote(config.get("WorkingDir") or "/")
     script = (
-        f"mkdir -p {folder} 2>/dev/null\ncd {folder} || cd /\n"
+        f"#!/bin/sh\ncd {folder} 2>/dev/null || cd /\n"
         f'[ $# -gt 0 ] || set -- {default}\nexec {start + " " if start else ""}"$@"\n'
     )
     return {"etc/rc": script, "etc/environment": "".join(f"{line}\n" for line in variables), "etc/fstab": ""}
