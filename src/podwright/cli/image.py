@@ -25,8 +25,7 @@ def image_render_command(
 
     recipe = read_recipe(spec.load_workload(workload))
     if out is not None:
-        out.write_text(recipe.text, encoding="utf-8")
-        talk.say("wrote", str(out))
+        _write(out, recipe.text)
     if as_json:
         document = {"name": recipe.name, "digest": f"sha256:{recipe.digest}", "containerfile": recipe.text}
         return talk.print_json({**document, "files": sorted(recipe.files)})
@@ -85,6 +84,16 @@ def image_inspect_command(workload: WorkloadFile, as_json: AsJson = False) -> No
     shown = {"image": found.name, "digest": found.digest, "id": found.id, "size": _size(found)}
     shown |= {"user": found.user or "root", "recipe": found.labels.get("podwright.recipe", "not built by Podwright")}
     return print("\n".join(f"{word:<{talk.WORD_WIDTH}}{talk.plain(text)}" for word, text in shown.items()), flush=True)
+
+
+def _write(out: Path, text: str) -> None:
+    from podwright.spec.problems import refuse
+
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise refuse(f"{out} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    talk.say("wrote", str(out))
 
 
 def document(found: Found) -> dict[str, Any]:

@@ -70,9 +70,11 @@ def _look(script: Path) -> Seen:
     try:
         return look(text, beside)
     except (SyntaxError, ValueError, RecursionError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        words = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise _refusal(f"{script}{line} is not read as Python 3: {words}", "write the workload by hand") from None
+        where, words = str(script), str(error)
+        if isinstance(error, SyntaxError):
+            where = f"{error.filename or script}:{error.lineno or 1}"
+            words = error.msg
+        raise _refusal(f"{where}: is not read as Python 3: {words}", "write the workload by hand") from None
 
 
 def _facts(script: Path, folder: Path, seen: Seen, base: str, arguments: tuple[str, ...]) -> Facts:

@@ -64,13 +64,16 @@ class Seen:
 
 
 def look(text: str, beside: Mapping[str, str]) -> Seen:
-    """Reads a script and, of the modules beside it, those it imports. Raises SyntaxError where it is no Python."""
-    seen, wanted, known = Seen(), [ast.parse(text)], set[str]()
+    """Reads a script and, of the modules beside it, those it imports.
+
+    Raises SyntaxError where one is no Python; its `filename` is the module's name, and empty for the script itself.
+    """
+    seen, wanted, known = Seen(), [ast.parse(text, filename="")], set[str]()
     while wanted:
         tree = wanted.pop()
         for name in sorted(_read(tree, seen, set(beside)) - known):
             known.add(name)
-            wanted.append(ast.parse(beside[name]))
+            wanted.append(ast.parse(beside[name], filename=name))
     return seen
 
 

@@ -52,3 +52,9 @@ def test_without_a_program_that_builds(words: list[str], capsys: pytest.CaptureF
 def test_push_wants_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["image", "push", str(FULL / "workload.yaml")]) == 2
     assert "--to" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "nowhere" / "Containerfile"
+    assert main(["image", "render", str(FULL / "workload.yaml"), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == f"{out} cannot be written: no such file or directory\n"

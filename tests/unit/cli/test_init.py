@@ -58,7 +58,7 @@ REFUSALS = {
     "no file": ("nothing.py", "nothing.py cannot be read: no such file or directory\n"),
     "no Python": (
         "old.py",
-        "old.py:1 is not read as Python 3: Missing parentheses in call to 'print'. Did you mean print(...)?\n\n"
+        "old.py:1: is not read as Python 3: Missing parentheses in call to 'print'. Did you mean print(...)?\n\n"
         "hint: write the workload by hand\n",
     ),
     "elsewhere": (
@@ -81,4 +81,4 @@ def test_refusal(folder: Path, capsys: pytest.CaptureFixture[str], words: str, m
 def test_a_module_beside_it_that_is_no_python_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "models.py").write_text("class {\n")
     assert main(["init", "train.py"]) == 2
-    assert "is not read as Python 3: invalid syntax" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("models:1: is not read as Python 3: invalid syntax\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -38,6 +39,8 @@ def export(image: str, file: Path) -> int:
             raise refuse(
                 f"a squashfs file is written with {name}, which is not there", hint=f"apt-get install {package}"
             )
+    if not os.access(file.parent, os.W_OK):
+        raise refuse(f"{file} cannot be written", hint="name a file in a folder that is there and yours")
     podman = ["podman", *runtime_options()]
     container = _ask([*podman, "create", "--entrypoint=", image, "/bin/true"])
     unfinished = file.with_name(f".{file.name}.part")
@@ -63,7 +66,6 @@ def _add_files(podman: list[str], container: str, files: Mapping[str, str]) -> N
 
 def _pack(tar: list[str], file: Path) -> None:
     """The tar flows from one program into the other: an image may be larger than the room left beside it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     with subprocess.Popen(tar, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as source:
         command = ["sqfstar", "-quiet", "-no-progress", str(file)]
