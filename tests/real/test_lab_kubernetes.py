@@ -99,6 +99,14 @@ def test_nodes_offer_what_a_dgx_has(lab: Lab) -> None:
     assert get(lab, "node", "dgx021")["metadata"]["labels"]["podwright.dev/unit"] == "su2"
 
 
+def test_a_container_sees_the_devices_it_was_given(lab: Lab) -> None:
+    line = "ls /dev/infiniband; ls /dev | grep -c nvidia; echo $NVIDIA_VISIBLE_DEVICES | tr , '\\n' | wc -l"
+    limits = {"nvidia.com/gpu": 3, "rdma/shared_ib2": 1}
+    apply(lab, job("devices", lab.image, ["sh", "-c", line], resources={"limits": limits}))
+    assert end_of(lab, "job", "devices") == "Complete"
+    assert logs(lab, "devices") == ["3", "3", "uverbs2"]
+
+
 def test_the_lab_is_a_pod(lab: Lab) -> None:
     pod = load_pod(lab.pod_file)
     scheduler = pod.schedulers[0]

@@ -159,7 +159,8 @@ class Lab:
         raise refuse(f'"{name}" is no real node of {self.name}', hint=f"its nodes are {', '.join(hosts)}", field="NODE")
 
     def _parts(self) -> dict[str, Path]:
-        return parts.get(quiet, no_progress)
+        """Gives the programs it was started with; those of now where they have been cleared away."""
+        return parts.kept(self.folder / "parts.json") or parts.get(quiet, no_progress)
 
     def _control(self, programs: dict[str, Path]) -> closing[Control]:
         return closing(Control(self.machines, self.shape, self.ports, programs))
@@ -201,15 +202,16 @@ def up(folder: Path, say: Say = quiet, progress: Progress = no_progress, **wante
     asked = Shape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
-    programs = parts.get(say, progress)
+    if find(folder) is None:
+        parts.get(say, progress)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with locked(folder):
         lab = find(folder)
         if lab is None:
             lab = Lab(folder, asked, Ports(*doors.choose(2)))
             say("lab", f"{asked.name} in {folder}")
-            files.write_all(folder, asked, lab.ports, programs.values())
-        lab._heal(asked.hosts(), programs, say)
+            files.write_all(folder, asked, lab.ports, parts.get(say, progress))
+        lab._heal(asked.hosts(), lab._parts(), say)
         return lab
 
 

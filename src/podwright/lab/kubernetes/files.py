@@ -11,7 +11,7 @@ from typing import Any
 
 from podwright.lab import scripts, veil
 from podwright.lab.files import write
-from podwright.lab.kubernetes import cgroups, pki, shape, texts
+from podwright.lab.kubernetes import cgroups, parts, pki, shape, texts
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
 from podwright.lab.machines import ENVIRONMENT, HUB
 
@@ -21,12 +21,13 @@ _SYSTEM = Path("/usr")
 _INNER = ("admin", "controller-manager", "scheduler", "proxy")
 
 
-def write_all(folder: Path, wanted: Shape, ports: Ports, programs: Iterable[Path]) -> None:
+def write_all(folder: Path, wanted: Shape, ports: Ports, programs: Mapping[str, Path]) -> None:
     """Writes everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     (folder / "etcd").mkdir(exist_ok=True, mode=0o700)
-    _write_machines(folder, wanted, programs)
+    parts.keep(programs, folder / "parts.json")
+    _write_machines(folder, wanted, programs.values())
     _write_access(folder, wanted, ports)
     _write_control(folder, ports)
     for host in wanted.hosts():

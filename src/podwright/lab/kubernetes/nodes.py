@@ -38,7 +38,7 @@ class Nodes:
         for host in hosts:
             if not processes.until(partial(self._answers, host), _READY_S, every_s=0.1):
                 raise self.machines.failed("containerd", f"containerd-{host}.log")
-            if "kubelet" in start(self.machines, host, self._programs(host, "kubelet", "kube-proxy")):
+            if "kubelet" in start(self.machines, host, self._programs(host, "kubelet", "kube-proxy", "devices")):
                 started.append(host)
         return started
 
@@ -55,26 +55,20 @@ class Nodes:
         return self.machines.run(host, programs.is_containerd_ready()).returncode == 0
 
     def join(self, hosts: list[str], since: datetime, control: Control) -> None:
-        """Waits until nodes have reported themselves, and gives them their labels and devices.
-
-        A kubelet that starts forgets the devices it does not know, so they are given after its first report.
-        """
+        """Waits until nodes have reported themselves and their devices, and gives them their labels."""
         units = control.units()
         for host in hosts:
-            if not processes.until(partial(_has_reported, control, host, since), _READY_S, every_s=0.2):
+            if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
                 raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
-            path = f"{objects.NODES}/{host}"
-            devices = objects.devices(self.shape.gpus)
             labels = objects.node_labels(host, self.shape.gpus, units)
-            control.api.ask("PATCH", path, {"metadata": {"labels": labels}}, MERGE)
-            room = {"capacity": devices, "allocatable": devices}
-            control.api.ask("PATCH", f"{path}/status", {"status": room}, MERGE)
+            control.api.ask("PATCH", f"{objects.NODES}/{host}", {"metadata": {"labels": labels}}, MERGE)
 
-
-def _has_reported(control: Control, host: str, since: datetime) -> bool:
-    """Says whether a node is used, by a report that is not older than its kubelet."""
-    node = control.nodes().get(host)
-    return node is not None and is_usable(node) and _last_report(node) >= since
+    def _has_reported(self, control: Control, host: str, since: datetime) -> bool:
+        """Says whether a node is used, with all its devices, by a report that is not older than its kubelet."""
+        node = control.nodes().get(host)
+        if node is None or not is_usable(node) or _last_report(node) < since:
+            return False
+        return bool(objects.devices(self.shape.gpus).items() <= node["status"]["allocatable"].items())
 
 
 def _last_report(node: Mapping[str, Any]) -> datetime:

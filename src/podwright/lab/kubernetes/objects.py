@@ -29,6 +29,11 @@ _READ = {
 }
 _RDMA_PORTS = 8
 _RDMA_SHARES = 100
+# What a container that was given a device sees of it; one number stands for each GPU, shares are of one port.
+DEVICE_FILES = {
+    "nvidia.com/gpu": "/dev/nvidia%d",
+    **{f"rdma/shared_ib{port}": f"/dev/infiniband/uverbs{port}" for port in range(_RDMA_PORTS)},
+}
 _PLAYED = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 _DGX = {"cpu": "256", "memory": "1Ti", "ephemeral-storage": "15Ti", "pods": "110"}
 
@@ -144,8 +149,8 @@ def _hooks(authority: bytes) -> list[tuple[str, Object]]:
 
 def devices(gpus: int) -> dict[str, str]:
     """Gives what a node offers beside cores and memory: GPUs, and the shares of its InfiniBand ports."""
-    ports = {f"rdma/shared_ib{port}": str(_RDMA_SHARES) for port in range(_RDMA_PORTS)}
-    return {"nvidia.com/gpu": str(gpus), **ports} if gpus else {}
+    counts = {name: str(gpus if name == "nvidia.com/gpu" else _RDMA_SHARES) for name in DEVICE_FILES}
+    return counts if gpus else {}
 
 
 def node_labels(host: str, gpus: int, units: Mapping[str, str]) -> dict[str, str]:

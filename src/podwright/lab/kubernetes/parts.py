@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -25,10 +26,10 @@ Progress = Callable[[int, int], None]
 SOURCES = Path(__file__).parent / "build"
 _NEWER = SOURCES / "newer"
 _KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
-PROGRAMS = (*_KUBERNETES, "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause")
+PROGRAMS = (*_KUBERNETES, "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause", "devices")
 _OLDEST_GO = (1, 26)
 _MOST_JOBS = 8
-_OWN_MAINS = ("./etcd", "./coredns", "./pause")
+_OWN_MAINS = ("./etcd", "./coredns", "./pause", "./devices")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
 # Module -> folder in it -> the files that a lab gives to its API server or to KWOK
@@ -90,6 +91,17 @@ def _release(program: str) -> str:
     words = subprocess.run([program, *asked], capture_output=True, text=True, check=False).stdout
     found = re.search(r"v\d+\.\d+", words)
     return found[0] if found else ""
+
+
+def keep(found: Mapping[str, Path], file: Path) -> None:
+    """Notes the programs that a lab was started with: it keeps them when newer ones come."""
+    file.write_text(json.dumps({name: str(path) for name, path in found.items()}, indent=1) + "\n")
+
+
+def kept(file: Path) -> dict[str, Path] | None:
+    """Gives the programs that were noted; None where one of them is gone."""
+    found = {name: Path(path) for name, path in json.loads(file.read_text()).items()}
+    return found if all(path.is_file() for path in found.values()) else None
 
 
 def get(say: Say, progress: Progress) -> dict[str, Path]:

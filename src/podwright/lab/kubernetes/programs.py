@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podwright.lab.kubernetes import provisioner
+from podwright.lab.kubernetes.objects import DEVICE_FILES, devices
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, STORAGE_CLASS, Shape
 from podwright.lab.kubernetes.texts import API_PORT, CONTAINERD, ETC, PKI, POD_NETWORKS, SERVICE_NETWORK
 from podwright.lab.scripts import INSIDE
@@ -147,6 +148,7 @@ def operators(parts: Mapping[str, Path]) -> Commands:
 
 def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:
     """Gives what runs on a node, in the order in which it starts."""
+    offers = [f"{name}={count}:{DEVICE_FILES[name]}" for name, count in devices(shape.gpus).items()]
     return {
         "containerd": ["containerd", f"--config={INSIDE}/nodes/{host}/containerd.toml"],
         "kubelet": [
@@ -167,6 +169,7 @@ def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:
             "--conntrack-tcp-timeout-established=0",
             "--conntrack-tcp-timeout-close-wait=0",
         ],
+        "devices": [str(parts["devices"]), *offers],
     }
 
 

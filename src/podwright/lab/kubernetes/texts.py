@@ -189,7 +189,7 @@ def kubelet(host: str, tree: str) -> str:
         "imageGCHighThresholdPercent": 100,
         "serializeImagePulls": False,
         "registryPullQPS": 0,
-        "nodeStatusUpdateFrequency": "5s",
+        "nodeStatusUpdateFrequency": "2s",
         "nodeLeaseDurationSeconds": 20,
     }
     return json.dumps(config, indent=1) + "\n"

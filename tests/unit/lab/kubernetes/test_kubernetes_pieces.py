@@ -141,6 +141,14 @@ def test_parts_of_the_machine_go_before_the_cache(tmp_path: Path, monkeypatch: p
     assert found["etcd"] == parts.cache() / "etcd"
 
 
+def test_a_lab_keeps_its_parts_until_they_are_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / "etcd").touch()
+    parts.keep({"etcd": tmp_path / "etcd"}, tmp_path / "parts.json")
+    assert parts.kept(tmp_path / "parts.json") == {"etcd": tmp_path / "etcd"}
+    (tmp_path / "etcd").unlink()
+    assert parts.kept(tmp_path / "parts.json") is None
+
+
 def test_the_cache_is_named_after_the_release() -> None:
     assert parts.cache().name.startswith(f"{parts.version()}-")
 
