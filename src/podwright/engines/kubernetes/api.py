@@ -15,11 +15,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from podwright.engines.kubernetes.kubeconfig import Entry
 from podwright.engines.kubernetes.names import MANAGER
-from podwright.engines.kubernetes.websocket import WebSocket
+from podwright.engines.kubernetes.websocket import CommandFailed, WebSocket
 from podwright.spec.problems import refuse
 
 APPLY = "application/apply-patch+yaml"
-TIMEOUT_S = 30.0
+GREET_S, TIMEOUT_S = 8.0, 30.0
 AGAIN = (429, 500, 502, 503, 504)
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Between tries of a request that may be made twice: a server that restarts is back within seconds."""
@@ -103,9 +103,12 @@ class Api:
         return data
 
     def _answer(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> bytes:
-        """A request that may be made twice is tried again when the server is away; a creation is not."""
+        """A request that may be made twice is tried again when the server is away; a creation is not.
+
+        A review is a question, though it is asked as if it were made.
+        """
         for pause_s in (*PAUSES_S, None):
-            last = pause_s is None or method == "POST"
+            last = pause_s is None or (method == "POST" and not path.endswith("reviews"))
             try:
                 status, data = self._send(method, path, query, body, kind)
             except (OSError, http.client.HTTPException) as error:
@@ -139,16 +142,27 @@ class Api:
         return response.status, data
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        """A server that does not even greet is away sooner than one that takes its time to answer."""
+        connection = self._line()
+        try:
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        connection.sock.settimeout(timeout_s)
+        return connection
+
+    def _line(self) -> http.client.HTTPConnection:
         place = urlsplit(self.entry.server)
         host, port = place.hostname or "", place.port
         if place.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=timeout_s)
+            return http.client.HTTPConnection(host, port, timeout=GREET_S)
         proxy = self.entry.cluster.get("proxy-url")
         if not proxy:
-            return http.client.HTTPSConnection(host, port or 443, timeout=timeout_s, context=self.entry.tls)
+            return http.client.HTTPSConnection(host, port or 443, timeout=GREET_S, context=self.entry.tls)
         through = urlsplit(str(proxy))
         made = http.client.HTTPSConnection(
-            through.hostname or "", through.port or 3128, timeout=timeout_s, context=self.entry.tls
+            through.hostname or "", through.port or 3128, timeout=GREET_S, context=self.entry.tls
         )
         made.set_tunnel(host, port or 443)
         return made
@@ -157,37 +171,40 @@ class Api:
 
     @contextmanager
     def lines(self, path: str, timeout_s: float, **query: str | int | bool) -> Iterator[Iterator[bytes]]:
-        """The lines of an answer that goes on, on a connection of its own."""
-        self.requests += 1
-        connection = self._connect(timeout_s)
-        try:
+        """The lines of an answer that goes on."""
+        with self._own_line(timeout_s) as connection:
             headers = {"Accept": "application/json", **self.entry.headers()}
             connection.request("GET", _target(self.entry.server, path, query), None, headers)
             response = connection.getresponse()
             if response.status >= 400:
                 raise _error(response.status, response.read())
             yield iter(response.readline, b"")
-        except (OSError, http.client.HTTPException) as error:
-            raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
-        finally:
-            connection.close()
 
     def run(self, pod_path: str, container: str, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
         """What a command in a running container prints when it is given this; refuses one that fails."""
-        self.requests += 1
         words = [("command", word) for word in command]
         query = urlencode([("container", container), ("stdin", "true"), ("stdout", "true"), ("stderr", "true"), *words])
-        connection = self._connect(timeout_s)
-        try:
-            connection.connect()
+        target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
+        with self._own_line(timeout_s) as connection:
             assert isinstance(connection.sock, socket.socket)
-            target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
-            channel = WebSocket(connection.sock, target, self.entry.headers())
-            return channel.exchange(given)
+            try:
+                return WebSocket(connection.sock, target, self.entry.headers()).exchange(given)
+            except CommandFailed as error:
+                raise ApiError(400, "CommandFailed", str(error)) from None
+
+    @contextmanager
+    def _own_line(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+        """A connection for one thing only, which may take long."""
+        self.requests += 1
+        connection = None
+        try:
+            connection = self._connect(timeout_s)
+            yield connection
         except (OSError, http.client.HTTPException) as error:
             raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
 
 
 def _close(connections: list[http.client.HTTPConnection]) -> None:
