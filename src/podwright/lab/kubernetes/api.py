@@ -17,6 +17,7 @@ _APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 _CONFLICT = 409
 _TIMEOUT_S = 30.0
+_ANSWER_S = 3.0
 
 
 class ApiError(Exception):
@@ -70,12 +71,13 @@ class Api:
         return answer.status, answer.headers, answer.read().decode()
 
     def answers(self, path: str) -> bool:
-        """Says whether a path can be read."""
+        """Says whether a path can be read; a server that is just starting may take a request and never answer it."""
         try:
-            self.ask("GET", path)
-        except (OSError, http.client.HTTPException, ApiError):
+            with closing(self._connect(_ANSWER_S)) as connection:
+                connection.request("GET", path)
+                return connection.getresponse().status < 400
+        except (OSError, http.client.HTTPException):
             return False
-        return True
 
     def apply(self, path: str, thing: dict[str, Any]) -> None:
         """Makes an object be as said; `path` is that of its kind."""

@@ -95,11 +95,11 @@ class Lab:
         self.machines.set_wire(self._node(node), up=False)
 
     def kill_controller(self) -> None:
-        """Kills the API server, as a crash would."""
+        """Kills the API server, as a crash would, and waits until its last thread has let go of its port."""
         victims = running(self.machines, CONTROL).get("kube-apiserver", [])
         for one in victims:
             processes.kill(one)
-        processes.until(lambda: all(processes.born(one) is None for one in victims), 10, every_s=0.01)
+        processes.until(lambda: not any(Path(f"/proc/{one}").exists() for one in victims), 10, every_s=0.01)
 
     def restart_controller(self) -> None:
         """Kills the API server if it runs and starts it again."""

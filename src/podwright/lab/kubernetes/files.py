@@ -11,7 +11,7 @@ from typing import Any
 
 from podwright.lab import scripts, veil
 from podwright.lab.files import write
-from podwright.lab.kubernetes import cgroups, parts, pki, shape, texts
+from podwright.lab.kubernetes import cgroups, parts, pki, programs, shape, texts
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
 from podwright.lab.machines import ENVIRONMENT, HUB
 
@@ -21,13 +21,13 @@ _SYSTEM = Path("/usr")
 _INNER = ("admin", "controller-manager", "scheduler", "proxy")
 
 
-def write_all(folder: Path, wanted: Shape, ports: Ports, programs: Mapping[str, Path]) -> None:
+def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Path]) -> None:
     """Writes everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     (folder / "etcd").mkdir(exist_ok=True, mode=0o700)
-    parts.keep(programs, folder / "parts.json")
-    _write_machines(folder, wanted, programs.values())
+    parts.keep(found, folder / "parts.json")
+    _write_machines(folder, wanted, found.values())
     _write_access(folder, wanted, ports)
     _write_control(folder, ports)
     for host in wanted.hosts():
@@ -36,15 +36,16 @@ def write_all(folder: Path, wanted: Shape, ports: Ports, programs: Mapping[str, 
     shape.write(folder, wanted, ports)
 
 
-def _write_machines(folder: Path, wanted: Shape, programs: Iterable[Path]) -> None:
+def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     """Writes what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
-    seen = [*veil.needed_folders(), *{path.parent for path in programs}, folder]
+    seen = [*veil.needed_folders(), *{path.parent for path in found}, folder]
     covers = veil.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
     names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
     write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
     write(folder / "bin" / "start", scripts.start_script(folder))
     write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
     write(folder / "bin" / "machine.sh", scripts.machine_script(texts.node_lines(wanted)))
+    write(folder / "bin" / programs.KEEPER, texts.keeper(), 0o755)
 
 
 def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:

@@ -18,6 +18,7 @@ _PEER = "http://127.0.0.1:2380"
 # As many requests as a large cluster's programs are allowed.
 _BRISK = ("--kube-api-qps=500", "--kube-api-burst=1000")
 ADMIN = f"{ETC}/admin.kubeconfig"
+KEEPER = "keep-mpi"
 STAGES = (
     "node-initialize",
     "node-heartbeat-with-lease",
@@ -133,8 +134,12 @@ def _kwok(program: Path) -> list[str]:
 
 
 def operators(parts: Mapping[str, Path]) -> Commands:
-    """Gives the operators; they give up at once where the kinds they watch are not served yet."""
+    """Gives the operators; they give up at once where the kinds they watch are not served yet.
+
+    The MPI Operator also ends when the API server is away for some seconds: a cluster would start it again.
+    """
     mpi = [
+        f"{INSIDE}/bin/{KEEPER}",
         str(parts["mpi-operator"]),
         f"--kubeConfig={ADMIN}",
         "--lock-namespace=kube-system",
@@ -143,7 +148,7 @@ def operators(parts: Mapping[str, Path]) -> Commands:
         "--controller-queue-rate-limit=200",
     ]
     jobset = ["env", f"KUBECONFIG={ADMIN}", str(parts["jobset"]), f"--config={ETC}/jobset.yaml"]
-    return {"mpi-operator": mpi, "jobset": jobset}
+    return {KEEPER: mpi, "jobset": jobset}
 
 
 def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:

@@ -72,6 +72,11 @@ fi
 """
 
 
+def keeper() -> str:
+    """Gives the script that starts a program again whenever it ends."""
+    return '#!/bin/sh\nwhile :; do\n\t"$@"\n\tsleep 1\ndone\n'
+
+
 def corefile() -> str:
     """Gives the configuration of the cluster's DNS."""
     return f"""\
