@@ -13,7 +13,9 @@ from podwright.cli import figures, lab_build, talk
 from podwright.cli.options import AsJson, Yes
 
 if TYPE_CHECKING:
+    from podwright.lab.kubernetes import Lab as KubernetesLab
     from podwright.lab.places import Lab
+    from podwright.lab.slurm import Lab as SlurmLab
 
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Which lab, where there are several.")]
 Node = Annotated[str, typer.Argument(metavar="NODE", help="A compute node, such as n2.")]
@@ -29,14 +31,21 @@ def lab_up_command(
     no_accounting: Annotated[
         bool, typer.Option("--no-accounting", help="Of Slurm: no slurmdbd, up in a second.")
     ] = False,
+    use_context: Annotated[
+        str | None, typer.Option("--use-context", metavar="NAME", help="A Kubernetes that is there: its context.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name; lab-KIND if not said.")] = None,
 ) -> None:
     """Starts a lab and makes it known as a pod; one that is there already is only mended."""
     from podwright.lab import packages, places
 
+    if use_context is not None:
+        _refuse("--use-context", "Kubernetes", kind != "kubernetes")
+        return _borrow(use_context, name)
     packages.check_root(sys.argv[1:])
     started = time.monotonic()
     shared = {"nodes": nodes, "gpus": gpus}
+    lab: SlurmLab | KubernetesLab
     if kind == "slurm":
         _refuse("--virtual-nodes", "Kubernetes", virtual_nodes is not None)
         lab, hint = _slurm(name, {**shared, "accounting": False if no_accounting else None})
@@ -46,7 +55,18 @@ def lab_up_command(
     places.make_known(lab)
     took = figures.duration(time.monotonic() - started)
     talk.say("up", f"{lab.name}, {lab.shape.words()}, in {took}")
-    talk.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\n{hint}")
+    return talk.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\n{hint}")
+
+
+def _borrow(context: str, name: str | None) -> None:
+    """Makes a lab of a cluster that is there; no root is needed for what others keep running."""
+    from podwright.lab import kubernetes, places
+
+    called = name or kubernetes.DEFAULT
+    lab = kubernetes.borrow(places.new_folder(called), context, called)
+    places.make_known(lab)
+    talk.say("up", f"{lab.name}, {lab.loan.words()}")
+    talk.say("next", f"podwright run WORKLOAD --on {lab.name}   (the workload names its image)")
 
 
 def _refuse(option: str, kind: str, given: bool) -> None:
@@ -56,7 +76,7 @@ def _refuse(option: str, kind: str, given: bool) -> None:
         raise refuse(f"only a {kind} lab has this", field=option)
 
 
-def _slurm(name: str | None, given: dict[str, Any]) -> tuple[Lab, str]:
+def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
     """Starts a Slurm lab; gives it with the command that shows it."""
     from dataclasses import asdict
 
@@ -67,7 +87,7 @@ def _slurm(name: str | None, given: dict[str, Any]) -> tuple[Lab, str]:
     return lab, f"ssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
 
 
-def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[Lab, str]:
+def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab, str]:
     """Starts a Kubernetes lab; gives it with the command that shows it."""
     from dataclasses import asdict
 
@@ -134,9 +154,11 @@ def lab_down_command(name: Name = None, yes: Yes = False) -> None:
 
 
 def _lab(name: str | None) -> Lab:
-    """Gives the lab; all that is done to one needs root, and being told so first."""
+    """Gives the lab; all that is done to one that was started here needs root, and being told so first."""
     from podwright.lab import packages, places
+    from podwright.lab.kubernetes import BorrowedLab
 
     found = places.the_lab(name)
-    packages.check_root(sys.argv[1:])
+    if not isinstance(found, BorrowedLab):
+        packages.check_root(sys.argv[1:])
     return found

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podwright.lab import kubernetes, slurm
+from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import Shape, check_name
 from podwright.runs.store import default_home
 from podwright.spec.problems import refuse
 
-Lab = slurm.Lab | kubernetes.Lab
+Lab = slurm.Lab | kubernetes.Lab | kubernetes.BorrowedLab
 AnyShape = TypeVar("AnyShape", Shape, kubernetes.Shape)
 
 DEFAULT = "lab-slurm"
@@ -46,10 +47,12 @@ def names() -> list[str]:
 def find(folder: Path) -> Lab | None:
     """Gives the lab in a folder, of whatever kind; None where there is none."""
     try:
-        kept = json.loads((folder / "lab.json").read_text())
-    except (OSError, ValueError):
-        kept = {}
-    return kubernetes.find(folder) if kept.get("kind") == "kubernetes" else slurm.find(folder)
+        kind = json.loads((folder / "lab.json").read_text())["kind"]
+    except (OSError, ValueError, LookupError, TypeError):
+        kind = "slurm"  # whose own reader says what is wrong with the file
+    if kind == borrowed.KIND:
+        return borrowed.find(folder)
+    return kubernetes.find(folder) if kind == "kubernetes" else slurm.find(folder)
 
 
 def the_lab(name: str | None) -> Lab:
@@ -72,9 +75,17 @@ def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
     chosen = {key: value for key, value in given.items() if value is not None}
     if found is None:
         return replace(usual, **chosen)
-    if not isinstance(found.shape, type(usual)):
+    if isinstance(found, kubernetes.BorrowedLab) or not isinstance(found.shape, type(usual)):
         raise refuse(f"{usual.name} is there already, and of another kind", hint="take another --name", field="--name")
     return replace(found.shape, **chosen)
+
+
+def new_folder(name: str) -> Path:
+    """Gives the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
+    check_name(name)
+    if isinstance(find(folder_of(name)), slurm.Lab | kubernetes.Lab):
+        raise refuse(f"{name} is there already, and was started here", hint="take another --name", field="--name")
+    return make_home() / name
 
 
 def make_home() -> Path:

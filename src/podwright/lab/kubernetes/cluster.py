@@ -21,6 +21,7 @@ from podwright.lab.kubernetes.parts import Progress
 from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
 from podwright.lab.machines import HUB, Machines
 from podwright.lab.slurm import Say, quiet
+from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
 PACKAGES = {
@@ -149,7 +150,7 @@ class Lab:
             return []
         ready = sum(states.get(host) == "Ready" for host in hosts)
         word = f"{ready} of {len(hosts)} Ready" if states else ""
-        name = shape.host_list(hosts)
+        name = fold_hosts(hosts)
         return [{"machine": name, "role": "virtual nodes", "address": "", "state": "", "kubernetes": word}]
 
     def _node(self, name: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab.shape import MOST_GPUS, check_name, model
+from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
 CONTROL = "control"
@@ -128,13 +129,7 @@ schedulers:
 def _groups(shape: Shape) -> list[tuple[str, int]]:
     """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
     groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
-    return [(host_list(hosts), gpus) for hosts, gpus in groups if hosts]
-
-
-def host_list(hosts: list[str]) -> str:
-    """Writes numbered hosts as a pod file does."""
-    name = hosts[0].rstrip("0123456789")
-    return hosts[0] if len(hosts) == 1 else f"{name}[{hosts[0][len(name) :]}-{hosts[-1][len(name) :]}]"
+    return [(fold_hosts(hosts), gpus) for hosts, gpus in groups if hosts]
 
 
 def _group(hosts: str, gpus: int) -> str:
