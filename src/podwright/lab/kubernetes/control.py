@@ -14,6 +14,7 @@ from podwright.design.units import scalable_units
 from podwright.lab import processes
 from podwright.lab.kubernetes import doors, image, objects, pki, programs, relay, texts
 from podwright.lab.kubernetes.api import Api
+from podwright.lab.kubernetes.parts import CONSTRAINTS, JOB_SETS, MPI_JOBS
 from podwright.lab.kubernetes.registry import Registry
 from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
 from podwright.lab.machines import Machines
@@ -69,7 +70,7 @@ class Control:
         for path, thing in objects.first((self.machines.folder / "pki" / "ca.crt").read_bytes()):
             self.api.apply(path, thing)
         manifests = self.parts["mpi-operator"].parent / "manifests"
-        for name in ("kubeflow.org_mpijobs.yaml", "jobset.x-k8s.io_jobsets.yaml"):
+        for name in (MPI_JOBS, JOB_SETS, CONSTRAINTS):
             self.api.apply(_DEFINITIONS, yaml.load((manifests / name).read_text(), Loader=_LOADER))
         done.touch()
 

@@ -6,13 +6,15 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from podwright.engines.kubernetes.names import UNIT
 from podwright.lab.kubernetes.pki import USER
 from podwright.lab.kubernetes.provisioner import PROVISIONER
 from podwright.lab.kubernetes.shape import CLAIM, CONTROL_ADDRESS, NAMESPACE, STORAGE_CLASS
 from podwright.lab.kubernetes.texts import WEBHOOK_PORT
 
 Object = dict[str, Any]
+
+UNIT = "podwright.dev/unit"
+"""The engine's label for a node's scalable unit; a test holds the two together, as the whole engine is much to load."""
 
 NODES = "/api/v1/nodes"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"

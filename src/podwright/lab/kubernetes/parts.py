@@ -32,13 +32,17 @@ _MOST_JOBS = 8
 _OWN_MAINS = ("./etcd", "./coredns", "./pause", "./devices")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
-# Module -> folder in it -> the files that a lab gives to its API server or to KWOK
+MPI_JOBS = "kubeflow.org_mpijobs.yaml"
+JOB_SETS = "jobset.x-k8s.io_jobsets.yaml"
+CONSTRAINTS = "0000_03_config-operator_01_securitycontextconstraints.crd.yaml"
+# Module -> folder in it -> the files that a lab, or a test of OpenShift's objects, takes from it
 _Wanted = Mapping[str, Mapping[str, tuple[str, ...]]]
 _MANIFESTS: _Wanted = {
-    "github.com/kubeflow/mpi-operator": {"manifests/base": ("kubeflow.org_mpijobs.yaml",)},
+    "github.com/kubeflow/mpi-operator": {"manifests/base": (MPI_JOBS,)},
+    "github.com/openshift/api": {"payload-manifests/crds": (CONSTRAINTS,), "openapi": ("openapi.json",)},
 }
 _NEWER_MANIFESTS: _Wanted = {
-    "sigs.k8s.io/jobset": {"config/components/crd/bases": ("jobset.x-k8s.io_jobsets.yaml",)},
+    "sigs.k8s.io/jobset": {"config/components/crd/bases": (JOB_SETS,)},
     "sigs.k8s.io/kwok": {
         "kustomize/stage/node/fast": ("node-initialize.yaml",),
         "kustomize/stage/node/heartbeat-with-lease": ("node-heartbeat-with-lease.yaml",),
@@ -183,7 +187,7 @@ def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, 
 
 def _copy_manifests(go: str, where: Path, wanted: _Wanted, to: Path, own: Path) -> None:
     for module, folders in wanted.items():
-        root = Path(_run([go, "list", "-m", "-f", "{{.Dir}}", module], where, own).strip())
+        root = Path(json.loads(_run([go, "mod", "download", "-json", module], where, own))["Dir"])
         for folder, names in folders.items():
             for name in names:
                 (to / name).write_bytes((root / folder / name).read_bytes())

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podwright.engines.kubernetes.names import UNIT
 from podwright.lab import scripts
 from podwright.lab.kubernetes import objects, parts, programs, shape, texts
 from podwright.lab.kubernetes.shape import Ports, Shape
@@ -71,6 +72,10 @@ def test_objects(golden: Golden) -> None:
 def test_a_node_without_gpus_offers_none() -> None:
     assert objects.devices(0) == {}
     assert objects.node_labels("n1", 0, {"n1": "su1"}) == {"podwright.dev/unit": "su1"}
+
+
+def test_units_are_labelled_as_the_engine_looks_for_them() -> None:
+    assert objects.UNIT == UNIT
 
 
 def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:

@@ -14,6 +14,8 @@ tool (
 	k8s.io/kubernetes/cmd/kubelet
 )
 
+require github.com/openshift/api v0.0.0-20251015095338-264e80a2b6e7
+
 require (
 	github.com/coredns/coredns v1.12.4
 	go.etcd.io/etcd/server/v3 v3.6.5
