@@ -18,7 +18,8 @@ from podwright.engines.kubernetes.names import MANAGER
 from podwright.engines.kubernetes.websocket import CommandFailed, WebSocket
 from podwright.spec.problems import refuse
 
-APPLY = "application/apply-patch+yaml"
+APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 GREET_S, TIMEOUT_S = 8.0, 30.0
 AGAIN = (429, 500, 502, 503, 504)
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
@@ -84,6 +85,7 @@ class Api:
         return self._json("POST", path, {"fieldManager": MANAGER}, body, "application/json")
 
     def patch(self, path: str, change: bytes, kind: str) -> dict[str, Any]:
+        """Gives the object's metadata alone: it may be large otherwise."""
         return self._json("PATCH", path, {"fieldManager": MANAGER}, change, kind)
 
     def delete(self, path: str, policy: str = "Background") -> None:
@@ -127,7 +129,7 @@ class Api:
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """On a connection that was used before, where there is one; a broken one is not kept."""
         self.requests += 1
-        headers = {"Accept": "application/json", **self.entry.headers()}
+        headers = {"Accept": METADATA if kind.startswith(STRATEGIC) else "application/json", **self.entry.headers()}
         if kind:
             headers["Content-Type"] = kind
         connection = self._idle.pop() if self._idle else self._connect(TIMEOUT_S)

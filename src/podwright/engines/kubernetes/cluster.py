@@ -96,16 +96,16 @@ class Cluster:
         return found
 
     def _events_of(self, namespace: str, run_id: str) -> Iterable[dict[str, Any]]:
-        """Only of a run that has no Kubernetes pods at all: why they could not be made."""
-        asked_at, items = self._events.get(run_id, (-EVENTS_S, []))
+        """Why Kubernetes pods could not be made: asked once for all runs that have none."""
+        asked_at, items = self._events.get(namespace, (-EVENTS_S, []))
         if time.monotonic() - asked_at >= EVENTS_S:
             try:
-                selector = f"involvedObject.kind=Job,involvedObject.name={run_id},type=Warning"
+                selector = "involvedObject.kind=Job,reason=FailedCreate"
                 items, _ = self._api.items(path_of("Event", namespace), fieldSelector=selector)
             except (ApiError, Away):
                 items = []
-            self._events[run_id] = (time.monotonic(), items)
-        return items
+            self._events[namespace] = (time.monotonic(), items)
+        return [item for item in items if item["involvedObject"]["name"] == run_id]
 
     def forget(self) -> None:
         for listing in self._listings.values():

@@ -22,7 +22,8 @@ def run_objects(shape: Shape, run_id: str, order: str) -> list[Object]:
     common = [_order(shape, run_id, order), _secret(shape, run_id)]
     if shape.mpi:
         return [*common, _mpijob(shape, run_id)]
-    return [*common, _service(shape, run_id), _job(shape, run_id)]
+    service = [_service(shape, run_id)] if shape.nodes > 1 else []
+    return [*common, *service, _job(shape, run_id)]
 
 
 def _object(kind: tuple[str, str], shape: Shape, run_id: str, **fields: Any) -> Object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from podwright.engines.kubernetes import names
@@ -28,8 +30,13 @@ USE = f'touch {names.WORK}/used; exec "$@"'
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
     """Of a point it lies in the parent's folder."""
-    parent = folder.path.parent / (folder.asked.parent or folder.id)
-    loaded: dict[str, Any] = json.loads((parent / SITE).read_text())
+    return _site(folder.path.parent / (folder.asked.parent or folder.id) / SITE)
+
+
+@lru_cache(maxsize=4096)
+def _site(path: Path) -> dict[str, Any]:
+    """Written once, before anything starts."""
+    loaded: dict[str, Any] = json.loads(path.read_text())
     return loaded
 
 

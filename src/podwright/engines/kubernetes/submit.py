@@ -8,11 +8,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.engines.kubernetes.api import STRATEGIC, Api, ApiError, Away, refusal_of
 from podwright.engines.kubernetes.manifest import yaml_objects
 from podwright.engines.kubernetes.objects import HELD
 from podwright.engines.kubernetes.paths import path_of, path_of_object
@@ -22,37 +23,65 @@ from podwright.spec.problems import refuse
 
 COME_BACK_S = 60.0
 """How long a server that is away is waited for when a run is submitted."""
-STRATEGIC = "application/strategic-merge-patch+json"
+AT_ONCE, CHUNK = 8, 64
+"""Requests in flight, and points that are made before their files follow."""
 T = TypeVar("T")
 
 
 def submit(api: Api, site: Mapping[str, Any], parent: Path, folders: Sequence[RunFolder]) -> None:
     """The run itself comes first, all else belongs to it: what it leaves behind goes with it, at any moment.
 
-    Kubernetes pods that come before their files wait for them.
+    Kubernetes pods that come before their files wait for them. Points of a matrix are made some at a time.
     """
+    known = lasting(lambda: _known(api, site, parent.name))
     maps = list(shared_maps(site, parent))
-    for folder in folders:
-        *others, job = yaml_objects((folder.path / OBJECTS).read_text())
-        owner = _begin(api, job, folder)
-        for made in maps:
-            share(api, made, owner)
-        for made in others:
-            _apply(api, _owned(_filled(made, folder), owner))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        for at in range(0, len(folders), CHUNK):
+            some = folders[at : at + CHUNK]
+            owners = list(pool.map(lambda folder: _begin(api, known, folder), some))
+            holder = owners[0] if len(folders) == 1 else _anchor(api, site, parent.name, owners)
+            for made in maps if at == 0 else []:
+                share(api, made, holder)
+            list(pool.map(lambda pair: _follow_up(api, *pair), zip(some, owners, strict=True)))
 
 
-def _begin(api: Api, job: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+def _known(api: Api, site: Mapping[str, Any], parent: str) -> dict[str, dict[str, Any]]:
+    """What of the job is there already, since a client may have died in the middle of it."""
+    items, _ = api.items(path_of(site["kind"], site["namespace"]), labelSelector=f"{names.JOB}={parent}")
+    return {item["metadata"]["name"]: item for item in items}
+
+
+def _begin(api: Api, known: Mapping[str, dict[str, Any]], folder: RunFolder) -> dict[str, Any]:
     """The run's own object, made or found. One of the same name that is not ours is left alone."""
-    mark = owner_mark(folder)
+    job, mark = _objects(folder)[-1], owner_mark(folder)
     job["metadata"].setdefault("annotations", {})[names.OWNER] = mark
-    path = path_of_object(job)
-    found = lasting(lambda: api.find(path))
-    if found is None:
-        found = _apply(api, job)
+    found = known.get(folder.id) or _apply(api, job)
     if found["metadata"].get("annotations", {}).get(names.OWNER) != mark:
         words = f"the namespace {job['metadata']['namespace']} has a run {folder.id} of somebody else"
         raise refuse(words, hint="start it again: it gets another name")
-    return found
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": found["metadata"]}
+
+
+def _follow_up(api: Api, folder: RunFolder, owner: Mapping[str, Any]) -> None:
+    for made in _objects(folder)[:-1]:
+        _apply(api, _owned(_filled(made, folder), owner))
+
+
+def _objects(folder: RunFolder) -> list[dict[str, Any]]:
+    return yaml_objects((folder.path / OBJECTS).read_text())
+
+
+def _anchor(api: Api, site: Mapping[str, Any], parent: str, owners: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Holds what the points of a matrix share, for as long as one of them is there: a small object with many owners."""
+    path = path_of("ConfigMap", site["namespace"], parent)
+    labels = {"app.kubernetes.io/managed-by": names.MANAGER, names.JOB: parent}
+    metadata = {"name": parent, "namespace": site["namespace"], "labels": labels}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    references = {"metadata": {"ownerReferences": [reference(owner) for owner in owners]}}
+    if not lasting(lambda: api.find(path)):
+        lasting(lambda: api.apply(path, made))
+    metadata = lasting(lambda: api.patch(path, json.dumps(references).encode(), STRATEGIC))["metadata"]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def owner_mark(folder: RunFolder) -> str:

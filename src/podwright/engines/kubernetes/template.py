@@ -47,7 +47,7 @@ def _metadata(shape: Shape, run_id: str) -> Object:
 def pod_spec(shape: Shape, run_id: str) -> Object:
     """Everything of a Kubernetes pod but its containers."""
     spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": shape.grace_s}
-    if not shape.mpi:
+    if not shape.mpi and shape.nodes > 1:
         spec["subdomain"] = run_id
     if shape.deadline_s is not None:
         spec["activeDeadlineSeconds"] = shape.deadline_s
@@ -154,7 +154,8 @@ def _field(name: str, path: str) -> Object:
 def environment(shape: Shape, run_id: str) -> list[Object]:
     """How a pilot finds its place. What an Indexed Job counts itself, an MPIJob leaves to the claim to count."""
     first = f"{run_id}-worker-0" if shape.mpi else f"{run_id}-0"
-    found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", f"{first}.{run_id}")]
+    leader = f"{first}.{run_id}" if shape.nodes > 1 else "127.0.0.1"
+    found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
     if shape.mpi:
         found += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
         found += [value("PODWRIGHT_RESTART", ""), value("PODWRIGHT_WORKERS", str(shape.nodes))]
