@@ -80,6 +80,8 @@ def image(layer: Layer, settings: Mapping[str, Any]) -> Image:
         "os": "linux",
         "config": settings,
         "rootfs": {"type": "layers", "diff_ids": [layer.unpacked]},
+        # Optional by the standard, but tools that add a layer count on one entry for each that is there.
+        "history": [{"created_by": "podwright lab"}],
     }
     return Image(layer, _json(config))
 
