@@ -18,7 +18,8 @@ from podwright.lab.kubernetes.control import running
 from podwright.spec import load_pod
 from tests.real.labs import kubernetes_lab
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("lab")]
+# Nightly: building the cluster's programs from source takes ten minutes on a machine that has none of them yet.
+pytestmark = [pytest.mark.kubernetes, pytest.mark.nightly, pytest.mark.timeout(1800), pytest.mark.xdist_group("lab")]
 
 WAIT_S = 90.0
 RESTRICTED = {
