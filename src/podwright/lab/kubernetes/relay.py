@@ -15,6 +15,7 @@ from pathlib import Path
 
 PROGRAM = "relay"
 _CHUNK = 1 << 18
+_LIVING: set[asyncio.Task[None]] = set()
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -28,6 +29,11 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Carries one connection. The loop itself holds on to no task, and a quiet one would be swept up as garbage."""
+    task = asyncio.current_task()
+    assert task is not None
+    _LIVING.add(task)
+    task.add_done_callback(_LIVING.discard)
     with contextlib.closing(writer):
         try:
             inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
