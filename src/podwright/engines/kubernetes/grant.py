@@ -18,7 +18,7 @@ Object = dict[str, Any]
 ROLE = "podwright-run"
 RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("configmaps", "secrets", "services"), ("get", "create", "patch", "delete")),
-    ("", ("pods",), ("get", "list", "watch", "create", "patch", "delete")),
+    ("", ("pods",), ("get", "list", "watch")),
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
     ("batch", ("jobs",), ("get", "list", "watch", "create", "patch", "delete")),

@@ -25,7 +25,7 @@ RIGHTS = (
 )
 CLAIM_RIGHTS = (
     ("create", "", "pods/exec", "run commands in containers"),
-    ("create", "", "pods", "make Kubernetes pods"),
+    ("create", "batch", "jobs", "make Jobs"),
 )
 LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 
@@ -137,7 +137,7 @@ def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> l
     mpi = request.workload.launcher == "mpi"
     own = ("create", "kubeflow.org", "mpijobs", "make MPIJobs") if mpi else ("create", "batch", "jobs", "make Jobs")
     wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
-    return [words for verb, group, resource, words in wanted if not may(api, namespace, verb, group, resource)]
+    return [words for verb, group, kind, words in dict.fromkeys(wanted) if not may(api, namespace, verb, group, kind)]
 
 
 def may(api: Api, namespace: str, verb: str, group: str, resource: str) -> bool:

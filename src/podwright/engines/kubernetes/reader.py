@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import Api, ApiError
+from podwright.engines.kubernetes.api import Api, ApiError, Away
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.plan import SITE
 from podwright.engines.kubernetes.submit import lasting, share, shared_maps
@@ -41,48 +42,51 @@ def _site(path: Path) -> dict[str, Any]:
 
 
 class Reader:
-    """One for each claim; clients share it."""
+    """One for each claim; clients share it. It is a Job, so that Kubernetes itself clears it away."""
 
     def __init__(self, api: Api, namespace: str, claim: str) -> None:
         self._api, self._namespace, self._claim = api, namespace, claim
         self._name = f"podwright-reader-{claim}"[:63].rstrip("-.")
+        self._pod: str | None = None
 
-    @property
-    def _path(self) -> str:
-        return path_of("Pod", self._namespace, self._name)
-
-    def run(self, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
+    def run(self, folder: RunFolder, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
+        """In the reader that was there a moment ago, else in one that is looked for or made."""
         words = ["/bin/sh", "-c", USE, "podwright", *command]
-        return self._api.run(self._path, names.PILOT, words, given, timeout_s)
+        if self._pod is not None:
+            with suppress(ApiError, Away):
+                return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
+        self._pod = self._start(folder)
+        return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
 
-    def start(self, folder: RunFolder) -> None:
+    def _start(self, folder: RunFolder) -> str:
         """Made anew when the last one has ended; waits until it runs, and says why it does not."""
         deadline = time.monotonic() + START_S
-        words = ""
+        path, words = path_of("Job", self._namespace, self._name), ""
         while time.monotonic() < deadline:
-            pod = lasting(lambda: self._api.find(self._path)) or self._make(folder)
-            phase = pod["status"].get("phase")
-            leaves = pod["metadata"].get("deletionTimestamp")
-            if phase == "Running" and not leaves:
-                return
-            if phase in ("Succeeded", "Failed") and not leaves:
-                lasting(lambda: self._api.delete(self._path))
-            words = waiting_words(pod) if phase == "Pending" else words
+            job = lasting(lambda: self._api.find(path)) or self._make(folder, path)
+            ended = any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions", []))
+            if ended and not job["metadata"].get("deletionTimestamp"):
+                lasting(lambda: self._api.delete(path))
+            for pod in [] if ended else lasting(self._pods):
+                if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp"):
+                    return path_of("Pod", self._namespace, pod["metadata"]["name"])
+                words = waiting_words(pod) or words
             time.sleep(0.2)
         raise refuse(f"the claim {self._claim} cannot be read: {words or 'its reader does not start'}", exit_code=3)
 
-    def _make(self, folder: RunFolder) -> dict[str, Any]:
+    def _pods(self) -> list[dict[str, Any]]:
+        selector = f"batch.kubernetes.io/job-name={self._name}"
+        return self._api.items(path_of("Pod", self._namespace), labelSelector=selector)[0]
+
+    def _make(self, folder: RunFolder, path: str) -> dict[str, Any]:
         site = site_of(folder)
-        try:
-            pod = lasting(lambda: self._api.apply(self._path, reader_pod(site, self._name)))
-        except ApiError:
-            pod = self._api.get(self._path)
+        job = lasting(lambda: self._api.apply(path, reader_job(site, self._name)))
         parent = folder.path.parent / (folder.asked.parent or folder.id)
-        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), pod)
-        return pod
+        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job)
+        return job
 
 
-def reader_pod(site: dict[str, Any], name: str) -> dict[str, Any]:
+def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:
     context: dict[str, Any] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     if site["uid"] is not None:
         context |= {"runAsUser": site["uid"], "runAsGroup": site["uid"], "fsGroup": site["uid"]}
@@ -113,4 +117,6 @@ def reader_pod(site: dict[str, Any], name: str) -> dict[str, Any]:
     }
     labels = {"app.kubernetes.io/managed-by": names.MANAGER, "app.kubernetes.io/component": "reader"}
     metadata = {"name": name, "namespace": site["namespace"], "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    job = {"backoffLimit": 0, "ttlSecondsAfterFinished": IDLE_S, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job}

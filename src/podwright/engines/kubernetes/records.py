@@ -57,8 +57,7 @@ class Claimed:
 
     def remove(self, folder: RunFolder) -> None:
         """By a reader: a container that still runs belongs to another run."""
-        command = ["rm", "-rf", "--", names.run_folder(folder.id)]
-        self._read_with(folder).run(command, b"", RUN_S)
+        self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"")
 
     def _ask(self, asked: Mapping[str, Any], pods: Pods, folder: RunFolder) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
@@ -68,20 +67,18 @@ class Claimed:
             path = path_of("Pod", self._namespace, running["metadata"]["name"])
             with suppress(Away, ApiError):  # it may have ended just now
                 return self._api.run(path, names.PILOT, command, given, RUN_S)
-        try:
-            return self._read_with(folder).run(command, given, RUN_S)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "let the record be read") from None
+        return self._read(folder, command, given)
 
-    def _read_with(self, folder: RunFolder) -> Reader:
+    def _read(self, folder: RunFolder, command: Sequence[str], given: bytes) -> bytes:
         if time.monotonic() - self._failed_at < AGAIN_S:
             raise refuse(f"the claim {self._claim} cannot be read just now", exit_code=3)
         try:
-            self._reader.start(folder)
+            return self._reader.run(folder, command, given, RUN_S)
         except Refusal:
             self._failed_at = time.monotonic()
             raise
-        return self._reader
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "let the claim be read") from None
 
 
 def any_running(pods: Pods) -> dict[str, Any] | None:

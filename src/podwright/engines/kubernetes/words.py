@@ -59,7 +59,25 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
     if "Suspended" in conditions or job["spec"].get("suspend"):
         queue = job["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
         return Seen("waiting", f"waits in the queue {queue}" if queue else "is suspended")
+    if _all_ended(job, pods):
+        return Seen("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     return _alive(job, pods, list(events))
+
+
+def _all_ended(job: Object, pods: Sequence[Object]) -> bool:
+    """Every node's containers have ended well: the Job itself says so some seconds later."""
+    done = {_index(pod) for pod in pods if _is_done(pod)}
+    return job["spec"].get("completionMode") == "Indexed" and len(done - {""}) == job["spec"]["completions"]
+
+
+def _index(pod: Object) -> str:
+    return str(pod["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index", ""))
+
+
+def _is_done(pod: Object) -> bool:
+    statuses = [*(pod["status"].get("initContainerStatuses") or []), *(pod["status"].get("containerStatuses") or [])]
+    ends = [status.get("state", {}).get("terminated") for status in statuses]
+    return bool(ends) and all(end is not None and end.get("exitCode") == 0 for end in ends)
 
 
 def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Seen:

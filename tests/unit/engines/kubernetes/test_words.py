@@ -112,6 +112,18 @@ def test_seen(made: dict[str, Any], pods: list[dict[str, Any]], told: Seen) -> N
     assert seen(made, pods) == told
 
 
+def test_a_run_is_over_when_all_its_containers_are() -> None:
+    made = {"metadata": {}, "spec": {"completionMode": "Indexed", "completions": 2}, "status": {}}
+    pods = [ended(exitCode=0), ended(exitCode=0)]
+    for index, one in enumerate(pods):
+        one["metadata"] = {"annotations": {"batch.kubernetes.io/job-completion-index": str(index)}}
+    assert seen(made, pods).state == "gone"
+    assert seen(made, pods[:1]).state == "waiting"
+    pods[1]["status"]["initContainerStatuses"] = [{"name": "ship", "state": {"running": {}}}]
+    pods[1]["status"]["phase"] = "Running"
+    assert seen(made, pods) == Seen("there")
+
+
 def test_a_job_that_lost_nodes_too_often_says_so() -> None:
     made = job()
     made["status"]["conditions"] = [{"type": "Failed", "status": "True", "reason": "MaxFailedIndexesExceeded"}]
