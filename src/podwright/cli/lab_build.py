@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -12,7 +11,7 @@ from podwright.cli import talk
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_EVERY_S = 15.0
+    from podwright.lab.kubernetes.parts import Lines
 
 
 class Bar:
@@ -20,7 +19,7 @@ class Bar:
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
-        self._last_s = 0.0
+        self._lines: Lines | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -32,10 +31,11 @@ class Bar:
     def show(self, done: int, total: int) -> None:
         """Shows that so many of all packages are compiled."""
         if sys.stderr.isatty():
-            self._draw(done, total)
-        elif done == total or time.monotonic() - self._last_s > _EVERY_S:
-            self._last_s = time.monotonic()
-            talk.say("build", f"{done} of {total} packages")
+            return self._draw(done, total)
+        from podwright.lab.kubernetes.parts import Lines
+
+        self._lines = self._lines or Lines(talk.say)
+        return self._lines(done, total)
 
     def _draw(self, done: int, total: int) -> None:
         if self._bar is None:

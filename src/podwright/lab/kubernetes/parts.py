@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ _KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "k
 PROGRAMS = (*_KUBERNETES, "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause", "devices")
 _OLDEST_GO = (1, 26)
 _MOST_JOBS = 8
+_EVERY_S = 15.0
 _OWN_MAINS = ("./etcd", "./coredns", "./pause", "./devices")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
@@ -49,6 +51,20 @@ _NEWER_MANIFESTS: _Wanted = {
         "kustomize/stage/pod/fast": ("pod-ready.yaml", "pod-complete.yaml", "pod-delete.yaml"),
     },
 }
+
+
+class Lines:
+    """Tells the progress of a build in a line now and then, as a log wants it."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._last_s = -_EVERY_S
+
+    def __call__(self, done: int, total: int) -> None:
+        """Says how far it is."""
+        if done == total or time.monotonic() - self._last_s > _EVERY_S:
+            self._last_s = time.monotonic()
+            self._say("build", f"{done} of {total} packages")
 
 
 def version() -> str:
