@@ -134,7 +134,9 @@ def _runs(hosts: Iterable[str]) -> Iterator[list[_Run]]:
         if group and group[-1].takes(host):
             continue
         run = _Run(host)
-        if group and not (run.first and (run.before, run.after) == (group[-1].before, group[-1].after)):
+        last = group[-1] if group else run
+        alike = run.first and last.first and (run.before, run.after) == (last.before, last.after)
+        if group and not alike:
             yield group
             group = []
         group.append(run)

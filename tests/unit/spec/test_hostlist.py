@@ -50,6 +50,7 @@ def test_expand(text: str, hosts: list[str]) -> None:
         (["n9", "n10"], "n[9-10]"),
         (["n09", "n10"], "n[09-10]"),
         (["n1", "m1"], "n1,m1"),
+        (["worker", "worker2", "worker3"], "worker,worker[2-3]"),
         ([f"dgx{number:03d}" for number in range(1, 141)], "dgx[001-140]"),
     ],
 )
