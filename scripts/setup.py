@@ -72,6 +72,16 @@ def read_packages(text: str) -> list[Package]:
     return [Package(*row.split(None, 2)) for row in rows]
 
 
+QUIETLY = """\
+policy=/usr/sbin/policy-rc.d
+[ ! -e "$policy" ] || exec "$@"
+trap 'rm -f "$policy"' EXIT
+printf '#!/bin/sh\\nexit 101\\n' > "$policy" && chmod 755 "$policy"
+"$@"
+"""
+"""Tests start servers themselves, in places of their own: installing one must not start it on this machine."""
+
+
 def wanted_packages() -> list[Package]:
     """Names what this machine lacks; Debian keeps `ensurepip`, which makes environments, in a package of its own."""
     packages = read_packages((ROOT / "scripts" / "apt-packages.txt").read_text())
@@ -115,7 +125,7 @@ def install_packages() -> None:
     call([*env, "apt-get", "update", "-qq"])
     names = [package.name for package in missing if has_candidate(package.name)]
     if names:
-        call([*env, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
+        call([*env, "sh", "-c", QUIETLY, "sh", "apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
 
 
 def fingerprint() -> str:
