@@ -129,15 +129,15 @@ class Shipped:
         return None
 
     def _read(self, log: Path, pod: str) -> bool:
-        """What came since the last line that is here; that one comes again, and doubles do no harm."""
+        """What came since the last line that is here; lines of that second come again, and are left out."""
         query: dict[str, str | int] = {"container": names.SHIP, "timestamps": "true"}
-        last = _last_stamp(log)
+        last = _last_line(log)
         if last:
-            query["sinceTime"] = last
+            query["sinceTime"] = last.split(b" ", 1)[0].decode()
         data = self._api.text(f"{path_of('Pod', self._namespace, pod)}/log", **query)
-        if data.count(b"\n") <= (1 if last else 0):
-            return bool(data) and not last and append(log, data)
-        return append(log, data)
+        at = data.find(last) if last else -1
+        fresh = data[at + len(last) :] if at >= 0 else data
+        return bool(fresh) and append(log, fresh)
 
     def follow(self, folders: Sequence[RunFolder], pods: Pods, timeout_s: float) -> None:
         """Until the side containers have ended: what is deleted takes its output along."""
@@ -175,14 +175,15 @@ def _log_of(folder: RunFolder, pod: Mapping[str, Any]) -> Path:
     return folder.path / "frames" / f"{pod['metadata']['name']}.{_ship(pod).get('restartCount', 0)}.log"
 
 
-def _last_stamp(log: Path) -> str:
+def _last_line(log: Path) -> bytes:
+    """The last whole line that begins with a time; a line is shorter than what is looked at."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - 16384))
-            stamps = STAMP.findall(file.read())
+            file.seek(max(0, log.stat().st_size - 32768))
+            lines = file.read().splitlines(keepends=True)
     except OSError:
-        return ""
-    return stamps[-1].decode().strip() if stamps else ""
+        return b""
+    return next((line for line in reversed(lines) if line.endswith(b"\n") and STAMP.match(line)), b"")
 
 
 def append(log: Path, data: bytes) -> bool:

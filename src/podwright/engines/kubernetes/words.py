@@ -67,7 +67,7 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
 def _all_ended(job: Object, pods: Sequence[Object]) -> bool:
     """Every node's containers have ended well: the Job itself says so some seconds later."""
     done = {_index(pod) for pod in pods if _is_done(pod)}
-    return job["spec"].get("completionMode") == "Indexed" and len(done - {""}) == job["spec"]["completions"]
+    return job["spec"].get("completionMode") == "Indexed" and len(done - {""}) == int(job["spec"]["completions"])
 
 
 def _index(pod: Object) -> str:

@@ -1,10 +1,13 @@
 #!/bin/sh
-# Sends the record of a node through this container's output. Kubernetes would start anew what ends by itself.
+# Sends the record of a node through this container's output. It ends when the record is closed; where the pilot was
+# killed that never comes, and it is told after ten seconds. Kubernetes would start anew what ends before it is asked to.
 stopped=no
-trap 'stopped=yes; kill -TERM "$ship" 2>/dev/null' TERM INT
+trap 'stopped=yes' TERM INT
 /bin/sh /podwright/job/pilot.sh ship /podwright/job/order.json &
 ship=$!
-while kill -0 "$ship" 2>/dev/null; do
+while :; do
     wait "$ship"
+    kill -0 "$ship" 2>/dev/null || break
+    { sleep 10; kill -TERM "$ship"; } 2>/dev/null &
 done
 [ "$stopped" = yes ] || { sleep 86400 & wait $!; }
