@@ -79,7 +79,7 @@ PILOT = re.sub(
 SHIPPING = f"""\
 #!/bin/sh
 # Sends the record of a node through this container's output. It ends when the record is closed; where the pilot was
-# killed that never comes, and it is told after ten seconds. Kubernetes would start anew what ends before it is asked to.
+# killed that never comes, and it is told after ten seconds. Kubernetes starts anew what ends before it is asked to.
 stopped=no
 trap 'stopped=yes' TERM INT
 /bin/sh {JOB_FOLDER}/pilot.sh ship {JOB_FOLDER}/order.json &
@@ -89,7 +89,12 @@ while :; do
     kill -0 "$ship" 2>/dev/null || break
     {{ sleep 10; kill -TERM "$ship"; }} 2>/dev/null &
 done
-[ "$stopped" = yes ] || {{ sleep 86400 & wait $!; }}
+if [ "$stopped" = no ]; then
+    sleep 86400 &
+    wait $!
+    kill $!
+fi
+exit 0
 """
 SSHD = f"""\
 # Read by enter.sh on the nodes of an MPI program: a daemon of this user, on a high port, for the run's own key.

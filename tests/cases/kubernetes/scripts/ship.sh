@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sends the record of a node through this container's output. It ends when the record is closed; where the pilot was
-# killed that never comes, and it is told after ten seconds. Kubernetes would start anew what ends before it is asked to.
+# killed that never comes, and it is told after ten seconds. Kubernetes starts anew what ends before it is asked to.
 stopped=no
 trap 'stopped=yes' TERM INT
 /bin/sh /podwright/job/pilot.sh ship /podwright/job/order.json &
@@ -10,4 +10,9 @@ while :; do
     kill -0 "$ship" 2>/dev/null || break
     { sleep 10; kill -TERM "$ship"; } 2>/dev/null &
 done
-[ "$stopped" = yes ] || { sleep 86400 & wait $!; }
+if [ "$stopped" = no ]; then
+    sleep 86400 &
+    wait $!
+    kill $!
+fi
+exit 0

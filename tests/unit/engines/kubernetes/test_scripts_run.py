@@ -1,0 +1,130 @@
+"""The scripts of a container, run by real shells with a pilot that does what a test tells it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podwright.engines.kubernetes.names import JOB_FOLDER, WORK
+from podwright.engines.kubernetes.scripts import SCRIPTS
+
+SHELLS = ["dash", "bash"]
+Container = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(params=SHELLS)
+def container(request: pytest.FixtureRequest, tmp_path: Path) -> Container:
+    """Gives `container(script, pilot, **environ)`: paths of a container lie in the test's own folder."""
+    job, work = tmp_path / "job", tmp_path / "work"
+    job.mkdir()
+    work.mkdir()
+
+    def start(script: str, pilot: str, **environ: str) -> subprocess.Popen[str]:
+        text = SCRIPTS[script].replace(JOB_FOLDER, str(job)).replace(WORK, str(work))
+        (job / script).write_text(text.replace("/dev/termination-log", str(work / "message")))
+        (job / "pilot.sh").write_text(pilot)
+        own = {"HOME": str(work / "home"), "PATH": os.environ["PATH"], "JOB_COMPLETION_INDEX": "1"}
+        command = [request.param, str(job / script)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, env=own | environ, text=True, cwd=tmp_path, **pipes)  # type: ignore[call-overload]
+
+    return start
+
+
+ENDS = [
+    (0, 0, None),
+    (77, 0, "failed"),
+    (64, 0, "has an order that its pilot cannot read"),
+    (69, 0, "the image has no Python 3.8 or newer"),
+    (76, 76, None),
+    (143, 143, None),
+    (1, 1, None),
+    (137, 137, None),
+]
+
+
+@pytest.mark.parametrize(("code", "exits", "message"), ENDS)
+def test_only_what_may_be_started_anew_fails(
+    container: Container, tmp_path: Path, code: int, exits: int, message: str | None
+) -> None:
+    process = container("enter.sh", f"exit {code}", PODWRIGHT_RESTART="0")
+    process.communicate(timeout=30)
+    assert process.returncode == exits
+    told = tmp_path / "work" / "message"
+    assert (told.read_text().strip() if told.exists() else None) == message
+
+
+def test_the_claim_counts_where_kubernetes_does_not(container: Container, tmp_path: Path) -> None:
+    claim = tmp_path / "claim"
+    seen = []
+    for _ in range(3):
+        process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_CLAIM=str(claim), PODWRIGHT_RESTART="")
+        seen.append(process.communicate(timeout=30)[0].strip())
+    assert seen == ["0", "1", "2"]
+
+
+def test_a_count_of_kubernetes_is_taken(container: Container) -> None:
+    process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="4")
+    assert process.communicate(timeout=30)[0].strip() == "4"
+
+
+@pytest.mark.parametrize(("state", "runs"), [("succeeded", False), ("failed", False), ("terminated", True)])
+def test_a_run_that_is_over_is_not_begun_again(container: Container, tmp_path: Path, state: str, runs: bool) -> None:
+    record = tmp_path / "claim" / "record" / "n0.r0"
+    record.mkdir(parents=True)
+    (record / "events.jsonl").write_text(f'{{"t":1,"e":[0,0],"n":0,"q":9,"k":"end","state":"{state}"}}\n')
+    process = container("enter.sh", "echo began", PODWRIGHT_CLAIM=str(tmp_path / "claim"), PODWRIGHT_RESTART="1")
+    assert (process.communicate(timeout=30)[0].strip() == "began") is runs
+    assert process.returncode == 0
+
+
+def test_the_code_is_put_together(container: Container, tmp_path: Path) -> None:
+    packed = gzip.compress(b"the code")
+    for index, piece in enumerate((packed[:5], packed[5:12], packed[12:])):
+        (tmp_path / "job" / f"code.{index}").write_bytes(piece)
+    container("enter.sh", "exit 0", PODWRIGHT_RESTART="0").communicate(timeout=30)
+    assert (tmp_path / "work" / "code.tar").read_bytes() == b"the code"
+
+
+WAITING = "trap 'echo asked to stop; exit 143' TERM\necho up\nwhile :; do sleep 0.05; done\n"
+
+
+def test_a_request_to_stop_reaches_the_pilot(container: Container) -> None:
+    process = container("enter.sh", WAITING, PODWRIGHT_RESTART="0")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[0] == "asked to stop\n"
+    assert process.returncode == 143
+
+
+SLOW = 'echo up\nuntil [ -e "{work}/closed" ]; do sleep 0.05; done\necho shipped\n'
+
+
+def test_a_record_is_sent_after_the_request_to_stop(container: Container, tmp_path: Path) -> None:
+    """A side container is asked to stop as soon as the pilot has ended, which may be before it has read anything."""
+    process = container("ship.sh", SLOW.format(work=tmp_path / "work"))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    (tmp_path / "work" / "closed").touch()
+    assert process.communicate(timeout=30)[0] == "shipped\n"
+    assert process.returncode == 0
+
+
+def test_one_that_is_done_waits_to_be_asked(container: Container) -> None:
+    process = container("ship.sh", "echo shipped")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "shipped\n"
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0
+    process.communicate()
