@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from podwright.lab import kubernetes
 from podwright.lab.slurm import Lab
-from tests.contract.sites import LocalSite, Site, SlurmSite
-from tests.real.labs import slurm_lab
+from tests.contract.sites import KubernetesSite, LocalSite, Site, SlurmSite
+from tests.real.labs import kubernetes_lab, slurm_lab
 
 
 def on_slurm(name: str) -> object:
@@ -32,22 +33,42 @@ def slurm_with_accounting() -> Iterator[Lab]:
         yield lab
 
 
+def on_kubernetes(name: str) -> object:
+    """Nightly: the lab's programs are built from source on a machine that has none of them yet."""
+    marks = [pytest.mark.kubernetes, pytest.mark.nightly, pytest.mark.timeout(1800)]
+    return pytest.param(name, marks=[*marks, pytest.mark.xdist_group("kubernetes")])
+
+
+@pytest.fixture(scope="session")
+def kubernetes_cluster() -> Iterator[kubernetes.Lab]:
+    with kubernetes_lab(nodes=2) as lab:
+        yield lab
+
+
 LABS = {"slurm": "slurm_without_accounting", "slurm-accounting": "slurm_with_accounting"}
 
 
 def make(request: pytest.FixtureRequest, name: str, tmp_path: Path) -> Iterator[Site]:
-    site = SlurmSite(request.getfixturevalue(LABS[name]), tmp_path) if name in LABS else LocalSite(name, tmp_path)
+    if name.startswith("kubernetes"):
+        cluster = request.getfixturevalue("kubernetes_cluster")
+        site: Site = KubernetesSite(cluster, tmp_path, claim=name == "kubernetes")
+    elif name in LABS:
+        site = SlurmSite(request.getfixturevalue(LABS[name]), tmp_path)
+    else:
+        site = LocalSite(name, tmp_path)
     yield site
     site.close()
 
 
-@pytest.fixture(params=["local", "local-frames", *SLURM])
+@pytest.fixture(
+    params=["local", "local-frames", *SLURM, on_kubernetes("kubernetes"), on_kubernetes("kubernetes-frames")]
+)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """Every engine, with every carrier."""
     yield from make(request, request.param, tmp_path)
 
 
-@pytest.fixture(params=["local", *SLURM])
+@pytest.fixture(params=["local", *SLURM, KUBERNETES[0]])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """Engines whose nodes share the run's folder."""
     yield from make(request, request.param, tmp_path)

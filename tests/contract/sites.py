@@ -13,6 +13,7 @@ from typing import Any
 
 from podwright import launch, spec
 from podwright.engines.local.engine import lock_holder, marked
+from podwright.lab import kubernetes
 from podwright.lab.slurm import Lab
 from podwright.launch import Run, pods
 from podwright.runs import Home
@@ -162,3 +163,44 @@ class SlurmSite(Site):
         super().close()
         with suppress(AssertionError):
             until(lambda: not self.slurm("squeue", "--noheader"), "the queue is empty")
+
+
+class KubernetesSite(Site):
+    """The Kubernetes engine on a lab, as the lab's ordinary user; without a claim the record travels in frames."""
+
+    def __init__(self, lab: kubernetes.Lab, folder: Path, claim: bool = True) -> None:
+        super().__init__(lab.name, folder)
+        self.lab = lab
+        self.shared = claim
+        text = lab.pod_file.read_text()
+        (folder / "pod.yaml").write_text(text if claim else text.replace(', "claim": "podwright"', ""))
+        pods.add(self.home, folder / "pod.yaml")
+
+    def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
+        return super().workload(arguments, **{"resources": "{cpus: 1, memory: 512MiB}", **fields})
+
+    def _marked(self) -> dict[str, list[int]]:
+        return marked(everyone=True)
+
+    def pilot(self, run: Run, node: int) -> int:
+        return until(lambda: self._find(run, f"JOB_COMPLETION_INDEX={node}", b"\0node\0"), f"the pilot of node {node}")
+
+    def _find(self, run: Run, variable: str, word: bytes) -> int | None:
+        for pid in self.processes(run):
+            with suppress(OSError):
+                environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                if variable.encode() in environ and word in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return pid
+        return None
+
+    def kill_pilot(self, run: Run, node: int) -> None:
+        os.kill(self.pilot(run, node), signal.SIGKILL)
+
+    def kill_rank(self, run: Run, rank: int) -> None:
+        pid = until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
+        os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        ids = [one.id for run in self._runs for one in (run, *run.points())]
+        if ids:
+            self.lab.kubectl("delete", "jobs,mpijobs", *ids, "--namespace=lab", "--ignore-not-found", "--wait=false")

@@ -274,6 +274,11 @@ def test_cancelling_a_point_leaves_the_others(shared: Site) -> None:
 
 
 def test_one_run_after_another(site: Site) -> None:
+    if "after" in find_target(site.home, site.target)[0].lacks():
+        earlier = site.start("--steps 1")
+        with pytest.raises(Refusal):
+            site.start("--steps 1", after=earlier.id)
+        return
     first = site.start("--steps 10")
     second = site.start("--steps 1", after=first.id)
     assert second.wait(60).state == "succeeded"

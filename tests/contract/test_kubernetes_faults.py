@@ -1,0 +1,119 @@
+"""Bad days of a real Kubernetes: what a run says, and that it is neither lost nor doubled."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.lab.kubernetes import Lab
+from podwright.launch import Run
+from podwright.spec import Refusal
+from tests.contract.sites import KubernetesSite, until
+
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.nightly,
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("kubernetes"),
+]
+
+
+@pytest.fixture
+def kubernetes(kubernetes_cluster: Lab, tmp_path: Path) -> Iterator[KubernetesSite]:
+    site = KubernetesSite(kubernetes_cluster, tmp_path)
+    yield site
+    site.close()
+
+
+def pods(site: KubernetesSite, run_id: str) -> list[dict[str, Any]]:
+    """The Kubernetes pods of a run."""
+    select = f"--selector=podwright.dev/run={run_id}"
+    found: list[dict[str, Any]] = json.loads(
+        site.lab.kubectl("get", "pods", "--namespace=lab", select, "--output=json").stdout
+    )["items"]
+    return found
+
+
+def second(site: KubernetesSite, run_id: str) -> dict[str, Any]:
+    """The Kubernetes pod of node 1."""
+    index = "batch.kubernetes.io/job-completion-index"
+    return next(pod for pod in pods(site, run_id) if pod["metadata"]["annotations"][index] == "1")
+
+
+def reason(run: Run, words: str) -> str:
+    """Why the run waits, once these words are in it."""
+    return str(until(lambda: run.record().reason if words in run.record().reason else "", words))
+
+
+def test_a_kubernetes_pod_that_is_deleted_comes_back(kubernetes: KubernetesSite) -> None:
+    run = kubernetes.start("--steps 40 --pause 0.2", nodes=2, retries=1)
+    kubernetes.wait_step(run, 3)
+    victim = second(kubernetes, run.id)
+    kubernetes.lab.kubectl("delete", "pod", victim["metadata"]["name"], "--namespace=lab", "--wait=false")
+    record = run.wait(150)
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+    assert record.results["step"] == 40
+
+
+def test_an_api_server_that_restarts_loses_no_run(kubernetes: KubernetesSite) -> None:
+    run = kubernetes.start("--steps 60 --pause 0.2", nodes=2)
+    kubernetes.wait_step(run, 3)
+    kubernetes.lab.restart_controller()
+    record = run.wait(150)
+    assert (record.state, record.attempts) == ("succeeded", 1), run.explain()
+
+
+def test_an_api_server_that_restarts_during_submit_doubles_no_run(kubernetes: KubernetesSite) -> None:
+    restart = threading.Thread(target=kubernetes.lab.restart_controller)
+    runs = []
+    for number in range(6):
+        if number == 2:
+            restart.start()
+        runs.append(kubernetes.start("--steps 2", resources="{cpus: 1}"))
+    restart.join()
+    assert [run.wait(150).state for run in runs] == ["succeeded"] * 6
+    for run in runs:
+        assert len(pods(kubernetes, run.id)) == 1
+
+
+def test_an_image_that_is_not_there(kubernetes: KubernetesSite) -> None:
+    image = kubernetes.lab.image.replace("lab/base", "lab/nothing")
+    run = kubernetes.start("--steps 2", image=image)
+    assert reason(run, "cannot be fetched").startswith(f"waits: the image {image} cannot be fetched: ")
+    run.cancel()
+    assert run.wait(60).state == "cancelled"
+
+
+def test_a_quota_that_is_used_up(kubernetes: KubernetesSite) -> None:
+    kubernetes.lab.kubectl("create", "quota", "none", "--hard=pods=0", "--namespace=lab", admin=True)
+    try:
+        run = kubernetes.start("--steps 2")
+        assert reason(run, "quota").startswith("waits: the quota none is used up (asked pods=1, ")
+    finally:
+        kubernetes.lab.kubectl("delete", "quota", "none", "--namespace=lab", admin=True)
+    assert run.wait(150).state == "succeeded"
+
+
+def test_a_namespace_without_rights(kubernetes: KubernetesSite) -> None:
+    with pytest.raises(Refusal) as caught:
+        kubernetes.start("--steps 2", kubernetes="{namespace: kube-system}")
+    assert "you may not make Jobs, make ConfigMaps" in str(caught.value)
+
+
+def test_a_node_that_is_lost(kubernetes: KubernetesSite) -> None:
+    run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, retries=1)
+    kubernetes.wait_step(run, 3)
+    victim = second(kubernetes, run.id)
+    host = victim["spec"]["nodeName"]
+    kubernetes.lab.kill_node(host)
+    try:
+        record = run.wait(280)
+    finally:
+        kubernetes.lab.heal(host)
+    assert record.state == "succeeded", run.explain()
+    assert record.attempts >= 2
