@@ -45,6 +45,7 @@ def kubernetes_cluster() -> Iterator[kubernetes.Lab]:
         yield lab
 
 
+KUBERNETES = [on_kubernetes("kubernetes"), on_kubernetes("kubernetes-frames")]
 LABS = {"slurm": "slurm_without_accounting", "slurm-accounting": "slurm_with_accounting"}
 
 
@@ -60,9 +61,7 @@ def make(request: pytest.FixtureRequest, name: str, tmp_path: Path) -> Iterator[
     site.close()
 
 
-@pytest.fixture(
-    params=["local", "local-frames", *SLURM, on_kubernetes("kubernetes"), on_kubernetes("kubernetes-frames")]
-)
+@pytest.fixture(params=["local", "local-frames", *SLURM, *KUBERNETES])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """Every engine, with every carrier."""
     yield from make(request, request.param, tmp_path)
