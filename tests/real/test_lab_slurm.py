@@ -126,7 +126,8 @@ def test_jobs_survive_the_controller(lab: Lab) -> None:
     job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap='sleep 600'").strip()
     assert processes.until(lambda: state_of(lab, job) == "RUNNING", JOB_S)
     seen = time.time()
-    # A controller that is killed knows what it wrote down last, which it does every few seconds.
+    # A controller that is killed knows what it wrote down last, which it does soon after something changed.
+    over_ssh(lab, "scontrol", "update", f"JobId={job}", "Comment=seen")
     assert processes.until(lambda: (lab.folder / "state" / "job_state").stat().st_mtime > seen, JOB_S)
     lab.restart_controller()
     assert state_of(lab, job) == "RUNNING"

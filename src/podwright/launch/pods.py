@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podwright.runs import Home
 from podwright.runs.seal import write_whole
-from podwright.spec.problems import refuse, short
+from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
     from podwright.spec import Pod
@@ -33,10 +33,14 @@ def find(home: Home, ref: str) -> Pod:
         return load_pod(Path(ref))
     path = folder(home) / f"{ref}.yaml"
     if NAME.fullmatch(ref) is None or not path.exists():
-        names = known(home)
-        hint = f"known pods: {', '.join(names)}" if names else "make one known with `podwright pod add POD.yaml`"
-        raise refuse(f"there is no pod {short(ref)!r}", hint=hint)
+        raise _unknown(home, ref)
     return load_pod(path)
+
+
+def _unknown(home: Home, ref: str) -> Refusal:
+    names = known(home)
+    hint = f"known pods: {', '.join(names)}" if names else "make one known with `podwright pod add POD.yaml`"
+    return refuse(f"there is no pod {short(ref)!r}", hint=hint)
 
 
 def add(home: Home, path: Path) -> Pod:
@@ -52,5 +56,5 @@ def add(home: Home, path: Path) -> Pod:
 def forget(home: Home, name: str) -> None:
     """Only a name that was made known can be forgotten: a file stays where it is."""
     if name not in known(home):
-        raise refuse(f"there is no pod {short(name)!r}", hint="`podwright pod ls` lists those that are known")
+        raise _unknown(home, name)
     (folder(home) / f"{name}.yaml").unlink()
