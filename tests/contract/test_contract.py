@@ -194,6 +194,7 @@ def test_when_all_is_killed_the_run_is_lost_and_nothing_stays(keeping: LocalSite
 def test_without_its_keeper_a_run_ends_well(keeping: LocalSite) -> None:
     run = keeping.start("--steps 30", nodes=2)
     keeping.wait_step(run, 2)
+    until(lambda: run.record().state == "running", "the leader's own words are here too: each node sends its own")
     os.kill(keeping.keeper(run), signal.SIGKILL)
     assert run.record().state == "running"
     assert run.wait(90).state == "succeeded"

@@ -136,15 +136,18 @@ class Following:
         except Exception:  # whatever it is, the next try must come
             node.loop.call_soon(self._missed)
             return
-        node.loop.call_soon(lambda: self._linked(link, instance))
+        node.loop.call_soon(lambda: self._linked(link, instance, bool(facts["idle"])))
 
     def _missed(self) -> None:
         self._trying = False
         self._try_at = time.monotonic() + (RECONNECT_S / 4 if self._tries < 40 else RECONNECT_S * 2)
 
-    def _linked(self, link: links.Link, instance: str) -> None:
+    def _linked(self, link: links.Link, instance: str, said_idle: bool) -> None:
         """Ranks that belong to a leader that is gone have no attempt any more."""
         self._trying = False
+        if said_idle == self._node.ranks.running:  # ranks were ended while the leader was being looked for: say it anew
+            link.close()
+            return
         if self._leader and instance != self._leader and self._node.ranks.running:
             self._node.end_ranks()
             link.send({"k": "stopped", "e": self._node.epoch})
@@ -186,10 +189,10 @@ class Following:
         if self._link is not None and now - self._heard > node.order.silence_s:
             self._drop()
             self._alone_since = self._heard
-        if self._link is None and not self._trying and now >= self._try_at:
-            self._connect()
         if self._link is None:
             self._be_alone(now)
+            if not self._trying and now >= self._try_at and node.exit_code is None:
+                self._connect()
         elif node.signalled and not self._signal_told:
             self._signal_told = True
             self.tell({"k": "signal", "name": node.signalled})

@@ -93,7 +93,7 @@ class Scene:
 
     def link(self, instance: str) -> FakeLink:
         made = FakeLink()
-        self.role._linked(made, instance)  # type: ignore[arg-type]
+        self.role._linked(made, instance, not self.node.ranks.running)  # type: ignore[arg-type]
         return made
 
     def after(self, seconds: float) -> None:
@@ -131,6 +131,15 @@ def test_a_broken_connection_to_the_same_leader_keeps_the_ranks_and_tells_again(
     assert scene.node.running
     again = scene.link("first")
     assert (scene.node.running, scene.node.again, again.sent) == (True, 1, [])
+
+
+def test_a_link_that_was_made_with_words_no_longer_true_is_not_used(scene: Scene) -> None:
+    """The leader would take a node whose ranks were ended meanwhile for one that is still at work."""
+    scene.node.ranks.running = False
+    made = FakeLink()
+    scene.role._linked(made, "leader", said_idle=False)  # type: ignore[arg-type]
+    assert not made.alive
+    assert scene.role._link is None
 
 
 def test_another_leader_has_no_use_for_old_ranks(scene: Scene) -> None:
