@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -33,7 +34,7 @@ def until(what: Callable[[], Any], words: str) -> Any:
     raise AssertionError(f"never happened: {words}")
 
 
-class Site:
+class Site(ABC):
     """An engine on a home of its own. `target` names it; `shared` is whether its nodes share the run's folder."""
 
     shared = True
@@ -80,11 +81,19 @@ class Site:
     def _marked(self) -> dict[str, list[int]]:
         return marked()
 
+    @abstractmethod
+    def pilot(self, run: Run, node: int) -> int:
+        """The process that stands for a node, as this machine numbers it."""
+
+    @abstractmethod
+    def rank(self, run: Run, rank: int) -> int:
+        """The process of a rank."""
+
     def kill_pilot(self, run: Run, node: int) -> None:
-        raise NotImplementedError
+        os.kill(self.pilot(run, node), signal.SIGKILL)
 
     def kill_rank(self, run: Run, rank: int) -> None:
-        raise NotImplementedError
+        os.kill(self.rank(run, rank), signal.SIGKILL)
 
     def _last(self, run: Run, kind: str, **fields: int) -> dict[str, Any]:
         def find() -> dict[str, Any] | None:
@@ -117,27 +126,21 @@ class LocalSite(Site):
     def keeper(self, run: Run) -> int:
         return until(lambda: lock_holder(run.folder), "somebody keeps the run")
 
-    def kill_pilot(self, run: Run, node: int) -> None:
-        os.kill(self.pilot(run, node), signal.SIGKILL)
 
-    def kill_rank(self, run: Run, rank: int) -> None:
-        os.kill(self.rank(run, rank), signal.SIGKILL)
+class ClusterSite(Site):
+    """Nodes with namespaces of their own on this machine: their processes are found by what they carry."""
 
-
-class SlurmSite(Site):
-    """The Slurm engine on a lab, through the lab's login node as an ordinary user."""
-
-    def __init__(self, lab: Lab, folder: Path) -> None:
-        super().__init__(lab.name, folder)
-        self.lab = lab
-        pods.add(self.home, lab.pod_file)
+    node_variable: str
 
     def _marked(self) -> dict[str, list[int]]:
         return marked(everyone=True)
 
     def pilot(self, run: Run, node: int) -> int:
-        """As this machine numbers it; the node itself numbers its processes anew."""
-        return until(lambda: self._find(run, f"SLURM_NODEID={node}", b"\0node\0"), f"the pilot of node {node}")
+        """The node itself numbers its processes anew."""
+        return until(lambda: self._find(run, f"{self.node_variable}={node}", b"\0node\0"), f"the pilot of node {node}")
+
+    def rank(self, run: Run, rank: int) -> int:
+        return until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
 
     def _find(self, run: Run, variable: str, word: bytes) -> int | None:
         for pid in self.processes(run):
@@ -147,12 +150,16 @@ class SlurmSite(Site):
                     return pid
         return None
 
-    def kill_pilot(self, run: Run, node: int) -> None:
-        os.kill(self.pilot(run, node), signal.SIGKILL)
 
-    def kill_rank(self, run: Run, rank: int) -> None:
-        pid = until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
-        os.kill(pid, signal.SIGKILL)
+class SlurmSite(ClusterSite):
+    """The Slurm engine on a lab, through the lab's login node as an ordinary user."""
+
+    node_variable = "SLURM_NODEID"
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        super().__init__(lab.name, folder)
+        self.lab = lab
+        pods.add(self.home, lab.pod_file)
 
     def slurm(self, *words: str) -> str:
         """What a command says on the login node."""
@@ -165,8 +172,10 @@ class SlurmSite(Site):
             until(lambda: not self.slurm("squeue", "--noheader"), "the queue is empty")
 
 
-class KubernetesSite(Site):
+class KubernetesSite(ClusterSite):
     """The Kubernetes engine on a lab, as the lab's ordinary user; without a claim the record travels in frames."""
+
+    node_variable = "JOB_COMPLETION_INDEX"
 
     def __init__(self, lab: kubernetes.Lab, folder: Path, claim: bool = True) -> None:
         super().__init__(lab.name, folder)
@@ -178,27 +187,6 @@ class KubernetesSite(Site):
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
         return super().workload(arguments, **{"resources": "{cpus: 1, memory: 512MiB}", **fields})
-
-    def _marked(self) -> dict[str, list[int]]:
-        return marked(everyone=True)
-
-    def pilot(self, run: Run, node: int) -> int:
-        return until(lambda: self._find(run, f"JOB_COMPLETION_INDEX={node}", b"\0node\0"), f"the pilot of node {node}")
-
-    def _find(self, run: Run, variable: str, word: bytes) -> int | None:
-        for pid in self.processes(run):
-            with suppress(OSError):
-                environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                if variable.encode() in environ and word in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    return pid
-        return None
-
-    def kill_pilot(self, run: Run, node: int) -> None:
-        os.kill(self.pilot(run, node), signal.SIGKILL)
-
-    def kill_rank(self, run: Run, rank: int) -> None:
-        pid = until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
-        os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         ids = [one.id for run in self._runs for one in (run, *run.points())]
