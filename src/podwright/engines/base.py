@@ -113,8 +113,10 @@ class Engine(Protocol):
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; gives words about what is missing from them, by run."""
 
-    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
-        """Bring these parts of the run's folder to this machine; gives the names of what was too much."""
+    def fetch(
+        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+    ) -> dict[str, list[str]]:
+        """Bring these parts of the runs' folders to this machine; gives the names of what was too much, by run."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """The command that opens a shell beside the ranks of a node."""

@@ -50,12 +50,13 @@ class Mirror:
     def trees(self, root: str, names: Sequence[str], limit_bytes: int | None) -> dict[str, Any]:
         return {"folder": root, "trees": {run: list(names) for run in self._folders}, "limit": limit_bytes or 0}
 
-    def take(self, answer: bytes) -> list[str]:
-        """Put every piece where it belongs; gives the names of what was left out.
+    def take(self, answer: bytes) -> dict[str, list[str]]:
+        """Put every piece where it belongs; gives the names of what was left out, by run.
 
         A cut answer is taken as far as it goes.
         """
-        left, place, changed = [], 0, set()
+        left: dict[str, list[str]] = {}
+        place, changed = 0, set()
         while place < len(answer):
             end = answer.find(b"\n", place)
             head = parse_line(answer[place:end]) if end >= 0 else None
@@ -67,7 +68,7 @@ class Mirror:
             if folder is None or len(data) < int(head["n"]) or not _is_safe(str(head.get("f"))):
                 continue
             if "left" in head:
-                left.append(str(head["f"]))
+                left.setdefault(folder.id, []).append(str(head["f"]))
             else:
                 self._place(folder, head, data)
                 changed.add(folder.id)

@@ -62,19 +62,28 @@ def _reconcile_on(home: Home, engine: Engine, folders: Sequence[RunFolder]) -> d
         record = home.read(folder.id)
         if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
             record = _judge(home, engine, folder, record, seen[folder.id])
-        if record.state in SETTLED and not folder.is_sealed and engine.status([folder])[folder.id].state == "gone":
-            _close(engine, folder, record)
         records[folder.id] = record
+    settled = [folder for folder in live if records[folder.id].state in SETTLED]
+    now = engine.status(settled) if settled else {}
+    _close(engine, [folder for folder in settled if now[folder.id].state == "gone"], records)
     return records
 
 
-def _close(engine: Engine, folder: RunFolder, record: Record) -> None:
-    """The last of the record and the results come here, then the folder is sealed."""
-    _note_gaps(folder, engine.collect([folder]).get(folder.id, []))
-    left = engine.fetch(folder, ("results",), RESULTS_BYTES)
-    _note_gaps(folder, [f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`" for name in left])
-    with suppress(OSError):
-        seal(folder, record)
+def _close(engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
+    """The last of the records and the results come here, in one exchange for all, then the folders are sealed."""
+    if not folders:
+        return
+    gaps = engine.collect(folders)
+    try:
+        left = engine.fetch(folders, ("results",), RESULTS_BYTES)
+    except Refusal:
+        return  # a cluster that is away just now: the next look closes them
+    for folder in folders:
+        _note_gaps(folder, gaps.get(folder.id, []))
+        words = "is too large to come by itself: `podwright pull"
+        _note_gaps(folder, [f"{name} {words} {folder.id} {name}`" for name in left.get(folder.id, [])])
+        with suppress(OSError):
+            seal(folder, records[folder.id])
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:

@@ -142,7 +142,7 @@ class Run:
 
     def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
-        engine_of(self.folder).fetch(self.folder, list(paths) or ["results", "checkpoints"])
+        engine_of(self.folder).fetch([self.folder], list(paths) or ["results", "checkpoints"])
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
         copied = []
         for name in wanted:

@@ -104,6 +104,7 @@ def answer(request: Dict[str, Any], out: BinaryIO) -> None:
                 name = f"record/{os.path.basename(path)}/{file}"
                 giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():
+        giver.given = 0  # the limit is each run's own
         for name in names:
             giver.tree(run, os.path.join(request["folder"], run), name, int(request.get("limit", 0)))
     giver.word(end=True)

@@ -33,7 +33,7 @@ class Sides:
         with path.open("a") as file:
             file.write(text)
 
-    def exchange(self, **asked: Any) -> list[str]:
+    def exchange(self, **asked: Any) -> dict[str, list[str]]:
         with Mirror([RunFolder(self.here)]) as mirror:
             request = mirror.request(str(self.root))
             if asked:
@@ -97,11 +97,11 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     sides.write("results/deep/empty", "")
     sides.write("results/large.bin", "z" * 4000)
     (sides.there / "results" / "link").symlink_to("/etc/passwd")
-    assert sides.exchange(names=["results"], limit=1000) == ["results/large.bin"]
+    assert sides.exchange(names=["results"], limit=1000) == {"toy-2222": ["results/large.bin"]}
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
     assert found == ["mirror.json", "mirror.lock", "results/a.json", "results/deep/empty"]
     sides.write("results/a.json", "[]")
-    assert sides.exchange(names=["results"]) == []
+    assert sides.exchange(names=["results"]) == {}
     assert (sides.here / "results" / "a.json").read_text() == "{}[]"
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
 

@@ -143,7 +143,12 @@ class KubernetesEngine:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
                 self._claims(namespace, claim).collect(begun, pods, over)
 
-    def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None = None) -> list[str]:
+    def fetch(
+        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+    ) -> dict[str, list[str]]:
+        return {folder.id: self._fetch(folder, names, limit_bytes) for folder in folders}
+
+    def _fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None) -> list[str]:
         site = site_of(folder)
         if site["claim"] is None:
             return []

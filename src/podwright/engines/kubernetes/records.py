@@ -53,7 +53,7 @@ class Claimed:
     def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None, pods: Pods) -> list[str]:
         with Mirror([folder]) as mirror:
             asked = mirror.trees(names.RUNS, paths, limit_bytes)
-            return mirror.take(self._ask(asked, pods, folder))
+            return mirror.take(self._ask(asked, pods, folder)).get(folder.id, [])
 
     def remove(self, folder: RunFolder) -> None:
         """By a reader: a container that still runs belongs to another run."""

@@ -169,8 +169,10 @@ class LocalEngine:
             if path.is_dir()
         }
 
-    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
-        return []
+    def fetch(
+        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+    ) -> dict[str, list[str]]:
+        return {}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """In the node's own copy of the code, with what a rank would see of the run's folders."""

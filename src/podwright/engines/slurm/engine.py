@@ -224,21 +224,23 @@ class SlurmEngine:
             self._mirrored_at.update({folder.id: time.monotonic() for folder in due})
         return {}
 
-    def fetch(self, folder: RunFolder, names: Sequence[str], limit_bytes: int | None = None) -> list[str]:
-        if self._reach.is_here:
-            return []
-        return self._exchange([folder], names, limit_bytes)
+    def fetch(
+        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+    ) -> dict[str, list[str]]:
+        return {} if self._reach.is_here else self._exchange(folders, names, limit_bytes)
 
     def _exchange(
         self, folders: Sequence[RunFolder], names: Sequence[str] | None, limit_bytes: int | None
-    ) -> list[str]:
+    ) -> dict[str, list[str]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
-            return []
+            return {}
         folder = site_of(submitted[0])["folder"]
         root, parent = f"{folder}/runs", submitted[0].asked.parent or submitted[0].id
         with Mirror(submitted) as mirror:
-            asked = mirror.request(root) if names is None else mirror.trees(root, names, limit_bytes)
+            asked = mirror.request(root)
+            if names is not None:  # what is asked for last comes with the last of the record
+                asked |= mirror.trees(root, names, limit_bytes)
             python = self._scheduler.python or "python3"
             command = [python, "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
             answer = self._reach.call(command, json.dumps(asked).encode())
