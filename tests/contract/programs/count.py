@@ -27,7 +27,7 @@ def main() -> int:
     rank, attempt = int(os.environ["RANK"]), int(os.environ["PODWRIGHT_ATTEMPT"])
     bad = options.rank in (-1, rank)
     if options.ignore_term:
-        signal.signal(signal.SIGTERM, lambda *_: print("not listening", flush=True))
+        signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"not listening\n"))
     if options.daemon:
         subprocess.Popen(["/bin/sh", "-c", "sleep 300 & exec sleep 300"], start_new_session=True)
     file = Path(os.environ["PODWRIGHT_CHECKPOINT"], f"rank{rank}")
@@ -44,7 +44,8 @@ def main() -> int:
         part = file.with_suffix(".part")
         part.write_text(str(step))
         part.rename(file)
-        print(json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6)}}), flush=True)
+        told = json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6)}})
+        os.write(1, f"{told}\n".encode())  # in one piece: `print` lets the signal's word in before the end of its line
     return 0
 
 
