@@ -19,7 +19,7 @@ from podwright.cli.views import View, elapsed, view_for_terminal
 if TYPE_CHECKING:
     from podwright.launch import Run
 
-POINTS_EVERY_S = 1.0
+POINTS_EVERY_S = (1.0, 5.0)
 
 
 def follow(run: Run) -> dict[str, Any]:
@@ -27,12 +27,11 @@ def follow(run: Run) -> dict[str, Any]:
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
-    points = run.points()
     threading.Thread(target=_warm_up).start()
     try:
         with view_for_terminal() as view:
-            if points:
-                _follow_points(run, points, view)
+            if run.points():
+                _follow_points(run, view)
             else:
                 _follow_one(run, view)
         document = run_document(run)
@@ -57,9 +56,9 @@ def _warm_up() -> None:
 
 def run_document(run: Run) -> dict[str, Any]:
     """Gives the JSON document of a run; a parent has its points in it."""
-    document: dict[str, Any] = run.record().as_json()
-    points = run.points()
-    return {**document, "points": [point.record().as_json() for point in points]} if points else document
+    record, points = run.records()
+    document: dict[str, Any] = record.as_json()
+    return {**document, "points": [point.as_json() for point in points]} if points else document
 
 
 def codes_of(document: dict[str, Any], unfinished: int = 0) -> list[int]:
@@ -99,20 +98,22 @@ def _follow_one(run: Run, view: View) -> None:
         view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
 
 
-def _follow_points(parent: Run, points: list[Run], view: View) -> None:
+def _follow_points(parent: Run, view: View) -> None:
     """Follows the points of a matrix or a repeat: a line for each that ends, and a count of all."""
     ended: set[str] = set()
-    while len(ended) < len(points):
+    while True:
         began = time.monotonic()
-        records = [point.record().as_json() for point in points]
+        whole, points = parent.records()
+        records = [point.as_json() for point in points]
         for record in records:
             if record["state"] in verdict.FINAL and record["id"] not in ended:
                 ended.add(record["id"])
                 view.say(*_point_line(record))
-        if len(ended) < len(points):
-            view.show(partial(points_picture, parent.record().state, records), _counts(records))
-            # Asking about many points takes time; most of it shall be left to them.
-            time.sleep(max(POINTS_EVERY_S, 4 * (time.monotonic() - began)))
+        if len(ended) == len(records):
+            return
+        view.show(partial(points_picture, whole.state, records), _counts(records))
+        # Asking about many points takes time; most of it shall be left to them.
+        time.sleep(min(max(POINTS_EVERY_S[0], 2 * (time.monotonic() - began)), POINTS_EVERY_S[1]))
 
 
 def _point_line(record: dict[str, Any]) -> tuple[str, str]:

@@ -45,7 +45,7 @@ def active(home: Home) -> list[Progress]:
     from podwright import launch
 
     found = [launch.find(home, record.id) for record in launch.recent(home, limit=0) if not record.is_final]
-    records = [one.record() for run in found for one in (run.points() or [run])]
+    records = [one for run in found for whole, points in [run.records()] for one in (points or [whole])]
     progresses = [Progress(record.as_json()) for record in records if not record.is_final]
     for progress in progresses:
         progress.take(progress.record, [], last_samples(Path(progress.record["folder"]) / "record"))

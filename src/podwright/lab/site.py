@@ -64,6 +64,7 @@ def _quick(wanted: Shape) -> Settings:
         "KillWait": "5",
         "MinJobAge": str(wanted.min_job_age_s),
         "GetEnvTimeout": "30",
+        "BatchStartTimeout": "120",  # a machine that plays a whole cluster starts a hundred jobs at once slowly
         "PreemptType": "preempt/partition_prio",
         "PreemptMode": "REQUEUE",
     }

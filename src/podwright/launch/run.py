@@ -50,9 +50,10 @@ class Run:
         ids = [f"{self.id}-{i + 1}" for i in range(self.folder.asked.points)]
         return [Run(self._home, one) for one in ids if self._home.has(one)]
 
-    def point_records(self) -> list[Record]:
-        """The records of all points, with one question to the engine."""
-        return reconcile(self._home, [point.id for point in self.points()])
+    def records(self) -> tuple[Record, list[Record]]:
+        """The truth now about the run and its points, with one question to the engine for all."""
+        points = reconcile(self._home, [point.id for point in self.points()])
+        return (self._home.read(self.id) if points else self.record()), points
 
     def _parts(self) -> list[Run]:
         return self.points() or [self]

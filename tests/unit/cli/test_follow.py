@@ -45,6 +45,9 @@ class Scripted:
     def points(self) -> list[Scripted]:
         return self.children
 
+    def records(self) -> tuple[Record, list[Record]]:
+        return self.record(), [child.record() for child in self.children]
+
     def watch(self) -> Iterator[Any]:
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
