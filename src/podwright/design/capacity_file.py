@@ -7,11 +7,20 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podwright.spec._check import checked, mapping, no_gaps
-from podwright.spec._types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
-from podwright.spec._words import Finding
-from podwright.spec._yaml import parse
-from podwright.spec.problems import refuse
+from podwright.spec.forms import (
+    Bandwidth,
+    Count,
+    Duration,
+    Finding,
+    Line,
+    Name,
+    Number,
+    Ratio,
+    Size,
+    Speed,
+    Strict,
+    read_text,
+)
 
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
@@ -89,11 +98,7 @@ class CapacityFile(Strict):
 
 def parse_capacity(text: str, file: str) -> CapacityFile:
     """Checks a file's text; every problem is told at once, with its place."""
-    document = parse(text, file)
-    if document.value is None and not document.problems:
-        raise refuse("is empty", hint="examples/capacity-fleet.yaml shows what goes in", file=file)
-    tree = mapping(document)
-    return checked(CapacityFile, document, (_sensors, _chain), no_gaps(tree, ("nothing",)))
+    return read_text(CapacityFile, text, file, (_sensors, _chain), example="examples/capacity-fleet.yaml")
 
 
 def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:

@@ -59,10 +59,10 @@ def shape(model: type[BaseModel]) -> Shape:
     return Shape(model.model_json_schema(by_alias=True))
 
 
-def no_gaps(tree: dict[str, Any], free: Path) -> Iterator[Finding]:
+def no_gaps(tree: dict[str, Any], free: Path | None = None) -> Iterator[Finding]:
     """Finds fields without a value and numbers that are none; below `free` anything goes."""
     for path, value in walk(tree):
-        if value is None and path[: len(free)] != free:
+        if value is None and (free is None or path[: len(free)] != free):
             yield Finding(path, "has no value", "give it one, or take the line out")
         elif isinstance(value, float) and value - value != 0:
             yield Finding(path, "must be a finite number")

@@ -79,7 +79,7 @@ def _pod(document: Document, path: Path, source: bytes) -> Pod:
     from podwright.spec import _pod_checks
     from podwright.spec._pod import Pod
 
-    pod = checked(Pod, document, _pod_checks.CHECKS, no_gaps(mapping(document), ("nothing",)))
+    pod = checked(Pod, document, _pod_checks.CHECKS, no_gaps(mapping(document)))
     pod._path, pod._source = path.absolute(), source
     return pod
 

@@ -99,6 +99,12 @@ class KubernetesOptions(Strict):
     namespace: Line | None = Field(default=None, description="the namespace to run in")
     queue: Line | None = Field(default=None, description="the Kueue queue")
     priority: Line | None = Field(default=None, description="the name of a priority class")
+    kind: Literal["job", "jobset", "trainjob"] = Field(
+        default="job", description="what the run becomes: a Job, a JobSet or a TrainJob; an MPI program is an MPIJob"
+    )
+    training_runtime: Line = Field(
+        default="torch-distributed", description="of a TrainJob: the ClusterTrainingRuntime that it starts from"
+    )
     patch: dict[str, Any] = Field(default={}, description="merged into the Kubernetes pod template")
 
 

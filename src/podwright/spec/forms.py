@@ -1,0 +1,37 @@
+"""What a further kind of file is made of: field types, findings, and one call that checks a text against a model.
+
+Pod and workload are built of the same parts; whoever adds a third kind of file needs no more than this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podwright.spec._check import Check, Model, checked, mapping, no_gaps
+from podwright.spec._types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
+from podwright.spec._words import Finding
+from podwright.spec._yaml import parse
+from podwright.spec.problems import refuse
+
+__all__ = [
+    "Bandwidth",
+    "Count",
+    "Duration",
+    "Finding",
+    "Line",
+    "Name",
+    "Number",
+    "Ratio",
+    "Size",
+    "Speed",
+    "Strict",
+    "read_text",
+]
+
+
+def read_text(model: type[Model], text: str, file: str, checks: Iterable[Check] = (), *, example: str = "") -> Model:
+    """Gives the model of a YAML text, or refuses with every problem at once, each with its place."""
+    document = parse(text, file)
+    if document.value is None and not document.problems:
+        raise refuse("is empty", hint=f"{example} shows what goes in" if example else None, file=file)
+    return checked(model, document, checks, no_gaps(mapping(document)))
