@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from podwright.spec.problems import refuse
+
+Made = TypeVar("Made")
+_FILE = "lab.json"
+
+
+def holds_lab(folder: Path) -> bool:
+    """Says whether there is a lab in a folder, running or not."""
+    return (folder / _FILE).is_file()
+
+
+def keep(folder: Path, kind: str, **parts: Any) -> None:
+    """Writes down what a lab was started as."""
+    (folder / _FILE).write_text(json.dumps({"kind": kind, **parts}, indent=2) + "\n")
+
+
+def kept(folder: Path, kind: str, make: Callable[[dict[str, Any]], Made]) -> Made | None:
+    """Gives what `make` reads from the words kept of a lab; None where there is no lab of this kind."""
+    try:
+        words: dict[str, Any] = json.loads((folder / _FILE).read_text())
+        return make(words) if words["kind"] == kind else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise refuse(
+            f"{folder / _FILE} cannot be read: {error}",
+            hint=f"kill the processes that {folder / 'pids'} names, then remove {folder}",
+        ) from None
 
 
 @contextmanager

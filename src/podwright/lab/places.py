@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podwright.lab import kubernetes, slurm
+from podwright.lab.folder import holds_lab
 from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import Shape, check_name
 from podwright.runs.store import default_home
@@ -39,20 +39,14 @@ def folder_of(name: str) -> Path:
 def names() -> list[str]:
     """Gives the names of the labs there are."""
     try:
-        return sorted(path.name for path in (home() / "labs").iterdir() if (path / "lab.json").is_file())
+        return sorted(path.name for path in (home() / "labs").iterdir() if holds_lab(path))
     except FileNotFoundError:
         return []
 
 
 def find(folder: Path) -> Lab | None:
     """Gives the lab in a folder, of whatever kind; None where there is none."""
-    try:
-        kind = json.loads((folder / "lab.json").read_text())["kind"]
-    except (OSError, ValueError, LookupError, TypeError):
-        kind = "slurm"  # whose own reader says what is wrong with the file
-    if kind == borrowed.KIND:
-        return borrowed.find(folder)
-    return kubernetes.find(folder) if kind == "kubernetes" else slurm.find(folder)
+    return slurm.find(folder) or kubernetes.find(folder) or borrowed.find(folder)
 
 
 def the_lab(name: str | None) -> Lab:

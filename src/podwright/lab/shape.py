@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from podwright.lab.folder import keep, kept
 from podwright.lab.user import LabUser
 from podwright.spec.problems import refuse, short
 
+KIND = "slurm"
 MOST_NODES = 1000
 MOST_GPUS = 16
 _DGX_GPUS = 8
@@ -65,24 +67,18 @@ def check_name(name: str) -> None:
 
 
 def read(folder: Path) -> tuple[Shape, LabUser] | None:
-    """Gives shape and user of the lab in a folder; None where there is no lab."""
-    try:
-        kept = json.loads((folder / "lab.json").read_text())
-        wanted: dict[str, Any] = kept["shape"]
-        return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**kept["user"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise refuse(
-            f"{folder / 'lab.json'} cannot be read: {error}",
-            hint=f"kill the processes that {folder / 'pids'} names, then remove {folder}",
-        ) from None
+    """Gives shape and user of the lab in a folder; None where there is no Slurm lab."""
+
+    def made(words: dict[str, Any]) -> tuple[Shape, LabUser]:
+        wanted: dict[str, Any] = words["shape"]
+        return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**words["user"])
+
+    return kept(folder, KIND, made)
 
 
 def write(folder: Path, shape: Shape, user: LabUser) -> None:
     """Keeps shape and user in the lab's folder."""
-    text = json.dumps({"kind": "slurm", "shape": asdict(shape), "user": asdict(user)}, indent=2)
-    (folder / "lab.json").write_text(text + "\n")
+    keep(folder, KIND, shape=asdict(shape), user=asdict(user))
 
 
 def pod_text(folder: Path, shape: Shape) -> str:

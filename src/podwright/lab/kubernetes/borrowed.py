@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from podwright.lab.folder import locked, remove
+from podwright.lab.folder import keep, kept, locked, remove
 from podwright.lab.kubernetes import parts
 from podwright.lab.kubernetes.control import state_of
 from podwright.lab.kubernetes.shape import DEFAULT, NAMESPACE
@@ -108,17 +108,13 @@ def borrow(folder: Path, context: str, name: str = DEFAULT) -> BorrowedLab:
         made = not there or (before is not None and before.loan.made_namespace)
         loan = Loan(context, name, len(nodes), asked.kubeconfig, made)
         (folder / "pod.yaml").write_text(pod_text(loan, nodes))
-        (folder / "lab.json").write_text(json.dumps({"kind": KIND, "loan": asdict(loan)}, indent=2) + "\n")
+        keep(folder, KIND, loan=asdict(loan))
         return BorrowedLab(folder, loan)
 
 
 def find(folder: Path) -> BorrowedLab | None:
     """Gives the borrowed lab in a folder; None where there is none."""
-    try:
-        kept = json.loads((folder / "lab.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return BorrowedLab(folder, Loan(**kept["loan"])) if kept.get("kind") == KIND else None
+    return kept(folder, KIND, lambda words: BorrowedLab(folder, Loan(**words["loan"])))
 
 
 def pod_text(loan: Loan, nodes: list[dict[str, Any]]) -> str:

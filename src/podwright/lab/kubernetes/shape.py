@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from podwright.lab.folder import keep, kept
 from podwright.lab.shape import MOST_GPUS, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
+KIND = "kubernetes"
 CONTROL = "control"
 CONTROL_ADDRESS = "10.77.0.2"
 NAMESPACE = "lab"
@@ -83,24 +84,12 @@ def check(wanted: Shape) -> None:
 
 def read(folder: Path) -> tuple[Shape, Ports] | None:
     """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
-    try:
-        kept: dict[str, Any] = json.loads((folder / "lab.json").read_text())
-        if kept["kind"] != "kubernetes":
-            return None
-        return Shape(**kept["shape"]), Ports(**kept["ports"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise refuse(
-            f"{folder / 'lab.json'} cannot be read: {error}",
-            hint=f"kill the processes that {folder / 'pids'} names, then remove {folder}",
-        ) from None
+    return kept(folder, KIND, lambda words: (Shape(**words["shape"]), Ports(**words["ports"])))
 
 
 def write(folder: Path, shape: Shape, ports: Ports) -> None:
     """Keeps shape and ports in the lab's folder."""
-    text = json.dumps({"kind": "kubernetes", "shape": asdict(shape), "ports": asdict(ports)}, indent=2)
-    (folder / "lab.json").write_text(text + "\n")
+    keep(folder, KIND, shape=asdict(shape), ports=asdict(ports))
 
 
 def pod_text(folder: Path, shape: Shape, ports: Ports) -> str:
