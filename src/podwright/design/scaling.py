@@ -161,15 +161,7 @@ def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> F
     shares = sorted(share + (1 - share) * base.count / count for share in FIXED_SHARES)
     extras = (0.0, growth_s / 2, growth_s)
     shrunk = Range(*(base.step_s * share + extra for share, extra in zip(shares, extras, strict=True)))
-    local, whole = _widened(kept), _widened(shrunk)
-    train_s = base.time_to_train_s
-    return Forecast(
-        count,
-        local,
-        whole,
-        None if train_s is None else _train(base, count, local, train_s),
-        None if train_s is None else whole.scaled(train_s / base.step_s),
-    )
+    return _forecast(base, count, _widened(kept), _widened(shrunk))
 
 
 def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
@@ -179,14 +171,15 @@ def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast
     small_batch = small.batch or 0.0
     local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
     whole = _around(law.step_s(count, small_batch), small, large, count)
-    train_s = small.time_to_train_s
-    return Forecast(
-        count,
-        local,
-        whole,
-        None if train_s is None else _train(small, count, local, train_s),
-        None if train_s is None else whole.scaled(train_s / small.step_s),
-    )
+    return _forecast(small, count, local, whole)
+
+
+def _forecast(base: Measured, count: int, local: Range, whole: Range) -> Forecast:
+    """Adds the time to train to both ways to grow, where the run that it starts from reached its goal."""
+    train_s = base.time_to_train_s
+    if train_s is None:
+        return Forecast(count, local, whole, None, None)
+    return Forecast(count, local, whole, _train(base, count, local, train_s), whole.scaled(train_s / base.step_s))
 
 
 def error_at(count: int, smallest: int, largest: int) -> float:
