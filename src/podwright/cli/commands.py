@@ -48,6 +48,11 @@ _UP_TOO = (
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
 )
 
+_GRANT_TOO = (
+    "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
+    " again changes nothing."
+)
+
 _ROWS = (
     Command(
         "run",
@@ -137,6 +142,7 @@ _ROWS = (
         ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
         ("ls", "List the pods that are known", "--json", ""),
         ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
+        ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers", _GRANT_TOO),
     ),
     Command(
         "queue",

@@ -13,16 +13,30 @@ from podwright.cli.options import AsJson, WorkloadFile
 if TYPE_CHECKING:
     from podwright.engines.images.storage import Found
 
+OnPod = Annotated[
+    str | None, typer.Option("--on", metavar="POD", help="An OpenShift pod that builds the image itself.")
+]
+FromGit = Annotated[
+    str | None,
+    typer.Option("--git", metavar="URL#REF:FOLDER", help="With --on: where the files beside the workload come from."),
+]
+
 
 def image_render_command(
     workload: WorkloadFile,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write it into this file.")] = None,
+    on: OnPod = None,
+    git: FromGit = None,
     as_json: AsJson = False,
 ) -> None:
     """Prints the Containerfile, by the same function that builds from it."""
     from podwright import spec
+    from podwright.cli import image_on
     from podwright.engines.images.builder import read_recipe
 
+    if on is not None:
+        objects = image_on.objects_of(spec.load_workload(workload), on, git)
+        return talk.print_json(objects) if as_json else image_on.print_yaml(objects)
     recipe = read_recipe(spec.load_workload(workload))
     if out is not None:
         _write(out, recipe.text)
@@ -38,13 +52,18 @@ def image_build_command(
         Path | None, typer.Option("--squashfs", metavar="FILE", help="Also write it as one file, for Enroot.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Build it even if it is there.")] = False,
+    on: OnPod = None,
+    git: FromGit = None,
     as_json: AsJson = False,
 ) -> None:
     """Builds the image, or finds it built; its name goes to stdout."""
     from podwright import spec
+    from podwright.cli import image_on
     from podwright.engines.images.builder import build
     from podwright.engines.images.squashfs import export
 
+    if on is not None:
+        return image_on.build(spec.load_workload(workload), on, git, as_json)
     found = build(spec.load_workload(workload), again)
     size = export(found.id, squashfs) if squashfs is not None else None
     if as_json:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podwright.cli import talk
-from podwright.cli.options import AsJson, complete_file
+from podwright.cli.options import AsJson, Yes, complete_file
 
 if TYPE_CHECKING:
-    from podwright.spec import Pod
+    from podwright.engines.kubernetes.apply import Applied
+    from podwright.spec import KubernetesScheduler, Pod
 
 PodFile = Annotated[Path, typer.Argument(metavar="POD.yaml", help="The pod's file.", autocompletion=complete_file)]
 
@@ -28,6 +29,9 @@ def complete_pod(incomplete: str) -> list[str]:
 
 
 PodName = Annotated[str, typer.Argument(metavar="NAME", help="A pod's name.", autocompletion=complete_pod)]
+PodRef = Annotated[
+    str, typer.Argument(metavar="POD", help="A pod's name, or its file (.yaml).", autocompletion=complete_pod)
+]
 
 
 def pod_add_command(file: PodFile, as_json: AsJson = False) -> None:
@@ -69,6 +73,81 @@ def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
     if as_json:
         return talk.print_json({"name": name, "forgotten": True})
     return talk.say("forgotten", name)
+
+
+def pod_grant_command(
+    pod: PodRef,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", metavar="NAME", help="Left out: where runs go by the pod file.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="NAME", help="Of several, the one that is meant.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
+    ] = None,
+    render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> int:
+    """Applies what a namespace needs for runs, by the same function that renders it."""
+    from podwright.engines.kubernetes.grant import grant_objects
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    found = pods.find(Home.open(), pod)
+    kubernetes = pods.kubernetes_of(found, scheduler)
+    place = namespace or _namespace(kubernetes)
+    objects = grant_objects(found, kubernetes, place, group)
+    if render:
+        return _print_objects(objects, as_json)
+    if not dry_run and not talk.confirm(f"Apply {len(objects)} objects for the namespace {place}?", yes):
+        return 1
+    done = _apply(kubernetes, objects, dry_run)
+    if as_json:
+        rows = [one.as_json() for one in done]
+        talk.print_json({"pod": found.name, "namespace": place, "dry_run": dry_run, "objects": rows})
+    else:
+        _tell(done, dry_run, bool(group))
+    return 0
+
+
+def _print_objects(objects: list[dict[str, Any]], as_json: bool) -> int:
+    from podwright.engines.kubernetes.manifest import yaml_text
+
+    if as_json:
+        talk.print_json(objects)
+    else:
+        print(yaml_text(objects), end="", flush=True)
+    return 0
+
+
+def _namespace(scheduler: KubernetesScheduler) -> str:
+    from podwright.engines.kubernetes.kubeconfig import read_entry
+
+    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+
+
+def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: bool) -> list[Applied]:
+    from podwright.engines.kubernetes.apply import apply_objects, reach
+
+    api = reach(scheduler)
+    try:
+        return apply_objects(api, objects, dry)
+    finally:
+        api.close()
+
+
+def _tell(done: list[Applied], dry: bool, bound: bool) -> None:
+    """A line for each object, which is what was asked for, so that it goes to stdout."""
+    for one in done:
+        place = f"{one.namespace}/" if one.namespace else ""
+        print("\n".join(talk.aligned(one.result, f"{one.kind} {place}{one.name}", sys.stdout)), flush=True)
+    if dry:
+        talk.say("dry run", "nothing was changed")
+    if not bound:
+        talk.say("next", "name the users who may run things there with `--group`; administrators may already")
 
 
 def document(pod: Pod) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from podwright.runs.seal import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
-    from podwright.spec import Pod
+    from podwright.spec import KubernetesScheduler, Pod
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
@@ -58,3 +58,15 @@ def forget(home: Home, name: str) -> None:
     if name not in known(home):
         raise _unknown(home, name)
     (folder(home) / f"{name}.yaml").unlink()
+
+
+def kubernetes_of(pod: Pod, name: str | None) -> KubernetesScheduler:
+    """The scheduler of this name, which must be Kubernetes; without a name the only one of that kind."""
+    from podwright.spec import KubernetesScheduler
+
+    named = [one for one in pod.schedulers if isinstance(one, KubernetesScheduler)]
+    found = named[0] if name is None and len(named) == 1 else pod.scheduler(name)
+    if not isinstance(found, KubernetesScheduler):
+        hint = f"its Kubernetes is {', '.join(one.name for one in named)}" if named else "it has no Kubernetes"
+        raise refuse(f"the scheduler {found.name} of the pod {pod.name} is {found.kind}, not Kubernetes", hint=hint)
+    return found

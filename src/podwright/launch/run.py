@@ -18,6 +18,7 @@ from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
 CLOSE_S = 10.0
+"""How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
 
@@ -67,7 +68,8 @@ class Run:
         if not record.is_final or record.state == "lost" or record.ended_at is None:
             return record.is_final
         parts = [point.folder for point in self.points()] or [self.folder]
-        return all(part.is_sealed for part in parts) or time.time() - record.ended_at > CLOSE_S
+        late_s = CLOSE_S + engine_of(self.folder).lag_s
+        return all(part.is_sealed for part in parts) or time.time() - record.ended_at > late_s
 
     def wait(self, timeout_s: float | None = None) -> Record:
         """Until the run is over, or the time is; the record says which."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from podwright.engines.kubernetes import resources
 from podwright.engines.kubernetes.facts import Claim, Facts
+from podwright.engines.kubernetes.kinds import KINDS, kind_of
 from podwright.engines.kubernetes.names import MOST_PIECES, PIECE_BYTES
+from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
 from podwright.engines.kubernetes.shape import COUNTS, mounts, namespace_of
 from podwright.spec.problems import refuse, short
@@ -16,6 +18,8 @@ from podwright.spec.quantity import format_size
 if TYPE_CHECKING:
     from podwright.engines.base import Request
     from podwright.spec import KubernetesScheduler, Pod
+
+LESS_CODE = "leave things out with .podwrightignore, put them into the image, or give data as a path on a claim"
 
 
 def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> None:
@@ -33,7 +37,7 @@ def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Fac
         *_image(request, scheduler),
         *_code(facts),
         *_queue(request, facts),
-        *_mpi(request, facts),
+        *_kind(request, scheduler, facts),
         *_claims(request, pod, scheduler, facts),
         *resources.problems(workload, facts, model),
     ]
@@ -54,10 +58,12 @@ def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem
 
 
 def _code(facts: Facts) -> Iterator[Problem]:
-    if facts.code_pieces > MOST_PIECES:
+    """What ConfigMaps do not hold becomes a layer of the image, which its registry must take."""
+    if facts.code_pieces > MOST_PIECES and not facts.code_image:
         size, most = format_size(facts.code_bytes), format_size(MOST_PIECES * PIECE_BYTES)
-        hint = "leave things out with .podwrightignore, put them into the image, or give data as a path on a claim"
-        yield "code", f"takes {size} when it is compressed; at most {most} travel with a run on Kubernetes", hint
+        why = facts.code_refused or "its registry was not asked"
+        words = f"takes {size} when it is compressed; more than {most} travels as a layer of the image: {why}"
+        yield "code", words, LESS_CODE
 
 
 def _queue(request: Request, facts: Facts) -> Iterator[Problem]:
@@ -71,12 +77,31 @@ def _queue(request: Request, facts: Facts) -> Iterator[Problem]:
         yield "kubernetes.queue", f'the namespace has no queue "{short(queue)}"', hint
 
 
-def _mpi(request: Request, facts: Facts) -> Iterator[Problem]:
-    if request.workload.launcher != "mpi":
-        return
-    if not facts.has("kubeflow.org"):
-        hint = "install it, or use `launcher: torchrun` or `ranks`"
-        yield "launcher", "the cluster has no MPI Operator (MPIJob, kubeflow.org/v2beta1)", hint
+def _kind(request: Request, scheduler: KubernetesScheduler, facts: Facts) -> Iterator[Problem]:
+    workload = request.workload
+    kind, asked = kind_of(workload), workload.kubernetes.kind
+    if workload.launcher == "mpi" and asked != "job":
+        hint = f"leave it out, or use `launcher: torchrun` or `ranks` for a {KINDS[asked].name}"
+        yield "kubernetes.kind", "an MPI program runs as an MPIJob", hint
+    elif kind.made_by and not facts.has(kind.group):
+        other = "use `launcher: torchrun` or `ranks`" if kind.field == "launcher" else "leave it out for a Job"
+        yield kind.field, f"the cluster has no {kind.made_by} ({kind.name}, {kind.version})", f"install it, or {other}"
+    elif kind is KINDS["trainjob"]:
+        yield from _train_job(request, scheduler)
+
+
+def _train_job(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem]:
+    """Its Kubernetes pods are the training runtime's: nothing is added to them but what that lets be patched."""
+    options = request.workload.kubernetes
+    if scheduler.claim is None:
+        hint = "name one with `claim:` of the scheduler in the pod file, or use `kind: jobset`"
+        yield "kubernetes.kind", "a TrainJob has no side container, so that its record needs a volume claim", hint
+    if options.priority:
+        yield "kubernetes.priority", "a TrainJob has the priority of its training runtime", "use `kind: jobset`"
+    beyond = sorted(set(options.patch.get("spec", {})) - set(PATCHED))
+    if beyond:
+        hint = f"it lets these be patched: {', '.join(PATCHED)}"
+        yield "kubernetes.patch", f"a TrainJob does not let {', '.join(beyond)} be patched", hint
 
 
 def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> Iterator[Problem]:

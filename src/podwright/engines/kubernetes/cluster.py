@@ -9,6 +9,7 @@ from typing import Any
 from podwright.engines.base import Seen
 from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.api import Api, ApiError, Away
+from podwright.engines.kubernetes.kinds import BY_NAME
 from podwright.engines.kubernetes.listing import Listing
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.reader import site_of
@@ -54,8 +55,8 @@ class Cluster:
             return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {listing.away}")
         if job is None:
             return _missing(folder)
-        alone = not pods and site["kind"] == "Job"
-        events = self._events_of(site["namespace"], folder.id) if alone else ()
+        maker = BY_NAME[site["kind"]].job
+        events = self._events_of(site["namespace"], maker.format(run=folder.id)) if maker and not pods else ()
         told = seen(job, pods, events)
         return Seen(told.state, told.reason, told.outcome, handle)
 
@@ -95,7 +96,7 @@ class Cluster:
                     found[labels[names.RUN]].append(pod)
         return found
 
-    def _events_of(self, namespace: str, run_id: str) -> Iterable[dict[str, Any]]:
+    def _events_of(self, namespace: str, job: str) -> Iterable[dict[str, Any]]:
         """Why Kubernetes pods could not be made: asked once for all runs that have none."""
         asked_at, items = self._events.get(namespace, (-EVENTS_S, []))
         if time.monotonic() - asked_at >= EVENTS_S:
@@ -105,7 +106,7 @@ class Cluster:
             except (ApiError, Away):
                 items = []
             self._events[namespace] = (time.monotonic(), items)
-        return [item for item in items if item["involvedObject"]["name"] == run_id]
+        return [item for item in items if item["involvedObject"]["name"] == job]
 
     def forget(self) -> None:
         for listing in self._listings.values():

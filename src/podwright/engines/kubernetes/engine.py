@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.base import Files, Job, Request, Seen
-from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.engines.kubernetes.cluster import Cluster
 from podwright.engines.kubernetes.facts import facts_from_json
@@ -19,7 +18,7 @@ from podwright.engines.kubernetes.paths import path_of, path_of_object
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.reader import site_of
-from podwright.engines.kubernetes.records import Claimed, Shipped
+from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
 from podwright.engines.kubernetes.shape import namespace_of
 from podwright.engines.kubernetes.submit import submit
 from podwright.pilot.protocol import read_order
@@ -71,7 +70,7 @@ class KubernetesEngine:
         try:
             home = self._api.entry.namespace or "default"
             namespace = namespace_of(request.workload, self._scheduler, home)
-            return probe(self._api, request, namespace, self._scheduler.claim).as_json()
+            return probe(self._api, request, namespace, self._scheduler).as_json()
         except (Away, ApiError) as error:
             raise refusal_of(error, "answer") from None
 
@@ -83,6 +82,10 @@ class KubernetesEngine:
             self._api.apply(path_of_object(made), made, dry=True)
         except (Away, ApiError) as error:
             raise refusal_of(error, "take the run") from None
+        if job.layer is not None:
+            from podwright.engines.kubernetes.code import send_code
+
+            send_code(*job.layer, str(job.site["image"]))
 
     # starting and ending
 
@@ -173,7 +176,13 @@ class KubernetesEngine:
             raise refuse("kubectl is not here, which a shell in a container needs", hint="put it on your PATH")
         reach = ["--kubeconfig", self._scheduler.kubeconfig] if self._scheduler.kubeconfig else []
         reach += ["--context", self._api.entry.context]
-        where = ["--namespace", site["namespace"], running[0]["metadata"]["name"], "--container", names.PILOT]
+        where = [
+            "--namespace",
+            site["namespace"],
+            running[0]["metadata"]["name"],
+            "--container",
+            pilot_name(running[0]),
+        ]
         return ["kubectl", *reach, "exec", "-it", *where, "--", "/bin/sh", "-c", SHELL]
 
     def _claims(self, namespace: str, claim: str) -> Claimed:

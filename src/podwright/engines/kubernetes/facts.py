@@ -45,6 +45,10 @@ class Facts:
     """Digest of the code as it travels."""
     code_pieces: int = 0
     code_bytes: int = 0
+    code_image: str = ""
+    """The image with the code as its last layer, where that is more than ConfigMaps hold."""
+    code_refused: str = ""
+    """Why there is no such image, where one is needed."""
     kinds: tuple[str, ...] = ()
     """Groups and versions there are beyond Kubernetes, such as kubeflow.org/v2beta1."""
     nodes: tuple[NodeKind, ...] | None = None

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.kubernetes import names, openshift
-from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
-from podwright.engines.kubernetes.kubeconfig import read_entry
-from podwright.engines.kubernetes.paths import path_of_object
+from podwright.engines.kubernetes.kinds import KINDS
 from podwright.engines.kubernetes.volumes import storage_objects
+from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
 Object = dict[str, Any]
 ROLE = "podwright-run"
+NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("configmaps", "secrets", "services"), ("get", "create", "patch", "delete")),
     ("", ("pods",), ("get", "list", "watch")),
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
-    ("batch", ("jobs",), ("get", "list", "watch", "create", "patch", "delete")),
-    ("kubeflow.org", ("mpijobs",), ("get", "list", "watch", "create", "patch", "delete")),
+    *((one.group, (one.plural,), ("get", "list", "watch", "create", "patch", "delete")) for one in KINDS.values()),
     ("kueue.x-k8s.io", ("localqueues",), ("get", "list")),
 )
 """All that a user of runs needs in a namespace, and nothing beyond it."""
@@ -30,6 +29,9 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 def grant_objects(pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None) -> list[Object]:
     """In the order in which they are applied; `group` are the users who may run things there."""
+    if NAMESPACE.fullmatch(namespace) is None:
+        hint = "lower-case letters, digits and dashes, at most 63"
+        raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")
     made: list[Object] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
     made.append(_role(namespace))
     if group:
@@ -57,14 +59,3 @@ def _binding(namespace: str, group: str) -> Object:
         "roleRef": {"apiGroup": api, "kind": "Role", "name": ROLE},
         "subjects": [{"apiGroup": api, "kind": "Group", "name": group}],
     }
-
-
-def apply_objects(scheduler: KubernetesScheduler, objects: Iterable[Mapping[str, Any]], api: Api | None = None) -> None:
-    """Server-side, one after the other; doing it again changes nothing."""
-    reached = api or Api(read_entry(scheduler.kubeconfig, scheduler.context))
-    for made in objects:
-        try:
-            reached.apply(path_of_object(made), made)
-        except (ApiError, Away) as error:
-            what = f"take the {made['kind']} {made['metadata']['name']}"
-            raise refusal_of(error, what) from None

@@ -13,6 +13,8 @@ OWNER = f"{DOMAIN}/owner"
 OURS = f"app.kubernetes.io/managed-by={MANAGER}"
 
 JOB_FOLDER, WORK, CLAIM = "/podwright/job", "/podwright/work", "/podwright/claim"
+CODE_FILE = "/podwright/code/code.tar"
+"""In an image that holds the code as its last layer."""
 TOKEN, SSH = "/podwright/token", "/podwright/ssh"
 RUNS = f"{CLAIM}/podwright/runs"
 """On the claim: each run has a folder of its own there."""

@@ -1,10 +1,12 @@
-"""The objects of a run: an Indexed Job with its Service, or an MPIJob; its order as ConfigMap, its token as Secret."""
+"""The objects of a run: a Job with its Service or another kind, its order as ConfigMap, its token as Secret."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from podwright.engines.kubernetes import names
+from podwright.engines.kubernetes.kinds import KINDS, NODE
 from podwright.engines.kubernetes.merge import merged
 from podwright.engines.kubernetes.shape import Shape
 from podwright.engines.kubernetes.template import Object, launcher_template, node_template
@@ -15,15 +17,25 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 podwright:x:{uid}:{gid}:podwright:{home}:/bin/sh
 """
 HELD = f"{names.DOMAIN}/holds"
+PATCHED = (
+    "serviceAccountName",
+    "securityContext",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "imagePullSecrets",
+    "volumes",
+    "containers",
+)
+"""Of a Kubernetes pod: what a TrainJob lets be changed in that of its training runtime (since 2.2)."""
 
 
 def run_objects(shape: Shape, run_id: str, order: str) -> list[Object]:
     """In the order in which they are applied; the last one is the run itself, and owns the others."""
     common = [_order(shape, run_id, order), _secret(shape, run_id)]
-    if shape.mpi:
-        return [*common, _mpijob(shape, run_id)]
-    service = [_service(shape, run_id)] if shape.nodes > 1 else []
-    return [*common, *service, _job(shape, run_id)]
+    service = [_service(shape, run_id)] if shape.kind is KINDS["job"] and shape.nodes > 1 else []
+    made = _object((shape.kind.version, shape.kind.name), shape, run_id, spec=SPECS[shape.kind.name](shape, run_id))
+    return [*common, *service, _queued(shape, made)]
 
 
 def _object(kind: tuple[str, str], shape: Shape, run_id: str, **fields: Any) -> Object:
@@ -54,17 +66,55 @@ def _service(shape: Shape, run_id: str) -> Object:
     return _object(("v1", "Service"), shape, run_id, spec=spec)
 
 
-def _job(shape: Shape, run_id: str) -> Object:
+def _job(shape: Shape, run_id: str, **kept: int) -> Object:
     """No podFailurePolicy: with one, Kubernetes fills the place of a node that is gone only once that node is back."""
-    spec: Object = {
+    return {
         "completionMode": "Indexed",
         "completions": shape.nodes,
         "parallelism": shape.nodes,
         **_replaced(shape),
-        "ttlSecondsAfterFinished": names.KEPT_S,
+        **kept,
         "template": merged(node_template(shape, run_id), shape.patch),
     }
-    return _queued(shape, _object(("batch/v1", "Job"), shape, run_id, spec=spec))
+
+
+def _kept_job(shape: Shape, run_id: str) -> Object:
+    return _job(shape, run_id, ttlSecondsAfterFinished=names.KEPT_S)
+
+
+def _jobset(shape: Shape, run_id: str) -> Object:
+    """One Job, which replaces its nodes by itself: a restart of the whole set would count them anew.
+
+    The set gives its nodes names in the network, so that no Service of ours is needed.
+    """
+    return {
+        "ttlSecondsAfterFinished": names.KEPT_S,
+        "network": {"enableDNSHostnames": True, "subdomain": run_id, "publishNotReadyAddresses": True},
+        "failurePolicy": {"maxRestarts": 0},
+        "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {"spec": _job(shape, run_id)}}],
+    }
+
+
+def _trainjob(shape: Shape, run_id: str) -> Object:
+    """The training runtime decides what its Kubernetes pods are; the pilot takes the place of the program in them.
+
+    Its own deadline counts from before there are nodes, so that none is set: the pilot itself keeps to the time limit.
+    """
+    template = merged(node_template(shape, run_id), shape.patch)
+    container = next(one for one in template["spec"]["containers"] if one["name"] == shape.kind.container)
+    trainer = {name: container[name] for name in ("image", "command", "env")}
+    trainer |= {"numNodes": shape.nodes, "numProcPerNode": shape.ranks_per_node}
+    if "resources" in container:
+        trainer["resourcesPerNode"] = container["resources"]
+    patch = {name: template["spec"][name] for name in PATCHED if name in template["spec"]}
+    patch["containers"] = [{name: container[name] for name in ("name", "volumeMounts", "securityContext")}]
+    job = {"template": {"metadata": template["metadata"], "spec": patch}}
+    rows = {"replicatedJobs": [{"name": NODE, "template": {"spec": job}}]}
+    return {
+        "runtimeRef": {"name": shape.training_runtime},
+        "trainer": trainer,
+        "runtimePatches": [{"manager": names.DOMAIN, "trainingRuntimeSpec": {"template": {"spec": rows}}}],
+    }
 
 
 def _replaced(shape: Shape) -> Object:
@@ -82,7 +132,7 @@ def _mpijob(shape: Shape, run_id: str) -> Object:
     worker, launcher = node_template(shape, run_id), launcher_template(shape, run_id)
     again = "OnFailure" if shape.claim else "Never"
     worker["spec"]["restartPolicy"], launcher["spec"]["restartPolicy"] = again, "OnFailure"
-    spec: Object = {
+    return {
         "slotsPerWorker": shape.ranks_per_node,
         "mpiImplementation": "OpenMPI",
         "sshAuthMountPath": names.SSH,
@@ -97,7 +147,6 @@ def _mpijob(shape: Shape, run_id: str) -> Object:
             "Worker": _replicas(shape.nodes, merged(worker, shape.patch)),
         },
     }
-    return _queued(shape, _object(("kubeflow.org/v2beta1", "MPIJob"), shape, run_id, spec=spec))
 
 
 def _replicas(count: int, template: Object) -> Object:
@@ -114,3 +163,11 @@ def _queued(shape: Shape, made: Object) -> Object:
     if shape.queue:
         made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = shape.queue
     return made
+
+
+SPECS: dict[str, Callable[[Shape, str], Object]] = {
+    "Job": _kept_job,
+    "MPIJob": _mpijob,
+    "JobSet": _jobset,
+    "TrainJob": _trainjob,
+}

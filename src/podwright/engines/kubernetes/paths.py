@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from podwright.engines.kubernetes.kinds import KINDS
+
 PLURALS = {
     "BuildConfig": "buildconfigs",
     "ConfigMap": "configmaps",
     "Event": "events",
     "ImageStream": "imagestreams",
-    "Job": "jobs",
     "LocalQueue": "localqueues",
-    "MPIJob": "mpijobs",
     "Namespace": "namespaces",
     "Node": "nodes",
     "PersistentVolume": "persistentvolumes",
@@ -27,8 +27,9 @@ PLURALS = {
     "ServiceAccount": "serviceaccounts",
     "StorageClass": "storageclasses",
 }
-GROUPS = {"Job": "batch/v1", "MPIJob": "kubeflow.org/v2beta1", "LocalQueue": "kueue.x-k8s.io/v1beta1"}
-GROUPS["StorageClass"] = "storage.k8s.io/v1"
+PLURALS |= {kind.name: kind.plural for kind in KINDS.values()}
+GROUPS = {"LocalQueue": "kueue.x-k8s.io/v1beta1", "StorageClass": "storage.k8s.io/v1"}
+GROUPS |= {kind.name: kind.version for kind in KINDS.values()}
 
 
 def path_of(kind: str, namespace: str | None, name: str = "", group: str | None = None) -> str:

@@ -15,7 +15,7 @@ from podwright.engines.kubernetes.facts import Facts
 from podwright.engines.kubernetes.manifest import yaml_text
 from podwright.engines.kubernetes.objects import run_objects
 from podwright.engines.kubernetes.scripts import SCRIPTS
-from podwright.engines.kubernetes.shape import Shape, shape_of
+from podwright.engines.kubernetes.shape import Shape, image_of, shape_of
 from podwright.engines.network import network_env
 
 if TYPE_CHECKING:
@@ -30,20 +30,24 @@ class KubernetesJob(Job):
 
     objects: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     site: Mapping[str, Any] = field(default_factory=dict)
+    layer: tuple[str, bytes] | None = field(default=None, repr=False)
+    """An image and the code that is to be a layer of it."""
 
 
 def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> KubernetesJob:
     check(request, pod, scheduler, facts)
     if request.code:
-        request = replace(request, code={**request.code, "file": f"{names.WORK}/code.tar"})
+        file = names.CODE_FILE if facts.code_image else f"{names.WORK}/code.tar"
+        request = replace(request, code={**request.code, "file": file})
     shape = shape_of(request, pod, scheduler, facts)
     parts = []
     for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
         order = order_of(request, index, **_of_engine(request, pod, scheduler, shape, run_id))
         parts.append(Part(run_id, point or None, order))
     objects = {part.run_id: run_objects(shape, part.run_id, part.order.text()) for part in parts}
-    site = _site(shape)
-    return KubernetesJob(request.run_id, tuple(parts), request.after, facts.as_json(), None, objects, site)
+    layer = (image_of(request.workload, scheduler), request.code_tar or b"") if facts.code_image else None
+    told = facts.as_json()
+    return KubernetesJob(request.run_id, tuple(parts), request.after, told, None, objects, _site(shape), layer)
 
 
 def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, shape: Shape, run_id: str) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, shape
 def _site(shape: Shape) -> dict[str, Any]:
     return {
         "namespace": shape.namespace,
-        "kind": "MPIJob" if shape.mpi else "Job",
+        "kind": shape.kind.name,
         "image": shape.image,
         "claim": shape.claim,
         "uid": shape.uid,
@@ -86,6 +90,11 @@ def render_job(job: KubernetesJob) -> Files:
 
 
 def code_pieces(tar: bytes) -> list[bytes]:
-    """The code as it lies in ConfigMaps: compressed, the same bytes each time, cut where a ConfigMap is full."""
-    packed = gzip.compress(tar, 9, mtime=0)
+    """The code as it lies in ConfigMaps: compressed, the same bytes each time, cut where a ConfigMap is full.
+
+    What is far too much is compressed in a hurry, since it is only counted.
+    """
+    packed = gzip.compress(tar, 1, mtime=0)
+    if len(packed) < 2 * names.MOST_PIECES * names.PIECE_BYTES:
+        packed = gzip.compress(tar, 9, mtime=0)
     return [packed[at : at + names.PIECE_BYTES] for at in range(0, len(packed), names.PIECE_BYTES)]

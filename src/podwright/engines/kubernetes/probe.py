@@ -6,16 +6,22 @@ import hashlib
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.engines.base import Request
 from podwright.engines.kubernetes.api import Api, ApiError
 from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds, number_of
+from podwright.engines.kubernetes.kinds import kind_of
+from podwright.engines.kubernetes.names import CODE_FILE, MOST_PIECES
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
+from podwright.engines.kubernetes.shape import image_of
 from podwright.engines.kubernetes.volumes import why_unbound
 from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler
 
 RIGHTS = (
     ("create", "", "configmaps", "make ConfigMaps"),
@@ -30,15 +36,18 @@ CLAIM_RIGHTS = (
 LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 
 
-def probe(api: Api, request: Request, namespace: str, claim: str | None) -> Facts:
+def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> Facts:
     """The questions do not wait for each other."""
-    with ThreadPoolExecutor(max_workers=6) as pool:
+    claim, image = scheduler.claim, image_of(request.workload, scheduler)
+    with ThreadPoolExecutor(max_workers=7) as pool:
         version = pool.submit(api.get, "/version")
         groups = pool.submit(api.get, "/apis")
         space = pool.submit(_allowed, api, path_of("Namespace", None, namespace))
         nodes = pool.submit(_items, api, path_of("Node", None))
         claims = pool.submit(_claims, api, namespace)
         rights = pool.submit(_refused, api, request, namespace, claim)
+        payload = of_payload(request.code_tar)
+        layered = pool.submit(_layered, image, request.code_tar, payload["code_pieces"])
         kinds = tuple(_kinds(groups.result()))
         queues = _queues(api, namespace) if any(kind.startswith("kueue.") for kind in kinds) else None
         found = nodes.result()
@@ -51,7 +60,8 @@ def probe(api: Api, request: Request, namespace: str, claim: str | None) -> Fact
             home=api.entry.namespace or "default",
             refused=tuple(rights.result()),
             **_of_namespace(space.result()),
-            **of_payload(request.code_tar),
+            **payload,
+            **layered.result(),
         )
 
 
@@ -67,6 +77,19 @@ def of_payload(tar: bytes | None) -> dict[str, Any]:
         "code_pieces": len(pieces),
         "code_bytes": sum(map(len, pieces)),
     }
+
+
+def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
+    """More code than ConfigMaps hold goes with the image; a registry that does not answer is told of later."""
+    if pieces <= MOST_PIECES or tar is None or not image:
+        return {}
+    from podwright.engines.images.layer import prepare
+    from podwright.engines.images.registry import RegistryError
+
+    try:
+        return {"code_image": prepare(image, tar, CODE_FILE).image}
+    except RegistryError as error:
+        return {"code_refused": str(error)}
 
 
 def _version(row: dict[str, Any]) -> tuple[int, int]:
@@ -134,9 +157,12 @@ def _queues(api: Api, namespace: str) -> tuple[str, ...] | None:
 
 def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> list[str]:
     """What the user may not do of that which the run needs."""
-    mpi = request.workload.launcher == "mpi"
-    own = ("create", "kubeflow.org", "mpijobs", "make MPIJobs") if mpi else ("create", "batch", "jobs", "make Jobs")
-    wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
+    kind = kind_of(request.workload)
+    wanted = [
+        ("create", kind.group, kind.plural, f"make {kind.name}s"),
+        *RIGHTS,
+        *(CLAIM_RIGHTS if claim else LOG_RIGHTS),
+    ]
     return [words for verb, group, kind, words in dict.fromkeys(wanted) if not may(api, namespace, verb, group, kind)]
 
 

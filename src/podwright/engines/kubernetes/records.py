@@ -14,6 +14,7 @@ from typing import Any
 from podwright.engines.frames import assemble
 from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.engines.kubernetes.kinds import CONTAINERS
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.reader import Reader
 from podwright.engines.mirror import Mirror
@@ -66,7 +67,7 @@ class Claimed:
         if running is not None:
             path = path_of("Pod", self._namespace, running["metadata"]["name"])
             with suppress(Away, ApiError):  # it may have ended just now
-                return self._api.run(path, names.PILOT, command, given, RUN_S)
+                return self._api.run(path, pilot_name(running), command, given, RUN_S)
         return self._read(folder, command, given)
 
     def _read(self, folder: RunFolder, command: Sequence[str], given: bytes) -> bytes:
@@ -86,10 +87,16 @@ def any_running(pods: Pods) -> dict[str, Any] | None:
     for group in pods.values():
         for pod in group:
             statuses = pod["status"].get("containerStatuses") or []
-            pilot: dict[str, Any] = next((one for one in statuses if one["name"] == names.PILOT), {})
+            pilot: dict[str, Any] = next((one for one in statuses if one["name"] in CONTAINERS), {})
             if "running" in pilot.get("state", {}) and not pod["metadata"].get("deletionTimestamp"):
                 return pod
     return None
+
+
+def pilot_name(pod: Mapping[str, Any]) -> str:
+    """Of the container that a pilot runs in."""
+    found = [one["name"] for one in pod["spec"]["containers"] if one["name"] in CONTAINERS]
+    return str(found[0]) if found else names.PILOT
 
 
 class Shipped:

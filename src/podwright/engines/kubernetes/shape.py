@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.design.units import unit_size
 from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.kinds import KINDS, Kind, kind_of
 from podwright.engines.kubernetes.names import USER, code_names
 from podwright.engines.kubernetes.resources import limits
 from podwright.engines.kubernetes.scripts import SCRIPTS
@@ -41,7 +42,7 @@ class Shape:
     """Kubernetes counts by itself how often the place of each node was filled."""
     nodes: int
     ranks_per_node: int
-    mpi: bool
+    kind: Kind
     image: str
     openshift: bool
     claim: str | None
@@ -66,7 +67,12 @@ class Shape:
     named_uid: int | None
     """The same, where it must have a name: sshd lets nobody in who has none."""
     account: str | None
+    training_runtime: str = ""
     patch: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def mpi(self) -> bool:
+        return self.kind is KINDS["mpi"]
 
 
 def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> Shape:
@@ -80,8 +86,8 @@ def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         counted=facts.version >= COUNTS,
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
-        mpi=workload.launcher == "mpi",
-        image=workload.image or scheduler.image or "",
+        kind=kind_of(workload),
+        image=facts.code_image or image_of(workload, scheduler),
         openshift=openshift,
         claim=scheduler.claim,
         limits=limits(workload, facts, model),
@@ -97,16 +103,21 @@ def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         mounts=tuple(mounts(request, pod)),
         payload=facts.payload,
         pilot_files=("pilot.pyz", facts.compiled, *SCRIPTS),
-        code=tuple(code_names(facts.code, facts.code_pieces)),
+        code=() if facts.code_image else tuple(code_names(facts.code, facts.code_pieces)),
         uid=None if openshift else USER,
         named_uid=facts.uid if openshift else USER,
         account=ACCOUNT if openshift and locks else None,
+        training_runtime=workload.kubernetes.training_runtime,
         patch=workload.kubernetes.patch,
     )
 
 
 def namespace_of(workload: Workload, scheduler: KubernetesScheduler, home: str) -> str:
     return workload.kubernetes.namespace or scheduler.namespace or home
+
+
+def image_of(workload: Workload, scheduler: KubernetesScheduler) -> str:
+    return workload.image or scheduler.image or ""
 
 
 def _deadline_s(workload: Workload) -> int | None:

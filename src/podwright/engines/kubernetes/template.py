@@ -6,6 +6,7 @@ from typing import Any
 
 from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.facts import size_text
+from podwright.engines.kubernetes.kinds import KINDS
 from podwright.engines.kubernetes.shape import Shape
 
 Object = dict[str, Any]
@@ -47,7 +48,7 @@ def _metadata(shape: Shape, run_id: str) -> Object:
 def pod_spec(shape: Shape, run_id: str) -> Object:
     """Everything of a Kubernetes pod but its containers."""
     spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": shape.grace_s}
-    if not shape.mpi and shape.nodes > 1:
+    if shape.kind is KINDS["job"] and shape.nodes > 1:
         spec["subdomain"] = run_id
     if shape.deadline_s is not None:
         spec["activeDeadlineSeconds"] = shape.deadline_s
@@ -153,7 +154,7 @@ def _field(name: str, path: str) -> Object:
 
 def environment(shape: Shape, run_id: str) -> list[Object]:
     """How a pilot finds its place. What an Indexed Job counts itself, an MPIJob leaves to the claim to count."""
-    first = f"{run_id}-worker-0" if shape.mpi else f"{run_id}-0"
+    first = shape.kind.first.format(run=run_id)
     leader = f"{first}.{run_id}" if shape.nodes > 1 else "127.0.0.1"
     found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
     if shape.mpi:
@@ -174,7 +175,7 @@ def environment(shape: Shape, run_id: str) -> list[Object]:
 
 
 def pilot_container(shape: Shape, run_id: str) -> Object:
-    container = _container(names.PILOT, shape.image, "enter.sh", environment(shape, run_id))
+    container = _container(shape.kind.container, shape.image, "enter.sh", environment(shape, run_id))
     if shape.limits:
         container["resources"] = {"limits": dict(shape.limits)}
     container["securityContext"] = confined(["IPC_LOCK"] if shape.lock_memory else [])

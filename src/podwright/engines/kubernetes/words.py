@@ -7,15 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podwright.engines.base import Seen
-from podwright.engines.kubernetes.names import PILOT
+from podwright.engines.kubernetes.kinds import CONTAINERS
 
 Object = Mapping[str, Any]
 
+DONE = ("Complete", "Succeeded", "Completed")
+"""What Jobs, MPIJobs and JobSets call the same."""
 FAILURES = {
     "BackoffLimitExceeded": "lost nodes too often",
     "MaxFailedIndexesExceeded": "lost a node too often",
     "FailedIndexes": "lost a node too often",
     "DeadlineExceeded": "reached its time limit in Kubernetes",
+    "FailedJobs": "lost nodes too often",
     "PodFailurePolicy": "was ended by a rule of its own",
 }
 WAITS = {
@@ -48,11 +51,11 @@ OTHERWISE = (
 
 
 def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Seen:
-    """What a Job or an MPIJob means for the run; the Kubernetes pods say why it waits."""
+    """What a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits."""
     if job["metadata"].get("deletionTimestamp"):
         return Seen("there", "is being ended")
     conditions = {one["type"]: one for one in job.get("status", {}).get("conditions", []) if one["status"] == "True"}
-    if "Complete" in conditions or "Succeeded" in conditions:
+    if any(name in conditions for name in DONE):
         return Seen("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
         return Seen("gone", _failure(conditions["Failed"], pods), "failed")
@@ -67,7 +70,9 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
 def _all_ended(job: Object, pods: Sequence[Object]) -> bool:
     """Every node's containers have ended well: the Job itself says so some seconds later."""
     done = {_index(pod) for pod in pods if _is_done(pod)}
-    return job["spec"].get("completionMode") == "Indexed" and len(done - {""}) == int(job["spec"]["completions"])
+    parts = [one["template"]["spec"] for one in job["spec"].get("replicatedJobs", ())] or [job["spec"]]
+    indexed = [part for part in parts if part.get("completionMode") == "Indexed"]
+    return bool(indexed) and len(done - {""}) == sum(int(part["completions"]) for part in indexed)
 
 
 def _index(pod: Object) -> str:
@@ -105,7 +110,7 @@ def _last_words(pods: Sequence[Object]) -> str:
     for pod in pods:
         for status in pod["status"].get("containerStatuses") or []:
             ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
-            if status["name"] == PILOT and ended:
+            if status["name"] in CONTAINERS and ended:
                 found.append((str(ended.get("finishedAt") or ""), _end_words(ended)))
         if pod["status"].get("reason") == "Evicted":
             found.append(("", f"was evicted: {pod['status'].get('message', '')}"))

@@ -31,6 +31,9 @@ if [ -z "$PODWRIGHT_RESTART" ]; then
     export PODWRIGHT_RESTART
 fi
 
+# A training runtime sets these for a torchrun of its own.
+unset PET_NNODES PET_NPROC_PER_NODE PET_NODE_RANK PET_MASTER_ADDR PET_MASTER_PORT
+
 hard=$(ulimit -H -l 2>/dev/null) && ulimit -S -l "$hard" 2>/dev/null
 [ -z "$PODWRIGHT_WORKERS" ] || . "$job/sshd.sh"
 

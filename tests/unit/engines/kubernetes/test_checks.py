@@ -83,6 +83,33 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
         "hint: install it, or use `launcher: torchrun` or `ranks`",
     ),
     (
+        "kubernetes: {kind: jobset}",
+        "",
+        {"kinds": ["kubeflow.org/v2beta1"]},
+        "workload.yaml:4:20: kubernetes.kind: the cluster has no JobSet controller (JobSet, jobset.x-k8s.io/v1alpha2)"
+        "\n\nhint: install it, or leave it out for a Job",
+    ),
+    (
+        "kubernetes: {kind: trainjob, priority: high, patch: {spec: {hostIPC: true, nodeSelector: {a: b}}}}",
+        "",
+        {"kinds": ["trainer.kubeflow.org/v1alpha1"]},
+        "workload.yaml:4:20: kubernetes.kind: a TrainJob has no side container, so that its record needs a volume claim"
+        "\n"
+        "workload.yaml:4:40: kubernetes.priority: a TrainJob has the priority of its training runtime\n"
+        "workload.yaml:4:53: kubernetes.patch: a TrainJob does not let hostIPC be patched\n\n"
+        "hint: name one with `claim:` of the scheduler in the pod file, or use `kind: jobset`\n"
+        "hint: use `kind: jobset`\n"
+        "hint: it lets these be patched: serviceAccountName, securityContext, nodeSelector, affinity, tolerations, "
+        "imagePullSecrets, volumes, containers",
+    ),
+    (
+        "launcher: mpi\nkubernetes: {kind: jobset}",
+        "",
+        {"kinds": ["kubeflow.org/v2beta1", "jobset.x-k8s.io/v1alpha2"]},
+        "workload.yaml:5:20: kubernetes.kind: an MPI program runs as an MPIJob\n\n"
+        "hint: leave it out, or use `launcher: torchrun` or `ranks` for a JobSet",
+    ),
+    (
         "kubernetes: {queue: research}",
         "",
         {},
@@ -98,9 +125,10 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
     (
         "code: .",
         "",
-        {"code_pieces": 9, "code_bytes": 8 << 20},
-        "workload.yaml:4:7: code: takes 8 MiB when it is compressed; at most 4.39 MiB travel with a run on Kubernetes"
-        "\n\nhint: leave things out with .podwrightignore, put them into the image, or give data as a path on a claim",
+        {"code_pieces": 9, "code_bytes": 8 << 20, "code_refused": "registry.example answers 401"},
+        "workload.yaml:4:7: code: takes 8 MiB when it is compressed; more than 4.39 MiB travels as a layer of the image"
+        ": registry.example answers 401\n\n"
+        "hint: leave things out with .podwrightignore, put them into the image, or give data as a path on a claim",
     ),
     (
         "",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -20,6 +21,84 @@ from podwright.engines.kubernetes.scripts import SCRIPTS
 FOLDER = Path(__file__).parents[3] / "cases" / "kubernetes"
 CASES = sorted(path.parent.name for path in FOLDER.glob("*/workload.yaml"))
 RELEASES = [f"1.{minor}" for minor in range(28, int(kubernetes_validate.latest_version().split(".")[1]) + 1)]
+
+
+KUBERNETES = "of Kubernetes"
+FIELDS: dict[str, Any] = {
+    # sigs.k8s.io/jobset v0.11, config/components/crd/bases
+    "JobSet": {
+        "ttlSecondsAfterFinished": int,
+        "network": {"enableDNSHostnames": bool, "subdomain": str, "publishNotReadyAddresses": bool},
+        "failurePolicy": {"maxRestarts": int},
+        "replicatedJobs": {"name": str, "replicas": int, "template": KUBERNETES},
+    },
+    # kubeflow/trainer v2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go
+    "TrainJob": {
+        "runtimeRef": {"name": str},
+        "trainer": {
+            **{"image": str, "command": KUBERNETES, "env": KUBERNETES},
+            **{"numNodes": int, "numProcPerNode": int, "resourcesPerNode": KUBERNETES},
+        },
+        "runtimePatches": {
+            "manager": str,
+            "trainingRuntimeSpec": {
+                "template": {
+                    "spec": {
+                        "replicatedJobs": {
+                            "name": str,
+                            "template": {"spec": {"template": {"metadata": KUBERNETES, "spec": KUBERNETES}}},
+                        }
+                    }
+                }
+            },
+        },
+    },
+}
+"""What the objects of other makers may hold, by their own definitions, as far as a run uses them."""
+
+
+def strangers(made: Any, known: Any, path: str = "spec") -> Iterator[str]:
+    """Fields that are not in the definition, or are of another type."""
+    if known == KUBERNETES:
+        return
+    if isinstance(known, type):
+        if not isinstance(made, known):
+            yield path
+        return
+    for row in made if isinstance(made, list) else [made]:
+        for name, value in row.items():
+            yield from strangers(value, known[name], f"{path}.{name}") if name in known else [f"{path}.{name}"]
+
+
+def job_of_set(made: dict[str, Any]) -> list[dict[str, Any]]:
+    template = made["spec"]["replicatedJobs"][0]["template"]
+    return [{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "inner"}, **template}]
+
+
+def pod_of_training(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """The Kubernetes pod that a training runtime with nothing in it becomes."""
+    trainer = made["spec"]["trainer"]
+    patch = made["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
+    template = patch["template"]["spec"]["template"]
+    container = template["spec"]["containers"][0]
+    container = {**container, **{name: trainer[name] for name in ("image", "command", "env")}}
+    container["resources"] = trainer["resourcesPerNode"]
+    metadata = {"name": "inner", **template["metadata"]}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**template["spec"], "containers": [container]},
+        }
+    ]
+
+
+WITHIN: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
+    "MPIJob": lambda made: [],
+    "JobSet": job_of_set,
+    "TrainJob": pod_of_training,
+}
 
 
 @cache
@@ -87,12 +166,27 @@ def schemas_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("schemas_read_once")
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_object_is_what_this_release_takes(release: str) -> None:
-    """What a release does not know by itself (an MPIJob) has a schema of its own maker."""
+    """What a release does not know by itself has a schema of its own maker; what is inside of it is Kubernetes'."""
     checked = 0
     for name in CASES:
         for path, text in rendered(name).items():
             for one in yaml_objects(text) if path.endswith(".yaml") else []:
-                if one["kind"] != "MPIJob":
-                    kubernetes_validate.validate(one, release, strict=True)
+                for known in WITHIN.get(one["kind"], lambda made: [made])(one):
+                    kubernetes_validate.validate(known, release, strict=True)
                     checked += 1
     assert checked > 3 * len(CASES)
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_a_kind_of_another_maker_has_only_its_own_fields(kind: str) -> None:
+    found = [
+        one
+        for name in CASES
+        for path, text in rendered(name).items()
+        if path.endswith(".yaml")
+        for one in yaml_objects(text)
+        if one["kind"] == kind
+    ]
+    assert found
+    for one in found:
+        assert list(strangers(one["spec"], FIELDS[kind])) == []

@@ -103,6 +103,11 @@ SEEN = [
     ),
     (job(["Failed"]), [ended(reason="OOMKilled")], Seen("gone", "used more memory than it had asked for", "failed")),
     (job(["Created", "Running"]), [RUNNING], Seen("there")),
+    (
+        job(["StartupPolicyCompleted", "Completed"]),
+        [ended()],
+        Seen("gone", "it ended without a last word", "succeeded"),
+    ),
     (job(["Created", "Succeeded"]), [ended()], Seen("gone", "it ended without a last word", "succeeded")),
 ]
 
@@ -122,6 +127,20 @@ def test_a_run_is_over_when_all_its_containers_are() -> None:
     pods[1]["status"]["initContainerStatuses"] = [{"name": "ship", "state": {"running": {}}}]
     pods[1]["status"]["phase"] = "Running"
     assert seen(made, pods) == Seen("there")
+
+
+def test_a_set_is_over_when_all_containers_of_its_job_are() -> None:
+    inner = {"template": {"spec": {"completionMode": "Indexed", "completions": 1}}}
+    made = {"metadata": {}, "spec": {"replicatedJobs": [inner]}, "status": {}}
+    pods = [ended(exitCode=0)]
+    pods[0]["metadata"] = {"annotations": {"batch.kubernetes.io/job-completion-index": "0"}}
+    assert seen(made, pods).state == "gone"
+    assert seen(made, []).state == "waiting"
+
+
+def test_the_last_words_are_those_of_the_pilot_by_any_name() -> None:
+    made = pod("Succeeded", containerStatuses=[{"name": "node", "state": {"terminated": {"message": "failed"}}}])
+    assert seen(job(["Complete"]), [made]).reason == "failed"
 
 
 def test_a_job_that_lost_nodes_too_often_says_so() -> None:

@@ -1,0 +1,77 @@
+"""Images that an OpenShift pod builds itself: `image render --on` and `image build --on`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from podwright.cli import talk
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler, Workload
+
+Objects = list[dict[str, Any]]
+
+
+def objects_of(workload: Workload, on: str, git: str | None) -> Objects:
+    """Gives the image stream and its build, for the namespace that the workload runs in."""
+    return _objects(workload, _scheduler(on), git)
+
+
+def _scheduler(on: str) -> KubernetesScheduler:
+    from podwright.engines.kubernetes.builds import check_dialect
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    name, _, scheduler = on.partition(":")
+    pod = pods.find(Home.open(), name)
+    found = pods.kubernetes_of(pod, scheduler or None)
+    check_dialect(pod, found)
+    return found
+
+
+def _objects(workload: Workload, scheduler: KubernetesScheduler, git: str | None) -> Objects:
+    from podwright.engines.images.builder import read_recipe
+    from podwright.engines.kubernetes.builds import recipe_objects
+    from podwright.engines.kubernetes.kubeconfig import read_entry
+    from podwright.engines.kubernetes.shape import namespace_of
+
+    named = workload.kubernetes.namespace or scheduler.namespace
+    home = "" if named else read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+    return recipe_objects(read_recipe(workload), namespace_of(workload, scheduler, home), git)
+
+
+def print_yaml(objects: Objects) -> None:
+    """Prints what `kubectl apply --server-side` takes."""
+    from podwright.engines.kubernetes.manifest import yaml_text
+
+    print(yaml_text(objects), end="", flush=True)
+
+
+def build(workload: Workload, on: str, git: str | None, as_json: bool) -> None:
+    """Applies the objects and starts the build; where files must be sent, says the command that sends them."""
+    from podwright.engines.kubernetes.apply import apply_objects, reach
+    from podwright.engines.kubernetes.builds import needs_files, start_build
+
+    scheduler = _scheduler(on)
+    objects = _objects(workload, scheduler, git)
+    config, api = objects[-1], reach(scheduler)
+    try:
+        done = apply_objects(api, objects)
+        started = None if needs_files(config) else start_build(api, config)
+    finally:
+        api.close()
+    name = config["spec"]["output"]["to"]["name"]
+    if as_json:
+        return talk.print_json({"name": name, "build": started, "objects": [one.as_json() for one in done]})
+    for one in done:
+        talk.say(one.result, f"{one.kind} {one.namespace}/{one.name}")
+    talk.say(*_what_now(config["metadata"], started, str(workload.folder)))
+    return print(name, flush=True)
+
+
+def _what_now(metadata: dict[str, str], started: str | None, folder: str) -> tuple[str, str]:
+    place = f"--namespace {metadata['namespace']}"
+    if started:
+        return "started", f"the build {started}; `oc logs {place} --follow build/{started}` shows it"
+    return "next", f"oc start-build {place} {metadata['name']} {shlex.quote(f'--from-dir={folder}')} --follow"

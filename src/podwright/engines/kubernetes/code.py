@@ -1,0 +1,27 @@
+"""Code that is too much for ConfigMaps: sent to the registry of the image, before the run exists."""
+
+from __future__ import annotations
+
+from podwright.engines.images.layer import prepare, send
+from podwright.engines.images.registry import RegistryError
+from podwright.engines.kubernetes.checks import LESS_CODE
+from podwright.engines.kubernetes.names import CODE_FILE
+from podwright.spec.problems import Refusal, refuse
+
+
+def send_code(image: str, code: bytes, wanted: str) -> None:
+    """The image with this code is in the registry afterwards, under the name that the plan counted on."""
+    try:
+        made = prepare(image, code, CODE_FILE)
+        if made.image != wanted:
+            raise refuse(f"the image {image} was changed just now", hint="start the run again")
+        send(made)
+    except RegistryError as error:
+        raise _refusal(error, image) from None
+
+
+def _refusal(error: RegistryError, image: str) -> Refusal:
+    host = image.partition("/")[0]
+    words = f"{host} does not take the code as a layer of {image}: {error}"
+    log_in = f"`podman login {host}` as somebody who may push there; or " if error.status in (401, 403) else ""
+    return refuse(words, hint=log_in + LESS_CODE, field="code", exit_code=2 if 400 <= error.status < 500 else 3)
