@@ -115,3 +115,19 @@ def test_the_network_is_resnet_50(script: Callable[[str], ModuleType]) -> None:
     with torch.no_grad():
         assert network[:-3](torch.zeros(1, 3, 64, 64)).shape == (1, 2048, 2, 2)
     assert sum(parameter.numel() for parameter in network.parameters()) == 25_557_032
+
+
+METRICS = """\
+# TYPE apiserver_longrunning_requests gauge
+apiserver_longrunning_requests{component="apiserver",group="batch",resource="jobs",scope="namespace",verb="WATCH"} 2
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",dry_run="All",group="batch",resource="jobs",subresource="",verb="APPLY"} 1
+apiserver_request_total{code="201",dry_run="",group="batch",resource="jobs",subresource="",verb="APPLY"} 1e+03
+apiserver_request_total{code="200",dry_run="",group="batch",resource="jobs",subresource="",verb="WATCH"} 3
+apiserver_request_total{code="200",dry_run="",group="",resource="nodes",subresource="",verb="LIST"} 7
+"""
+
+
+def test_requests_are_read_from_the_server_s_own_count(script: Callable[[str], ModuleType]) -> None:
+    """A watch that is open was asked for, too; what other programs of the cluster look at is left out."""
+    assert script("kubernetes_submit").counted(METRICS) == {("APPLY", "jobs"): 1001, ("WATCH", "jobs"): 5}
