@@ -104,7 +104,7 @@ class KubernetesEngine:
         shipped = [folder for folder in folders if site_of(folder)["claim"] is None]
         pods = self._cluster.pods(shipped) if shipped else {}
         self._delete(folders)
-        for namespace, some in _by_namespace(shipped):
+        for (namespace, _), some in _by_place(shipped):
             grace_s = max(read_order(str(folder.path / "job" / "order.json")).grace_s for folder in some)
             self._ships(namespace).follow(some, pods, grace_s + 60.0)
 
@@ -129,13 +129,11 @@ class KubernetesEngine:
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
         pods = self._cluster.pods(folders)
-        for namespace, some in _by_namespace(folders):
-            claims = {folder: site_of(folder)["claim"] for folder in some}
-            without = [folder for folder in some if claims[folder] is None]
-            gaps |= self._ships(namespace).collect(without, pods) if without else {}
-            for claim in {name for name in claims.values() if name}:
-                on_it = [folder for folder in some if claims[folder] == claim]
-                self._mirror(namespace, claim, on_it, pods)
+        for (namespace, claim), some in _by_place(folders):
+            if claim:
+                self._mirror(namespace, claim, some, pods)
+            else:
+                gaps |= self._ships(namespace).collect(some, pods)
         return gaps
 
     def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> None:
@@ -149,14 +147,12 @@ class KubernetesEngine:
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
-        return {folder.id: self._fetch(folder, names, limit_bytes) for folder in folders}
-
-    def _fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None) -> list[str]:
-        site = site_of(folder)
-        if site["claim"] is None:
-            return []
-        pods = self._cluster.pods([folder])
-        return self._claims(site["namespace"], site["claim"]).fetch(folder, paths, limit_bytes, pods)
+        pods = self._cluster.pods(folders)
+        left: dict[str, list[str]] = {}
+        for (namespace, claim), some in _by_place(folders):
+            if claim:
+                left |= self._claims(namespace, claim).fetch(some, names, limit_bytes, pods)
+        return left
 
     def remove(self, folder: RunFolder) -> None:
         if folder.asked.points:
@@ -192,12 +188,15 @@ class KubernetesEngine:
         return self._shipped.setdefault(namespace, Shipped(self._api, namespace))
 
 
-def _by_namespace(folders: Sequence[RunFolder]) -> Iterator[tuple[str, list[RunFolder]]]:
-    def namespace(folder: RunFolder) -> str:
-        return str(site_of(folder)["namespace"])
+def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
+    """Runs of one namespace that have the same claim, or none (""), together."""
 
-    for name, group in groupby(sorted(folders, key=namespace), namespace):
-        yield name, list(group)
+    def place(folder: RunFolder) -> tuple[str, str]:
+        site = site_of(folder)
+        return str(site["namespace"]), str(site["claim"] or "")
+
+    for where, group in groupby(sorted(folders, key=place), place):
+        yield where, list(group)
 
 
 def _index(pod: Mapping[str, Any]) -> int:

@@ -51,10 +51,12 @@ class Claimed:
                 mirror.take(answer)
             mirror.take(answer)
 
-    def fetch(self, folder: RunFolder, paths: Sequence[str], limit_bytes: int | None, pods: Pods) -> list[str]:
-        with Mirror([folder]) as mirror:
+    def fetch(
+        self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
+    ) -> dict[str, list[str]]:
+        with Mirror(folders) as mirror:
             asked = mirror.trees(names.RUNS, paths, limit_bytes)
-            return mirror.take(self._ask(asked, pods, folder)).get(folder.id, [])
+            return mirror.take(self._ask(asked, pods, folders[0]))
 
     def remove(self, folder: RunFolder) -> None:
         """By a reader: a container that still runs belongs to another run."""
