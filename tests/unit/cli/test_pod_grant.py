@@ -101,9 +101,9 @@ def test_what_the_user_may_not_do_is_told_first(cluster: SmallCluster, capsys: p
     capsys.readouterr()
     assert main(GRANT) == 3
     assert capsys.readouterr().err == (
-        "you may not create roles in the namespace vision, create storageclasses in the cluster, patch storageclasses"
-        " in the cluster\n\nhint: a cluster administrator may: send the output of `--render`, which `kubectl apply"
-        " --server-side -f -` takes\n"
+        "you may not create roles in the namespace vision, create and patch storageclasses in the cluster\n\n"
+        "hint: a cluster administrator may: send the output of `--render`, which `kubectl apply --server-side -f -`"
+        " takes\n"
     )
     assert cluster.objects == {}
 

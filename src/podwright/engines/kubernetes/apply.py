@@ -58,9 +58,10 @@ def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:
     kinds = dict.fromkeys((one["metadata"].get("namespace"), one["apiVersion"], one["kind"]) for one in changed)
     for namespace, version, kind in kinds:
         place = f"in the namespace {namespace}" if namespace else "in the cluster"
-        for verb in ("create", "patch"):
-            if not may(api, namespace or "", verb, version.rpartition("/")[0], PLURALS[kind]):
-                yield f"{verb} {PLURALS[kind]} {place}"
+        group = version.rpartition("/")[0]
+        verbs = [verb for verb in ("create", "patch") if not may(api, namespace or "", verb, group, PLURALS[kind])]
+        if verbs:
+            yield f"{' and '.join(verbs)} {PLURALS[kind]} {place}"
 
 
 def _not_allowed(lacking: Sequence[str]) -> Refusal:

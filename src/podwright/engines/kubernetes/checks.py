@@ -83,7 +83,7 @@ def _kind(request: Request, scheduler: KubernetesScheduler, facts: Facts) -> Ite
     if workload.launcher == "mpi" and asked != "job":
         hint = f"leave it out, or use `launcher: torchrun` or `ranks` for a {KINDS[asked].name}"
         yield "kubernetes.kind", "an MPI program runs as an MPIJob", hint
-    elif kind.made_by and not facts.has(kind.group):
+    elif kind.made_by and kind.version not in facts.kinds:
         other = "use `launcher: torchrun` or `ranks`" if kind.field == "launcher" else "leave it out for a Job"
         yield kind.field, f"the cluster has no {kind.made_by} ({kind.name}, {kind.version})", f"install it, or {other}"
     elif kind is KINDS["trainjob"]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines.base import Request
 from podwright.engines.kubernetes.api import Api, ApiError
 from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds, number_of
-from podwright.engines.kubernetes.kinds import kind_of
+from podwright.engines.kubernetes.kinds import Kind, kind_of
 from podwright.engines.kubernetes.names import CODE_FILE, MOST_PIECES
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.plan import code_pieces
@@ -58,7 +58,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
             claims=claims.result(),
             queues=queues,
             home=api.entry.namespace or "default",
-            refused=tuple(rights.result()),
+            refused=tuple(words for words in rights.result() if words not in _unknown(request, kinds)),
             **_of_namespace(space.result()),
             **payload,
             **layered.result(),
@@ -155,14 +155,21 @@ def _queues(api: Api, namespace: str) -> tuple[str, ...] | None:
     return tuple(item["metadata"]["name"] for item in items) if items is not None else None
 
 
+def _unknown(request: Request, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The right to make what the cluster does not know is nobody's to give: that it lacks it is told instead."""
+    kind = kind_of(request.workload)
+    return (_making(kind),) if kind.made_by and kind.version not in kinds else ()
+
+
+def _making(kind: Kind) -> str:
+    return f"make {kind.name}s"
+
+
 def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> list[str]:
     """What the user may not do of that which the run needs."""
-    kind = kind_of(request.workload)
-    wanted = [
-        ("create", kind.group, kind.plural, f"make {kind.name}s"),
-        *RIGHTS,
-        *(CLAIM_RIGHTS if claim else LOG_RIGHTS),
-    ]
+    made = kind_of(request.workload)
+    own = ("create", made.group, made.plural, _making(made))
+    wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
     return [words for verb, group, kind, words in dict.fromkeys(wanted) if not may(api, namespace, verb, group, kind)]
 
 
