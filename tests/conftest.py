@@ -1,11 +1,15 @@
-"""What all tests share: golden files, compared whole."""
+"""What all tests share: golden files, compared whole; and one Kubernetes for all tests that need one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from podwright.lab.kubernetes import Lab
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,3 +36,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_bytes().decode("utf-8"), f"differs from {path}"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[Lab]:
+    """Two nodes that run containers and 140 that are played; tests that use it have the marks `labs.ON_KUBERNETES`."""
+    from tests.real.labs import aloud, kubernetes_lab
+
+    with kubernetes_lab(nodes=2, virtual_nodes=140, say=aloud(pytestconfig)) as lab:
+        yield lab

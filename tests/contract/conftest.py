@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab import kubernetes
 from podwright.lab.slurm import Lab
 from tests.contract.sites import KubernetesSite, LocalSite, Site, SlurmSite
-from tests.real.labs import kubernetes_lab, slurm_lab
+from tests.real.labs import ON_KUBERNETES, slurm_lab
 
 
 def on_slurm(name: str) -> object:
@@ -33,19 +32,44 @@ def slurm_with_accounting() -> Iterator[Lab]:
         yield lab
 
 
-def on_kubernetes(name: str) -> object:
-    """Nightly: the lab's programs are built from source on a machine that has none of them yet."""
-    marks = [pytest.mark.kubernetes, pytest.mark.nightly, pytest.mark.timeout(1800)]
-    return pytest.param(name, marks=[*marks, pytest.mark.xdist_group("kubernetes")])
+CORE = (
+    "test_a_run_succeeds_and_leaves_its_record",
+    "test_ranks_see_the_torchrun_contract",
+    "test_torchrun_starts_the_ranks",
+    "test_mpirun_starts_the_ranks",
+    "test_a_failed_rank_fails_the_run_and_is_named",
+    "test_one_node_retries_without_a_shared_folder",
+    "test_cancel_asks_the_ranks_first",
+    "test_a_run_outlives_its_client_and_any_other_finds_it",
+)
+IN_CI = {
+    "kubernetes-frames": CORE,
+    "kubernetes": (
+        *CORE,
+        "test_a_retry_goes_on_from_the_checkpoint",
+        "test_a_hang_is_found_and_the_rank_named",
+        "test_a_lost_node_comes_back_and_spends_no_retry",
+        "test_a_leader_that_dies_is_replaced",
+        "test_a_killed_rank_resumes",
+        "test_a_client_that_dies_before_submitting_loses_nothing",
+        "test_the_time_limit_ends_a_run",
+        "test_a_matrix_is_one_run_with_points",
+        "test_one_run_after_another",
+    ),
+}
+"""What of the suite every change is tested with, by site; the rest is nightly there. Sites not named run all of it."""
 
 
-@pytest.fixture(scope="session")
-def kubernetes_cluster() -> Iterator[kubernetes.Lab]:
-    with kubernetes_lab(nodes=2) as lab:
-        yield lab
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        site = params.get("site") or params.get("shared")
+        if site in IN_CI and item.originalname not in IN_CI[site]:
+            item.add_marker(pytest.mark.nightly)
 
 
-KUBERNETES = [on_kubernetes("kubernetes"), on_kubernetes("kubernetes-frames")]
+KUBERNETES = [pytest.param(name, marks=ON_KUBERNETES) for name in ("kubernetes", "kubernetes-frames")]
 LABS = {"slurm": "slurm_without_accounting", "slurm-accounting": "slurm_with_accounting"}
 
 

@@ -18,6 +18,7 @@ from podwright.lab import kubernetes
 from podwright.lab.slurm import Lab
 from podwright.launch import Run, pods
 from podwright.runs import Home
+from tests.real.clients import pod_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 PATIENCE_S = 60.0
@@ -181,9 +182,7 @@ class KubernetesSite(ClusterSite):
         super().__init__(lab.name, folder)
         self.lab = lab
         self.shared = claim
-        text = lab.pod_file.read_text()
-        (folder / "pod.yaml").write_text(text if claim else text.replace(', "claim": "podwright"', ""))
-        pods.add(self.home, folder / "pod.yaml")
+        pods.add(self.home, lab.pod_file if claim else pod_of(lab, folder, claim=None))
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
         return super().workload(arguments, **{"resources": "{cpus: 1, memory: 512MiB}", **fields})

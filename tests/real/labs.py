@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podwright.lab import kubernetes, slurm
-from podwright.lab.slurm import Lab
+from podwright.lab.kubernetes import image, parts
+from podwright.lab.slurm import Lab, Say, quiet
+
+ON_KUBERNETES = [
+    pytest.mark.kubernetes,
+    pytest.mark.xdist_group("kubernetes"),
+    # The time of a test alone: the first one's fixture may build Kubernetes from source.
+    pytest.mark.timeout(600, func_only=True),
+]
+"""Marks of what uses the one Kubernetes of a session: one process runs it all, so that the lab is started once."""
 
 
 @contextmanager
@@ -24,13 +36,29 @@ def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterat
 
 
 @contextmanager
-def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, **wanted: Any) -> Iterator[kubernetes.Lab]:
-    """Gives a Kubernetes cluster; takes the fields of `podwright.lab.kubernetes.Shape` by name."""
+def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, say: Say = quiet, **wanted: Any) -> Iterator[kubernetes.Lab]:
+    """Gives a Kubernetes cluster; takes the fields of `podwright.lab.kubernetes.Shape` by name.
+
+    `say` is told how far the build of its programs is, which a machine without them needs minutes for.
+    """
+    parts.get(say, parts.Lines(say))
+    image.base_layer(say)
     with _folder() as folder:
         try:
             yield kubernetes.up(folder, nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
         finally:
             _end(kubernetes.find(folder))
+
+
+def aloud(config: pytest.Config) -> Say:
+    """Gives what prints a line while a fixture is at work, past pytest's capture and out of a worker of xdist."""
+    capture: Any = config.pluginmanager.getplugin("capturemanager")
+
+    def say(word: str, text: str) -> None:
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            print(f"{word:<9} {text}", file=sys.stderr, flush=True)
+
+    return say
 
 
 @contextmanager

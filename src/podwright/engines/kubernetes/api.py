@@ -121,10 +121,22 @@ class Api:
                     return data
                 if status == 401 and self.entry.forget():
                     continue
-                if last or status not in AGAIN or (status == 500 and method != "GET"):
+                if last or not self._may_pass(status, method):
                     raise _error(status, data)
             time.sleep(pause_s or 0.0)
         raise AssertionError("unreachable")
+
+    def _may_pass(self, status: int, method: str) -> bool:
+        """Whether an answer may be another a moment later.
+
+        A server that has just begun knows nobody's rights yet: it forbids even what everybody may ask.
+        """
+        if status == 403:
+            try:
+                return self._send("GET", "/version", {}, None, "")[0] == 403
+            except (OSError, http.client.HTTPException):
+                return True
+        return status in AGAIN and (status != 500 or method == "GET")
 
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """On a connection that was used before, where there is one; a broken one is not kept."""

@@ -95,9 +95,17 @@ class Lab:
         """Takes a node off the network; what runs on it goes on."""
         self.machines.set_wire(self._node(node), up=False)
 
+    def kill_kubelet(self, node: str) -> None:
+        """Kills a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
+        self._kill_program(self._node(node), "kubelet")
+
     def kill_controller(self) -> None:
-        """Kills the API server, as a crash would, and waits until its last thread has let go of its port."""
-        victims = running(self.machines, CONTROL).get("kube-apiserver", [])
+        """Kills the API server, as a crash would."""
+        self._kill_program(CONTROL, "kube-apiserver")
+
+    def _kill_program(self, machine: str, program: str) -> None:
+        """Kills a program and waits until its last thread has let go of its port."""
+        victims = running(self.machines, machine).get(program, [])
         for one in victims:
             processes.kill(one)
         processes.until(lambda: not any(Path(f"/proc/{one}").exists() for one in victims), 10, every_s=0.01)

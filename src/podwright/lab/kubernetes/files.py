@@ -29,7 +29,7 @@ def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Pat
     parts.keep(found, folder / "parts.json")
     _write_machines(folder, wanted, found.values())
     _write_access(folder, wanted, ports)
-    _write_control(folder, ports)
+    _write_control(folder, ports, found["kwok"].parent / "manifests")
     for host in wanted.hosts():
         _write_node(folder, wanted, ports, host)
     write(folder / "pod.yaml", shape.pod_text(folder, wanted, ports))
@@ -65,8 +65,10 @@ def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
         write(hook / f"tls.{kind}", (keys / f"webhook.{kind}").read_text(), 0o600)
 
 
-def _write_control(folder: Path, ports: Ports) -> None:
+def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
     etc = folder / "etc"
+    write(etc / "scheduler.yaml", texts.scheduler())
+    write(etc / programs.ENDING, texts.ending((manifests / programs.ENDING).read_text()))
     write(etc / "Corefile", texts.corefile())
     write(etc / "registry.yml", texts.registry())
     write(etc / "jobset.yaml", texts.jobset())

@@ -23,9 +23,9 @@ STAGES = (
     "node-initialize",
     "node-heartbeat-with-lease",
     "pod-ready",
-    "pod-complete",
     "pod-delete",
 )
+ENDING = "pod-complete.yaml"
 
 
 def store(parts: Mapping[str, Path]) -> Commands:
@@ -86,10 +86,12 @@ def _api_server(program: Path) -> list[str]:
 def control(shape: Shape, parts: Mapping[str, Path], python: str) -> Commands:
     """Gives the programs that need the API server, by the names the lab knows them by."""
     manager = f"{ETC}/controller-manager.kubeconfig"
-    scheduler = f"{ETC}/scheduler.kubeconfig"
     found: Commands = {
         "kube-controller-manager": [
             str(parts["kube-controller-manager"]),
+            f"--kubeconfig={manager}",
+            "--leader-elect=false",
+            *_BRISK,
             *_kept(manager),
             f"--tls-cert-file={PKI}/controller-manager.crt",
             f"--tls-private-key-file={PKI}/controller-manager.key",
@@ -102,7 +104,8 @@ def control(shape: Shape, parts: Mapping[str, Path], python: str) -> Commands:
         ],
         "kube-scheduler": [
             str(parts["kube-scheduler"]),
-            *_kept(scheduler),
+            f"--config={ETC}/scheduler.yaml",
+            *_kept(f"{ETC}/scheduler.kubeconfig"),
             f"--tls-cert-file={PKI}/scheduler.crt",
             f"--tls-private-key-file={PKI}/scheduler.key",
         ],
@@ -123,13 +126,13 @@ def control(shape: Shape, parts: Mapping[str, Path], python: str) -> Commands:
 
 
 def _kept(kubeconfig: str) -> list[str]:
-    names = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
-    return ["--bind-address=127.0.0.1", "--leader-elect=false", *_BRISK, *(f"--{name}={kubeconfig}" for name in names)]
+    names = ("authentication-kubeconfig", "authorization-kubeconfig")
+    return ["--bind-address=127.0.0.1", *(f"--{name}={kubeconfig}" for name in names)]
 
 
 def _kwok(program: Path) -> list[str]:
     chosen = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
-    stages = [f"--config={program.parent}/manifests/{name}.yaml" for name in STAGES]
+    stages = [f"--config={program.parent}/manifests/{name}.yaml" for name in STAGES] + [f"--config={ETC}/{ENDING}"]
     return [str(program), "--v=WARN", f"--kubeconfig={ADMIN}", "--manage-all-nodes=false", chosen, *stages]
 
 

@@ -20,6 +20,9 @@ SERVICE_NETWORK = "10.96.0.0/16"
 DOMAIN = "cluster.local"
 CONTAINERD = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "lab/pause:1"
+PLAYED_FOR = "pod-complete.stage.kwok.x-k8s.io/delay"
+"""The annotation that says how long a Kubernetes pod of a job is played on a virtual node, such as 5m."""
+_PLAYED_S = 10
 
 # The folders that kubelet, containerd and the network plugins keep under /var.
 _STATE = ("lib/kubelet", "lib/containerd", "lib/cni", "log/pods", "log/containers")
@@ -211,3 +214,30 @@ def jobset() -> str:
         "webhook": {"port": WEBHOOK_PORT, "certDir": f"{PKI}/webhook"},
     }
     return json.dumps(config, indent=1) + "\n"
+
+
+def scheduler() -> str:
+    """Gives the scheduler's configuration.
+
+    It looks at all nodes. By default it stops once a hundred would do, and may never see the unit that a run is in.
+    """
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": f"{ETC}/scheduler.kubeconfig", "qps": 500, "burst": 1000},
+        "leaderElection": {"leaderElect": False},
+        "percentageOfNodesToScore": 100,
+    }
+    return json.dumps(config, indent=1) + "\n"
+
+
+def ending(stage: str) -> str:
+    """Gives KWOK's stage that ends what a job runs on virtual nodes, with the time that it takes.
+
+    Else the first of a large job would be over, and their nodes free again, before the last have found theirs.
+    """
+    delay = {
+        "durationMilliseconds": _PLAYED_S * 1000,
+        "durationFrom": {"expressionFrom": f'.metadata.annotations["{PLAYED_FOR}"]'},
+    }
+    return stage.replace("\n  next:\n", f"\n  delay: {json.dumps(delay)}\n  next:\n", 1)

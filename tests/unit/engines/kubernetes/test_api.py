@@ -85,10 +85,17 @@ def test_a_server_that_is_busy_is_asked_again(server: Server, api: Api) -> None:
 
 
 def test_a_refusal_is_given_in_its_own_words(server: Server, api: Api) -> None:
-    server.answers = [(403, {"reason": "Forbidden", "message": "you may not"})]
+    server.answers = [(403, {"reason": "Forbidden", "message": "you may not"}), (200, {"major": "1"})]
     with pytest.raises(ApiError, match="you may not") as caught:
         api.get("/x")
     assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
+
+
+def test_a_server_that_has_just_begun_is_asked_again(server: Server, api: Api) -> None:
+    forbidden = (403, {"reason": "Forbidden", "message": "you may not"})
+    server.answers = [forbidden, forbidden, (200, {"a": 1})]
+    assert api.get("/x") == {"a": 1}
+    assert [path for _, path, _ in server.asked] == ["/base/x", "/base/version", "/base/x"]
 
 
 def test_what_is_not_there_is_none_and_may_be_deleted(server: Server, api: Api) -> None:

@@ -38,6 +38,8 @@ def test_files_of_the_control_machine(golden: Golden) -> None:
     golden(CASES / "registry.yml", texts.registry())
     golden(CASES / "hosts.toml", texts.registry_hosts())
     golden(CASES / "jobset.yaml", texts.jobset())
+    golden(CASES / "scheduler.yaml", texts.scheduler())
+    golden(CASES / "pod-complete.yaml", texts.ending("spec:\n  selector: {}\n  next:\n    statusTemplate: |\n"))
 
 
 def test_files_of_a_node(golden: Golden) -> None:

@@ -1,0 +1,93 @@
+"""Large runs on 140 virtual DGX nodes: the real scheduler places them as the design of the pod wants."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes.texts import PLAYED_FOR
+from tests.real.clients import Client, kubectl, pods, until
+from tests.real.labs import ON_KUBERNETES
+
+pytestmark = ON_KUBERNETES
+
+POD = """\
+name: superpod
+nodes:
+  - {hosts: "dgx[001-140]", model: dgx-1}
+fabrics:
+  compute: {scalable_unit: 20}
+"""
+PLAYED = {
+    "metadata": {"annotations": {PLAYED_FOR: "30m"}},
+    "spec": {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]},
+}
+"""Virtual nodes only, and long enough that a test ends it."""
+UNIT_NODES = 20
+
+
+class Superpod:
+    """140 nodes of eight GPUs and four rails each, in units of twenty."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab, self.folder = lab, folder
+        scheduler = lab.pod_file.read_text().partition("schedulers:\n")[2]
+        (folder / "superpod.yaml").write_text(f"{POD}schedulers:\n{scheduler}")
+        self.client = Client(folder, folder / "superpod.yaml")
+        self.run_id = ""
+
+    def start(self, **fields: Any) -> None:
+        """Starts a workload that takes whole nodes."""
+        fields = {"name": "large", "command": "python3 train.py", "kubernetes": {"patch": PLAYED}, **fields}
+        file = self.folder / "work" / "large.yaml"
+        file.parent.mkdir()
+        file.write_text(json.dumps(fields))
+        self.run_id = self.client.start(file, "superpod")
+
+    def placed(self, count: int) -> list[dict[str, Any]]:
+        """Gives the Kubernetes pods of the run's nodes, once all of them run."""
+
+        def running() -> list[dict[str, Any]]:
+            nodes = [pod for pod in pods(self.lab, self.run_id) if "-launcher" not in pod["metadata"]["name"]]
+            found = [pod for pod in nodes if pod["status"]["phase"] == "Running"]
+            return found if len(found) == count else []
+
+        found: list[dict[str, Any]] = until(running, f"{count} nodes run")
+        return found
+
+    def units(self, placed: list[dict[str, Any]]) -> Counter[str]:
+        """Gives the scalable units of a run, with how many of its nodes are in each."""
+        nodes = kubectl(self.lab, "get", "nodes", "--selector=type=kwok")["items"]
+        unit = {node["metadata"]["name"]: node["metadata"]["labels"]["podwright.dev/unit"] for node in nodes}
+        return Counter(unit[pod["spec"]["nodeName"]] for pod in placed)
+
+
+@pytest.fixture
+def superpod(kubernetes_cluster: Lab, tmp_path: Path) -> Iterator[Superpod]:
+    made = Superpod(kubernetes_cluster, tmp_path)
+    yield made
+    kubernetes_cluster.kubectl("delete", "jobs,mpijobs", made.run_id, "--namespace=lab", "--ignore-not-found")
+
+
+def test_sixteen_workers_with_four_rails_each_stay_in_one_unit(superpod: Superpod) -> None:
+    superpod.start(nodes=16, launcher="mpi", resources={"gpus": 8, "rdma": True})
+    placed = superpod.placed(16)
+    devices = {"nvidia.com/gpu": "8", **{f"rdma/shared_ib{rail}": "1" for rail in range(4)}}
+    for pod in placed:
+        assert pod["spec"]["containers"][0]["resources"]["limits"] == devices
+    assert len({pod["spec"]["nodeName"] for pod in placed}) == 16
+    assert list(superpod.units(placed).values()) == [16]
+    until(lambda: len(pods(superpod.lab, superpod.run_id)) == 17, "the operator made the launcher")
+
+
+def test_a_hundred_nodes_fill_whole_units(superpod: Superpod) -> None:
+    superpod.start(nodes=100, launcher="torchrun", resources={"gpus": 8})
+    placed = superpod.placed(100)
+    assert len({pod["spec"]["nodeName"] for pod in placed}) == 100
+    assert list(superpod.units(placed).values()) == [UNIT_NODES] * 5
