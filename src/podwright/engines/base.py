@@ -116,7 +116,11 @@ class Engine(Protocol):
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
-        """Bring these parts of the runs' folders to this machine; gives the names of what was too much, by run."""
+        """Bring these parts of the runs' folders to this machine.
+
+        Gives the runs whose parts are here now, each with the names of what was too much; a run that is missing could
+        not be brought just now.
+        """
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """The command that opens a shell beside the ranks of a node."""

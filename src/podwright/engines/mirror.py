@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from podwright.runs.seal import write_whole
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
 STATE = "mirror.json"
+Ask = Callable[[dict[str, Any]], bytes]
+"""Gives a question to the mirror role over there, and its answer back."""
 
 
 class Mirror:
@@ -25,6 +27,9 @@ class Mirror:
         self._stack = ExitStack()
         self._folders = {folder.id: folder for folder in folders}
         self._known: dict[str, dict[str, list[int]]] = {}
+        self._at: dict[str, list[Any]] = {}
+        self._left: dict[str, list[str]] = {}
+        self._whole: set[str] = set()
 
     def __enter__(self) -> Mirror:
         self._folders = {name: folder for name, folder in self._folders.items() if self._lock(folder)}
@@ -44,37 +49,53 @@ class Mirror:
         self._stack.callback(os.close, file)
         return True
 
-    def request(self, root: str) -> dict[str, Any]:
-        return {"folder": root, "runs": self._known}
+    def bring(
+        self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None
+    ) -> dict[str, list[str]]:
+        """What is new of the records and these trees whole, in as many answers of bounded size as it takes.
 
-    def trees(self, root: str, names: Sequence[str], limit_bytes: int | None) -> dict[str, Any]:
-        return {"folder": root, "trees": {run: list(names) for run in self._folders}, "limit": limit_bytes or 0}
+        Gives the runs whose trees are here now, each with the names of what was over the limit.
+        """
+        while self._folders:
+            before = json.dumps((self._known, self._at)), len(self._whole)
+            more = self.take(ask(self.question(root, names, limit_bytes)))
+            if not more or before == (json.dumps((self._known, self._at)), len(self._whole)):
+                break  # all is here, or nothing comes
+        return {run: list(dict.fromkeys(self._left.get(run, []))) for run in sorted(self._whole)}
 
-    def take(self, answer: bytes) -> dict[str, list[str]]:
-        """Put every piece where it belongs; gives the names of what was left out, by run.
+    def question(self, root: str, names: Sequence[str] = (), limit_bytes: int | None = None) -> dict[str, Any]:
+        """What is asked for last comes with the last of the record."""
+        wanted = {run: list(names) for run in self._folders if names and run not in self._whole}
+        trees = {"trees": wanted, "at": self._at, "limit": limit_bytes or 0} if wanted else {}
+        return {"folder": root, "runs": self._known, **trees}
+
+    def take(self, answer: bytes) -> bool:
+        """Put every piece where it belongs; says whether there is more to ask for.
 
         A cut answer is taken as far as it goes.
         """
-        left: dict[str, list[str]] = {}
-        place, changed = 0, set()
+        place, changed, more = 0, set(), False
         while place < len(answer):
             end = answer.find(b"\n", place)
             head = parse_line(answer[place:end]) if end >= 0 else None
             if head is None or head.get("end"):
+                more = bool(head and head.get("more"))
                 break
             data = answer[end + 1 : end + 1 + int(head["n"])]
             place = end + 1 + int(head["n"])
             folder = self._folders.get(str(head.get("r")))
-            if folder is None or len(data) < int(head["n"]) or not _is_safe(str(head.get("f"))):
+            if folder is None or len(data) < int(head["n"]):
                 continue
-            if "left" in head:
-                left.setdefault(folder.id, []).append(str(head["f"]))
-            else:
+            if head.get("whole"):
+                self._whole.add(folder.id)
+            elif "left" in head:
+                self._left.setdefault(folder.id, []).append(str(head["f"]))
+            elif _is_safe(str(head.get("f"))):
                 self._place(folder, head, data)
                 changed.add(folder.id)
         for run in changed:
             write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())
-        return left
+        return more
 
     def _place(self, folder: RunFolder, head: Mapping[str, Any], data: bytes) -> None:
         path = folder.path / head["f"]
@@ -92,6 +113,8 @@ class Mirror:
             os.close(file)
         if "i" in head:
             self._known[folder.id][head["f"]] = [head["i"], head["o"] + len(data)]
+        else:
+            self._at[folder.id] = [head["f"], head["o"] + len(data)]
 
 
 def _read_state(folder: RunFolder) -> dict[str, list[int]]:

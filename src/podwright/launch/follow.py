@@ -78,10 +78,10 @@ def _close(engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, R
         left = engine.fetch(folders, ("results",), RESULTS_BYTES)
     except Refusal:
         return  # a cluster that is away just now: the next look closes them
-    for folder in folders:
+    for folder in [one for one in folders if one.id in left]:
         _note_gaps(folder, gaps.get(folder.id, []))
         words = "is too large to come by itself: `podwright pull"
-        _note_gaps(folder, [f"{name} {words} {folder.id} {name}`" for name in left.get(folder.id, [])])
+        _note_gaps(folder, [f"{name} {words} {folder.id} {name}`" for name in left[folder.id]])
         with suppress(OSError):
             seal(folder, records[folder.id])
 

@@ -145,7 +145,7 @@ class Run:
 
     def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
-        engine_of(self.folder).fetch([self.folder], list(paths) or ["results", "checkpoints"])
+        self._fetch(list(paths) or ["results", "checkpoints"])
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
         copied = []
         for name in wanted:
@@ -160,6 +160,14 @@ class Run:
                 shutil.copy2(source, target)
             copied.append(target)
         return copied
+
+    def _fetch(self, paths: list[str]) -> None:
+        """A look that another command takes at the run just now is waited for."""
+        engine, deadline = engine_of(self.folder), time.monotonic() + CLOSE_S
+        while self.id not in engine.fetch([self.folder], paths):
+            if time.monotonic() > deadline:
+                raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
+            time.sleep(0.2)
 
     def _has(self) -> list[str]:
         inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}

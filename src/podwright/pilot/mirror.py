@@ -1,8 +1,10 @@
 """The mirror role: gives a client elsewhere what has come of many runs since it last asked, in one answer.
 
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
-the client has]}), `trees` (id -> paths wanted whole) and `limit` (bytes of trees at most). It answers with a JSON line
-for each piece, followed by its bytes; the last line is `{"end": true}`, so that a cut answer is known for one.
+the client has]}), `trees` (id -> paths wanted whole), `at` (id -> [file, bytes] that the client has come to in its
+trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for each piece, followed by its bytes.
+After the trees of a run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer is known for
+one; `more` in it says that there is more to ask for.
 """
 
 from __future__ import annotations
@@ -16,14 +18,15 @@ from .protocol import record_folders
 
 GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
 PIECE_BYTES = 1 << 20
-ANSWER_BYTES = 64 << 20
-"""Of one answer: a client that was away for long asks again instead of waiting for all at once."""
+ANSWER_BYTES = 32 << 20
+"""Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""
 
 
 class Giver:
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self.given = 0
+        self.more = False
 
     def piece(self, head: Dict[str, Any], file: BinaryIO, size: int) -> None:
         """`size` bytes from where the file stands; what was cut off meanwhile is made up with nothing."""
@@ -56,39 +59,53 @@ class Giver:
             return
 
     def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
-        end = os.fstat(file.fileno()).st_size
+        self._pieces({"r": run, "f": name, "i": inode}, file, offset, os.fstat(file.fileno()).st_size)
+
+    def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
+        """From an offset to the end, or as far as the answer may go; says whether it came to the end."""
         file.seek(offset)
         while offset < end and self.given < ANSWER_BYTES:
             size = min(PIECE_BYTES, end - offset)
-            self.piece({"r": run, "f": name, "o": offset, "i": inode}, file, size)
+            self.piece({**head, "o": offset}, file, size)
             offset += size
+        self.more = self.more or offset < end
+        return offset >= end
 
-    def tree(self, run: str, root: str, name: str, limit: int) -> None:
-        """A folder or file whole; one that would go over the limit is named instead."""
-        for path, inner in walk(os.path.join(root, name), name):
-            try:
-                size = os.path.getsize(path)
-                if limit and self.given + size > limit:
-                    self.word(r=run, f=inner, left=size)
+    def trees(self, run: str, root: str, names: List[str], limit: int, at: List[Any]) -> bool:
+        """Folders and files whole, from where the client has come to; a file that would go over the limit is named."""
+        used, found = 0, not at
+        for name in names:
+            for path, inner in walk(os.path.join(root, name), name):
+                try:
+                    size = os.path.getsize(path)
+                    if limit and used + size > limit:
+                        self.word(r=run, f=inner, left=size)
+                        continue
+                    used += size
+                    begun = bool(at) and at[0] == inner
+                    found = found or begun
+                    if found and not self._whole(run, path, inner, size, int(at[1]) if begun else 0):
+                        return False
+                except OSError:
                     continue
-                with open(path, "rb") as file:
-                    self.whole(run, inner, file, size)
-            except OSError:
-                continue
+        if found:
+            self.word(r=run, f="", whole=True)
+        return found
 
-    def whole(self, run: str, name: str, file: BinaryIO, size: int) -> None:
-        offset = 0
-        while offset < size or offset == 0:
-            part = min(PIECE_BYTES, size - offset)
-            self.piece({"r": run, "f": name, "o": offset, "of": size}, file, part)
-            offset += max(part, 1)
+    def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
+        head = {"r": run, "f": name, "of": size}
+        with open(path, "rb") as file:
+            if size == 0:
+                self.piece({**head, "o": 0}, file, 0)
+            return self._pieces(head, file, offset, size)
 
 
 def walk(path: str, name: str) -> Iterator[Tuple[str, str]]:
     """(path, name in the run's folder) of every plain file; links are not followed out of the run."""
     if os.path.isfile(path) and not os.path.islink(path):
         yield path, name
-    for folder, _, files in os.walk(path):
+    for folder, folders, files in os.walk(path):
+        folders.sort()
         for one in sorted(files):
             inner = os.path.join(folder, one)
             if os.path.isfile(inner) and not os.path.islink(inner):
@@ -104,10 +121,12 @@ def answer(request: Dict[str, Any], out: BinaryIO) -> None:
                 name = f"record/{os.path.basename(path)}/{file}"
                 giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():
-        giver.given = 0  # the limit is each run's own
-        for name in names:
-            giver.tree(run, os.path.join(request["folder"], run), name, int(request.get("limit", 0)))
-    giver.word(end=True)
+        giver.more = giver.more or giver.given >= ANSWER_BYTES
+        at = request.get("at", {}).get(run, [])
+        root = os.path.join(request["folder"], run)
+        if giver.more or not giver.trees(run, root, names, int(request.get("limit", 0)), at):
+            break
+    giver.word(end=True, more=giver.more)
     out.flush()
 
 

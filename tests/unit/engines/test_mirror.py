@@ -26,6 +26,7 @@ class Sides:
         self.here = tmp_path / "near" / "toy-2222"
         (self.there / "record" / "n0.r0").mkdir(parents=True)
         self.here.mkdir(parents=True)
+        self.answers = 0
 
     def write(self, name: str, text: str) -> None:
         path = self.there / name
@@ -35,12 +36,10 @@ class Sides:
 
     def exchange(self, **asked: Any) -> dict[str, list[str]]:
         with Mirror([RunFolder(self.here)]) as mirror:
-            request = mirror.request(str(self.root))
-            if asked:
-                request = mirror.trees(str(self.root), asked["names"], asked.get("limit"))
-            return mirror.take(self.answer(request))
+            return mirror.bring(self.answer, str(self.root), **asked)
 
     def answer(self, request: dict[str, Any]) -> bytes:
+        self.answers += 1
         out = io.BytesIO()
         far.answer(json.loads(json.dumps(request)), out)
         return out.getvalue()
@@ -76,7 +75,7 @@ def test_a_cut_answer_is_taken_as_far_as_it_goes_and_made_good_later(sides: Side
     sides.write(EVENTS, "x" * 5000 + "\n")
     sides.write(LOG, "y" * 5000 + "\n")
     with Mirror([RunFolder(sides.here)]) as mirror:
-        whole = sides.answer(mirror.request(str(sides.root)))
+        whole = sides.answer(mirror.question(str(sides.root)))
         mirror.take(whole[: len(whole) // 2 + 1000])
     assert (sides.here / EVENTS).exists() != (sides.here / LOG).exists()
     sides.exchange()
@@ -97,13 +96,38 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     sides.write("results/deep/empty", "")
     sides.write("results/large.bin", "z" * 4000)
     (sides.there / "results" / "link").symlink_to("/etc/passwd")
-    assert sides.exchange(names=["results"], limit=1000) == {"toy-2222": ["results/large.bin"]}
+    assert sides.exchange(names=["results"], limit_bytes=1000) == {"toy-2222": ["results/large.bin"]}
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
     assert found == ["mirror.json", "mirror.lock", "results/a.json", "results/deep/empty"]
     sides.write("results/a.json", "[]")
-    assert sides.exchange(names=["results"]) == {}
+    assert sides.exchange(names=["results"]) == {"toy-2222": []}
     assert (sides.here / "results" / "a.json").read_text() == "{}[]"
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
+
+
+def test_much_comes_in_answers_of_bounded_size(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(far, "PIECE_BYTES", 100)
+    monkeypatch.setattr(far, "ANSWER_BYTES", 350)
+    sides.write(EVENTS, "e" * 800)
+    for name in ("results/a/one", "results/b/two", "results/zero"):
+        sides.write(name, name[-3:] * 150)
+    sides.write("results/none", "")
+    assert sides.exchange(names=["results"]) == {"toy-2222": []}
+    assert sides.answers > 5
+    for path in sides.there.rglob("*"):
+        assert path.is_dir() or path.read_bytes() == (sides.here / path.relative_to(sides.there)).read_bytes()
+
+
+def test_trees_that_change_under_way_are_not_taken_for_whole(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(far, "PIECE_BYTES", 100)
+    monkeypatch.setattr(far, "ANSWER_BYTES", 100)
+    sides.write("results/one", "x" * 500)
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        assert mirror.take(sides.answer(mirror.question(str(sides.root), ["results"])))
+        (sides.there / "results" / "one").rename(sides.there / "results" / "two")
+        assert mirror.bring(sides.answer, str(sides.root), ["results"]) == {}
+    assert sides.exchange(names=["results"]) == {"toy-2222": []}
+    assert (sides.here / "results" / "two").read_text() == "x" * 500
 
 
 @pytest.mark.parametrize("name", ["../token", "/etc/x", "job/batch.sh", "run.json", "record/../x", "record/n0.r0/a/b"])

@@ -152,6 +152,8 @@ class KubernetesEngine:
         for (namespace, claim), some in _by_place(folders):
             if claim:
                 left |= self._claims(namespace, claim).fetch(some, names, limit_bytes, pods)
+            else:
+                left |= {folder.id: [] for folder in some}
         return left
 
     def remove(self, folder: RunFolder) -> None:

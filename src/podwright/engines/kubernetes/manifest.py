@@ -74,14 +74,15 @@ def _pair(name: str, value: Any, width: int) -> list[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _scalar(value: Any, width: int) -> list[str]:
-    """As an item of a list: alone, some would be followed by a mark of their end."""
+    """As an item of a list: alone it may be written otherwise."""
     first, *rest = _dumped([value], width + STEP)
     return [first[STEP:], *(line[STEP:] for line in rest)]
 
 
 def _dumped(data: Any, width: int) -> list[str]:
-    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=True)
-    return text.removesuffix("\n").split("\n")
+    """Without the mark that ends a document: more of it follows."""
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=True)
+    return text.removesuffix("...\n").removesuffix("\n").split("\n")
 
 
 def yaml_objects(text: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,6 @@ from podwright.spec.problems import Refusal, refuse
 RUN_S = 120.0
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
-MORE_BYTES = 32 << 20
-"""After an answer of this size there may be more to come."""
 AGAIN_S = 30.0
 """Before a reader that did not start is tried again."""
 LOG_S, LOG_EACH_S = 2.0, 0.05
@@ -47,22 +46,19 @@ class Claimed:
         if any_running(pods) is None and not over:
             return
         with Mirror(folders) as mirror:
-            while len(answer := self._ask(mirror.request(names.RUNS), pods, folders[0])) > MORE_BYTES:
-                mirror.take(answer)
-            mirror.take(answer)
+            mirror.bring(partial(self._ask, pods, folders[0]), names.RUNS)
 
     def fetch(
         self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
     ) -> dict[str, list[str]]:
         with Mirror(folders) as mirror:
-            asked = mirror.trees(names.RUNS, paths, limit_bytes)
-            return mirror.take(self._ask(asked, pods, folders[0]))
+            return mirror.bring(partial(self._ask, pods, folders[0]), names.RUNS, paths, limit_bytes)
 
     def remove(self, folder: RunFolder) -> None:
         """By a reader: a container that still runs belongs to another run."""
         self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"")
 
-    def _ask(self, asked: Mapping[str, Any], pods: Pods, folder: RunFolder) -> bytes:
+    def _ask(self, pods: Pods, folder: RunFolder, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
         running = any_running(pods)

@@ -172,7 +172,7 @@ class LocalEngine:
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
-        return {}
+        return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """In the node's own copy of the code, with what a rank would see of the run's folders."""

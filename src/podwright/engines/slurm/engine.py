@@ -220,33 +220,34 @@ class SlurmEngine:
         due = [one for one in folders if now - self._mirrored_at.get(one.id, -MIRROR_S) >= MIRROR_S]
         if due and not self._reach.is_here:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
-                self._exchange(due, None, None)
+                self._exchange(due)
             self._mirrored_at.update({folder.id: time.monotonic() for folder in due})
         return {}
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
-        return {} if self._reach.is_here else self._exchange(folders, names, limit_bytes)
+        far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
+        here: dict[str, list[str]] = {folder.id: [] for folder in folders if folder not in far}
+        return here | self._exchange(far, names, limit_bytes)
 
     def _exchange(
-        self, folders: Sequence[RunFolder], names: Sequence[str] | None, limit_bytes: int | None
+        self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
-        folder = site_of(submitted[0])["folder"]
-        root, parent = f"{folder}/runs", submitted[0].asked.parent or submitted[0].id
-        with Mirror(submitted) as mirror:
-            asked = mirror.request(root)
-            if names is not None:  # what is asked for last comes with the last of the record
-                asked |= mirror.trees(root, names, limit_bytes)
-            python = self._scheduler.python or "python3"
-            command = [python, "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
-            answer = self._reach.call(command, json.dumps(asked).encode())
+        root, parent = f"{site_of(submitted[0])['folder']}/runs", submitted[0].asked.parent or submitted[0].id
+        command = [self._scheduler.python or "python3", "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
+
+        def ask(question: dict[str, Any]) -> bytes:
+            answer = self._reach.call(command, json.dumps(question).encode())
             if answer.code:
                 raise refuse(f"the record cannot be read on the cluster: {_last(answer)}", exit_code=3)
-            return mirror.take(answer.out)
+            return answer.out
+
+        with Mirror(submitted) as mirror:
+            return mirror.bring(ask, root, names, limit_bytes)
 
     def remove(self, folder: RunFolder) -> None:
         if not self._reach.is_here and self._queue.handle(folder):
