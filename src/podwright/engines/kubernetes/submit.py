@@ -38,11 +38,12 @@ def submit(api: Api, site: Mapping[str, Any], parent: Path, folders: Sequence[Ru
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         for at in range(0, len(folders), CHUNK):
             some = folders[at : at + CHUNK]
-            owners = list(pool.map(lambda folder: _begin(api, known, folder), some))
+            begun = list(pool.map(lambda folder: _begin(api, known, folder), some))
+            owners = [owner for owner, _ in begun]
             holder = owners[0] if len(folders) == 1 else _anchor(api, site, parent.name, owners)
             for made in maps if at == 0 else []:
                 share(api, made, holder)
-            list(pool.map(lambda pair: _follow_up(api, *pair), zip(some, owners, strict=True)))
+            list(pool.map(lambda folder, made: _follow_up(api, folder, *made), some, begun))
 
 
 def _known(api: Api, site: Mapping[str, Any], parent: str) -> dict[str, dict[str, Any]]:
@@ -51,24 +52,21 @@ def _known(api: Api, site: Mapping[str, Any], parent: str) -> dict[str, dict[str
     return {item["metadata"]["name"]: item for item in items}
 
 
-def _begin(api: Api, known: Mapping[str, dict[str, Any]], folder: RunFolder) -> dict[str, Any]:
-    """The run's own object, made or found. One of the same name that is not ours is left alone."""
-    job, mark = _objects(folder)[-1], owner_mark(folder)
+def _begin(api: Api, known: Mapping[str, dict[str, Any]], folder: RunFolder) -> tuple[dict[str, Any], list[Any]]:
+    """The run's own object, made or found, and those that follow. One of its name that is not ours is left alone."""
+    *others, job = yaml_objects((folder.path / OBJECTS).read_text())
+    mark = owner_mark(folder)
     job["metadata"].setdefault("annotations", {})[names.OWNER] = mark
     found = known.get(folder.id) or _apply(api, job)
     if found["metadata"].get("annotations", {}).get(names.OWNER) != mark:
         words = f"the namespace {job['metadata']['namespace']} has a run {folder.id} of somebody else"
         raise refuse(words, hint="start it again: it gets another name")
-    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": found["metadata"]}
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": found["metadata"]}, others
 
 
-def _follow_up(api: Api, folder: RunFolder, owner: Mapping[str, Any]) -> None:
-    for made in _objects(folder)[:-1]:
+def _follow_up(api: Api, folder: RunFolder, owner: Mapping[str, Any], others: Sequence[dict[str, Any]]) -> None:
+    for made in others:
         _apply(api, _owned(_filled(made, folder), owner))
-
-
-def _objects(folder: RunFolder) -> list[dict[str, Any]]:
-    return yaml_objects((folder.path / OBJECTS).read_text())
 
 
 def _anchor(api: Api, site: Mapping[str, Any], parent: str, owners: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
