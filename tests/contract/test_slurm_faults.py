@@ -185,6 +185,19 @@ def test_one_fault_of_each_kind(slurm: SlurmSite, kind: str) -> None:
     assert {run.record().state for run in runs} <= {"succeeded"}
 
 
+@pytest.mark.xdist_group("slurm")
+def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> None:
+    """It had taken the job, and died before it had saved that."""
+    run = slurm.start("--steps 3", slurm='{options: ["--begin=now+10"]}')
+    slurm.lab.kill_controller()
+    for path in (slurm.lab.folder / "state").glob("job_state*"):
+        path.unlink()
+    slurm.lab.restart_controller()
+    assert run.wait(120).state == "succeeded", run.explain()
+    assert [event["k"] for event in run.folder.client_events()].count("submitted") == 2
+    assert len(slurm.events(run, "go")) == 1
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
@@ -209,7 +222,7 @@ def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
 @pytest.mark.xdist_group("slurm-slice")
 def test_slurm_itself_ends_a_slice(slurm: SlurmSite) -> None:
     """The time limit comes for real: Slurm warns, the ranks write their checkpoint, the job waits and goes on."""
-    run = slurm.start("--steps 900 --pause 0.2", grace="5s", slurm="{time: 2m}", time_limit="20m")
+    run = slurm.start("--steps 900 --pause 0.2", grace="5s", slurm="{time: 4m}", time_limit="20m")
     record = run.wait(800)
     assert record.state == "succeeded", run.explain()
     assert record.attempts >= 2

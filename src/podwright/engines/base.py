@@ -82,6 +82,8 @@ class Seen:
     outcome: str = ""
     handle: str = ""
     """What the engine calls the job, where its list of jobs tells."""
+    never_began: bool = False
+    """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
 
 
 class Engine(Protocol):

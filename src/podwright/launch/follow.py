@@ -21,6 +21,8 @@ from podwright.spec.problems import Refusal
 ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 """An engine's outcome as an end. Without the pilots' own last word, success cannot be believed."""
 RESULTS_BYTES = 64 << 20
+GIVEN_S = 5.0
+"""What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
@@ -102,6 +104,10 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
         return record if "lost" in events else _finish_submit(home, engine, folder, record)
     if seen.state != "gone":
         return _still_there(home, folder, record, seen)
+    if seen.never_began and "cancel" not in events:
+        given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
+        if given_just_now or _submit_again(home, engine, folder, record):
+            return home.read(folder.id)
     if record.stopped_in and seen.outcome in ("", "cancelled"):
         return record
     open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome == "succeeded")
@@ -140,13 +146,20 @@ def _finish_submit(home: Home, engine: Engine, folder: RunFolder, record: Record
     with submitting(folder) as alone:
         if not alone:
             return record  # its client is at it
-    siblings = _siblings(home, folder)
-    if time.time() - record.created_at < FINISH_S and siblings and resubmit(engine, siblings):
+    if _submit_again(home, engine, folder, record):
         return home.read(folder.id)
     if time.time() - record.created_at < CREATE_S:
         return record  # its client may still be writing the other points
     note(folder, "lost", why=NEVER_SUBMITTED)
     return home.read(folder.id)
+
+
+def _submit_again(home: Home, engine: Engine, folder: RunFolder, record: Record) -> bool:
+    """Gives a young run to the engine that never had it, or lost it before it began; with all parts of its job."""
+    siblings = _siblings(home, folder)
+    unbegun = all(home.read(one.id).attempts == 0 for one in siblings)
+    young = time.time() - record.created_at < FINISH_S
+    return bool(young and siblings and unbegun and resubmit(engine, siblings))
 
 
 def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:

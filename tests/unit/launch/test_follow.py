@@ -108,6 +108,40 @@ def test_a_run_that_was_never_submitted_is_submitted(home: Home, engine: Engine)
     assert notes(folder) == ["submitted"]
 
 
+def submitted(folder: Path, ago_s: float) -> None:
+    line = {"t": time.time() - ago_s, "k": "submitted", "handle": "6"}
+    (folder / "client.jsonl").write_text(json.dumps(line) + "\n")
+
+
+def test_a_run_that_its_engine_lost_before_it_began_is_given_again(home: Home, engine: Engine) -> None:
+    folder = add(home, age_s=60)
+    submitted(folder, 30)
+    engine.seen = Seen("gone", "Slurm does not know it any more", never_began=True)
+    assert state(home) == "pending"
+    assert state(home) == "pending"
+    assert engine.submitted == [["toy-2222"]]
+    assert notes(folder) == ["submitted", "submitted"]
+
+
+def test_points_that_were_lost_together_are_given_again_once(home: Home, engine: Engine) -> None:
+    add(home, "toy-2222", age_s=60, points=2)
+    for i in (1, 2):
+        submitted(add(home, f"toy-2222-{i}", age_s=60, parent="toy-2222", index=i - 1), 30)
+    engine.seen = Seen("gone", "Slurm does not know it any more", never_began=True)
+    assert launch.find(home, "toy-2222").record().state == "pending"
+    assert engine.submitted == [["toy-2222-1", "toy-2222-2"]]
+
+
+def test_a_run_that_was_cancelled_is_not_given_again(home: Home, engine: Engine) -> None:
+    folder = add(home, age_s=60)
+    submitted(folder, 30)
+    with (folder / "client.jsonl").open("a") as file:
+        file.write(json.dumps({"t": time.time() - 20, "k": "cancel"}) + "\n")
+    engine.seen = Seen("gone", "Slurm does not know it any more", never_began=True)
+    state(home)
+    assert engine.submitted == []
+
+
 def test_points_are_submitted_together(home: Home, engine: Engine) -> None:
     add(home, "toy-2222", points=2)
     for i in (1, 2):

@@ -16,7 +16,7 @@ from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
 from podwright.engines.slurm.parcel import pack
-from podwright.engines.slurm.queue import Queue
+from podwright.engines.slurm.queue import FORGOTTEN, Queue
 from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
@@ -45,6 +45,7 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
+ABSENT = 'for path; do test -e "$path" || echo "$path"; done'
 PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
@@ -213,7 +214,19 @@ class SlurmEngine:
         deaf = [folder for folder in folders if found[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
-        return found
+        forgotten = [folder for folder in folders if found[folder.id] == FORGOTTEN]
+        return found | self._never_began(forgotten) if forgotten else found
+
+    def _never_began(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+        """Jobs that the controller took and lost before it had saved them; one that began has left its output."""
+        outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
+        with suppress(Refusal):
+            missing = self._reach.call(["sh", "-c", ABSENT, "podwright", *outputs]).text.splitlines()
+            lost = [outputs[line] for line in missing if line in outputs]
+            for folder in lost:
+                self._queue.look_again(folder)
+            return {folder.id: replace(FORGOTTEN, never_began=True) for folder in lost}
+        return {}
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = time.monotonic()

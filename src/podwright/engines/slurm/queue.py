@@ -25,6 +25,9 @@ exit 0
 """
 
 
+FORGOTTEN = Seen("gone", "Slurm does not know it any more")
+
+
 @dataclass(frozen=True)
 class Row:
     """One job or one task of an array, as squeue lists it."""
@@ -113,14 +116,18 @@ class Queue:
         command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason"]
         answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
         rows = {line.split("|")[0]: line.split("|")[1:] for line in answer.text.splitlines() if line.count("|") == 2}
-        gone = Seen("gone", "Slurm does not know it any more")
         found = {}
         for folder, job in jobs.items():
             state, reason = rows.get(job, ["", ""])
-            found[folder.id] = explained(folder, state.split(" ")[0], reason) if state else gone
+            found[folder.id] = explained(folder, state.split(" ")[0], reason) if state else FORGOTTEN
             if found[folder.id].state == "gone":
                 self._final[folder.id] = found[folder.id]
         return found
+
+    def look_again(self, folder: RunFolder) -> None:
+        """What was found of a run does not hold any more."""
+        self._final.pop(folder.id, None)
+        self._absent.pop(folder.id, None)
 
     def stop(self, folders: Iterable[RunFolder], gently: bool) -> None:
         jobs = [job for job in map(self.handle, folders) if job]
