@@ -35,8 +35,6 @@ def slurm_with_accounting() -> Iterator[Lab]:
 CORE = (
     "test_a_run_succeeds_and_leaves_its_record",
     "test_ranks_see_the_torchrun_contract",
-    "test_torchrun_starts_the_ranks",
-    "test_mpirun_starts_the_ranks",
     "test_a_failed_rank_fails_the_run_and_is_named",
     "test_one_node_retries_without_a_shared_folder",
     "test_cancel_asks_the_ranks_first",
@@ -46,6 +44,8 @@ IN_CI = {
     "kubernetes-frames": CORE,
     "kubernetes": (
         *CORE,
+        "test_torchrun_starts_the_ranks",
+        "test_mpirun_starts_the_ranks",
         "test_a_retry_goes_on_from_the_checkpoint",
         "test_a_hang_is_found_and_the_rank_named",
         "test_a_lost_node_comes_back_and_spends_no_retry",

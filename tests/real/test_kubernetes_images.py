@@ -46,6 +46,7 @@ def test_an_image_is_built_pushed_fetched_by_a_node_and_run(kubernetes_cluster: 
     build = f"build: {{base: {kubernetes_cluster.image}, files: {{words: /etc/toy/words}}}}\n"
     file.write_text(f"name: toy\n{COMMAND}{build}")
     client.ask("image", "build", str(file))
+    client.ask("run", str(file), "--on", kubernetes_cluster.name, code=2)  # no node could fetch it yet
     registry = kubernetes_cluster.image.partition("/")[0]
     pinned = client.ask("image", "push", str(file), "--to", f"{registry}/team/toy").strip()
     file.write_text(f"name: toy\n{COMMAND}image: {pinned}\n")

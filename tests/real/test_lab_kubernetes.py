@@ -237,6 +237,7 @@ def test_jobs_outlive_the_api_server(lab: Lab) -> None:
     kubectl(lab, "delete", "job", "long", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_nodes_that_are_killed_or_cut_off_come_back(lab: Lab) -> None:
     pid = lab.machines.pid("n1")
     lab.cut_node("n1")

@@ -47,7 +47,7 @@ def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Fac
 
 def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem]:
     workload = request.workload
-    if workload.image or scheduler.image:
+    if workload.image or (scheduler.image and not workload.build):
         return
     if workload.build:
         hint = "make it with `podwright image build` and `podwright image push`, then name it with `image:`"

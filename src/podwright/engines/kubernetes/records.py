@@ -25,6 +25,8 @@ from podwright.spec.problems import Refusal, refuse
 RUN_S = 120.0
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
+MOST_ASKED = 3
+"""Containers that are asked before a reader is made."""
 AGAIN_S = 30.0
 """Before a reader that did not start is tried again."""
 LOG_S, LOG_EACH_S = 2.0, 0.05
@@ -43,7 +45,7 @@ class Claimed:
 
     def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> None:
         """`over`: there is a run among them that ended, so that a reader is worth its while."""
-        if any_running(pods) is None and not over:
+        if not running(pods) and not over:
             return
         with Mirror(folders) as mirror:
             mirror.bring(partial(self._ask, pods, folders[0]), names.RUNS)
@@ -61,11 +63,10 @@ class Claimed:
     def _ask(self, pods: Pods, folder: RunFolder, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
-        running = any_running(pods)
-        if running is not None:
-            path = path_of("Pod", self._namespace, running["metadata"]["name"])
-            with suppress(Away, ApiError):  # it may have ended just now
-                return self._api.run(path, pilot_name(running), command, given, RUN_S)
+        for pod in running(pods)[:MOST_ASKED]:
+            path = path_of("Pod", self._namespace, pod["metadata"]["name"])
+            with suppress(Away, ApiError):  # it may have ended just now, or its node is gone
+                return self._api.run(path, pilot_name(pod), command, given, RUN_S)
         return self._read(folder, command, given)
 
     def _read(self, folder: RunFolder, command: Sequence[str], given: bytes) -> bytes:
@@ -80,15 +81,16 @@ class Claimed:
             raise refusal_of(error, "let the claim be read") from None
 
 
-def any_running(pods: Pods) -> dict[str, Any] | None:
-    """A Kubernetes pod whose pilot runs: all of them see the whole claim."""
+def running(pods: Pods) -> list[dict[str, Any]]:
+    """Kubernetes pods whose pilot runs, one of each node: all of them see the whole claim."""
+    found: dict[str, dict[str, Any]] = {}
     for group in pods.values():
         for pod in group:
             statuses = pod["status"].get("containerStatuses") or []
             pilot: dict[str, Any] = next((one for one in statuses if one["name"] in CONTAINERS), {})
             if "running" in pilot.get("state", {}) and not pod["metadata"].get("deletionTimestamp"):
-                return pod
-    return None
+                found.setdefault(str(pod["spec"].get("nodeName")), pod)
+    return list(found.values())
 
 
 def pilot_name(pod: Mapping[str, Any]) -> str:

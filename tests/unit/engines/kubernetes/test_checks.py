@@ -38,7 +38,7 @@ NODES = [{"count": 2, "resources": NODE}]
 CASES: list[tuple[str, str, dict[str, Any], str]] = [
     (
         "build: {base: debian}",
-        "",
+        ", image: registry.example/base:1",
         {},
         "workload.yaml:3:8: build: the image is not in a registry yet, from where Kubernetes could fetch it\n\n"
         "hint: make it with `podwright image build` and `podwright image push`, then name it with `image:`",
