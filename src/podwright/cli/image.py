@@ -34,6 +34,7 @@ def image_render_command(
     from podwright.cli import image_on
     from podwright.engines.images.builder import read_recipe
 
+    image_on.check_options(on, {"--git": git}, {"--out": out})
     if on is not None:
         objects = image_on.objects_of(spec.load_workload(workload), on, git)
         return talk.print_json(objects) if as_json else image_on.print_yaml(objects)
@@ -62,6 +63,7 @@ def image_build_command(
     from podwright.engines.images.builder import build
     from podwright.engines.images.squashfs import export
 
+    image_on.check_options(on, {"--git": git}, {"--squashfs": squashfs, "--again": again})
     if on is not None:
         return image_on.build(spec.load_workload(workload), on, git, as_json)
     found = build(spec.load_workload(workload), again)

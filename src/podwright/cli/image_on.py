@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 Objects = list[dict[str, Any]]
 
 
+def check_options(on: str | None, only_there: dict[str, Any], only_here: dict[str, Any]) -> None:
+    """Refuses what says nothing about an image that is built there, or here."""
+    from podwright.spec.problems import refuse
+
+    for name, value in (only_here if on else only_there).items():
+        if value:
+            words = "is for images that are built here" if on else "is for images that a pod builds"
+            raise refuse(words, hint="leave `--on` out" if on else "name the pod with `--on`", field=name)
+
+
 def objects_of(workload: Workload, on: str, git: str | None) -> Objects:
     """Gives the image stream and its build, for the namespace that the workload runs in."""
     return _objects(workload, _scheduler(on), git)

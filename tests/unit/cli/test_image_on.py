@@ -76,6 +76,22 @@ def test_files_are_the_users_to_send(cluster: SmallCluster, tmp_path: Path, caps
     assert cluster.asked[-1][0] == "PATCH"
 
 
+MISPLACED = [
+    (["build", "--git", "https://git.example/fit"], "--git: is for images that a pod builds"),
+    (["build", "--on", "openshift.yaml", "--again"], "--again: is for images that are built here"),
+    (["render", "--on", "openshift.yaml", "--out", "x"], "--out: is for images that are built here"),
+]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(("words", "told"), MISPLACED)
+def test_an_option_that_would_do_nothing_is_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["image", words[0], "workload.yaml", *words[1:]]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == told
+
+
 @pytest.mark.usefixtures("cluster")
 def test_plain_kubernetes_builds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["image", "build", "workload.yaml", "--on", "kubernetes.yaml"]) == 2

@@ -89,7 +89,9 @@ def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
     try:
         return {"code_image": prepare(image, tar, CODE_FILE).image}
     except RegistryError as error:
-        return {"code_refused": str(error)}
+        host = image.partition("/")[0]
+        closed = f"{host} says: {error}; is `podman login {host}` done?"
+        return {"code_refused": closed if error.status in (401, 403) else str(error)}
 
 
 def _version(row: dict[str, Any]) -> tuple[int, int]:
