@@ -5,7 +5,9 @@
 A lab of one real and forty virtual nodes is started for it, which needs root. While submitting is measured the lab's
 controllers stand still, so that nothing but submitting is measured: `podwright.run` of a matrix (a Job, a ConfigMap
 and a Secret for each point), kubectl with the very same objects, and kubectl with as many bare Jobs. Then the points
-are followed while they wait for nodes that nobody gives them. All requests are counted by the API server itself.
+are followed, first while they wait for nodes that nobody gives them, then until they have ended. Virtual nodes only say
+that they ran something: without a word of a pilot the points end as failed, and are closed like any others. All
+requests are counted by the API server itself.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ OBJECTS = 3
 """What a point is to Kubernetes: a Job, its order as a ConfigMap, its token as a Secret."""
 GOAL_EACH = OBJECTS + 0.1
 """Requests for each point: one for each of its objects, and a few for all points together."""
-GOAL_ASKED, FLOOR_S = 1.0, 2.0
-"""While points are followed the API server may be asked once in this time, however many there are."""
+GOAL_WAITING, GOAL_ENDING, FLOOR_S = 1.0, 4.0, 2.0
+"""Requests in this time, however many points are followed: waiting ones are watched, of others the record comes."""
 WINDOW_S = 20.0
 COUNTED = frozenset({"configmaps", "events", "jobs", "pods", "secrets", "services"})
 READING = frozenset({"CONNECT", "GET", "LIST", "WATCH"})
@@ -49,14 +51,17 @@ TOTAL = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
 OPEN = re.compile(r"^apiserver_longrunning_requests\{([^}]*)\} (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 OURS, SAME, JOBS = "podwright.run", "kubectl, the same objects", "kubectl, bare Jobs"
-# The selector fits no node: the points wait, as on a cluster that is full.
+# At first the selector fits no node: the points wait, as on a cluster that is full.
 WORKLOAD = """\
 name: sweep
 command: "true"
 resources: {{cpus: 1, memory: 64MiB}}
 matrix: {{point: [{points}]}}
 kubernetes:
-  patch: {{spec: {{nodeSelector: {{benchmark: nowhere}}}}}}
+  patch:
+    spec:
+      nodeSelector: {{benchmark: free}}
+      tolerations: [{{key: kwok.x-k8s.io/node, operator: Exists}}]
 """
 SPACE = f"namespaces/{NAMESPACE}"
 OWN = "app.kubernetes.io/managed-by%3Dpodwright"
@@ -95,6 +100,10 @@ class Site:
         for kind in (f"apis/batch/v1/{SPACE}/jobs", f"api/v1/{SPACE}/configmaps", f"api/v1/{SPACE}/secrets"):
             mine = "" if kind.endswith("jobs") else f"&labelSelector={OWN}"
             self.api.ask("DELETE", f"/{kind}?propagationPolicy=Background{mine}")
+
+    def free_nodes(self) -> None:
+        """The virtual nodes take the points from now on."""
+        self.lab.kubectl("label", "nodes", "--selector=type=kwok", "benchmark=free", admin=True)
 
     def pods(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.api.ask("GET", f"/api/v1/{SPACE}/pods")["items"]
@@ -150,21 +159,31 @@ def measured(site: Site, submit: Callable[[], object], kept: list[Asked]) -> flo
     return took
 
 
-def followed(site: Site, path: Path, windows: int) -> tuple[list[float], float]:
-    """Questions for each two seconds, window by window, while a matrix waits; and the cores that following takes."""
+def window(site: Site, run: podwright.Run) -> float:
+    """Questions for each two seconds, while a run is followed for a while."""
+    before, since = site.asked(), time.monotonic()
+    run.wait(timeout_s=WINDOW_S)
+    took = time.monotonic() - since
+    read = sum(count for (verb, _), count in (site.asked() - before).items() if verb in READING)
+    say(f"followed for {took:.0f} s: {read} requests")
+    return read * FLOOR_S / took
+
+
+def followed(site: Site, path: Path, windows: int) -> dict[str, Any]:
+    """Questions, window by window, while a matrix waits and while it ends; and the cores that following takes."""
     run = podwright.run(podwright.load(path), on=site.lab.name)
     points = run.folder.asked.points
     if not processes.until(lambda: len(site.pods()) == points, 600, every_s=2):
         raise SystemExit("the controllers did not make all Kubernetes pods within ten minutes")
     run.wait(timeout_s=10)
-    rates, cpu_s, began = [], time.process_time(), time.monotonic()
-    for _ in range(windows):
-        before, since = site.asked(), time.monotonic()
-        run.wait(timeout_s=WINDOW_S)
-        read = {what: count for what, count in (site.asked() - before).items() if what[0] in READING}
-        rates.append(sum(read.values()) * FLOOR_S / (time.monotonic() - since))
-        say(f"followed for {time.monotonic() - since:.0f} s: {rates[-1]:.2f} requests each {FLOOR_S:.0f} s")
-    return rates, (time.process_time() - cpu_s) / (time.monotonic() - began)
+    cpu_s, began = time.process_time(), time.monotonic()
+    waiting = [window(site, run) for _ in range(windows)]
+    cores = (time.process_time() - cpu_s) / (time.monotonic() - began)
+    site.free_nodes()
+    ending, began = [window(site, run)], time.monotonic()
+    while not run.record().is_final:
+        ending.append(window(site, run))
+    return {"waiting": waiting, "ending": ending, "ended_s": time.monotonic() - began, "cores": cores}
 
 
 def main() -> int:
@@ -186,16 +205,17 @@ def main() -> int:
         with site.standing_still():
             arms = {name: partial(measured, site, submit, asked[name]) for name, submit in submits.items()}
             taken = alternate(arms, options.pairs, warm_up=options.pairs > 1)
-        rates, cpu_share = followed(site, path, options.pairs)
+        rates = followed(site, path, options.pairs)
     each = [sum(one.values()) / count for one in asked[OURS][-options.pairs :]]
     rows = [
         compare(f"{count} points / the same objects by kubectl", taken[OURS], taken[SAME], goal=1.0),
         compare(f"{count} points / {count} bare Jobs by kubectl", taken[OURS], taken[JOBS]),
         Row("requests for a point when it is submitted", bootstrap(each, mean_of_middle), "", GOAL_EACH),
-        Row(f"requests each 2 s while {count} are followed", bootstrap(rates, mean_of_middle), "", GOAL_ASKED),
+        Row(f"requests each 2 s while {count} wait", bootstrap(rates["waiting"], mean_of_middle), "", GOAL_WAITING),
+        Row(f"requests each 2 s while {count} end", bootstrap(rates["ending"], mean_of_middle), "", GOAL_ENDING),
     ]
     counts = {name: [{" ".join(what): n for what, n in one.items()} for one in kept] for name, kept in asked.items()}
-    raw = {"seconds": taken, "requests": counts, "followed": rates, "cores": cpu_share}
+    raw = {"seconds": taken, "requests": counts, "followed": rates}
     conclude("kubernetes_submit", rows, raw, facts, options.json)
     return 0
 
