@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright import launch
+from podwright.launch import run as module
 from podwright.launch.run import _ranges, explain
 from podwright.runs import Home, Record
 from podwright.spec.problems import Refusal
@@ -33,6 +36,20 @@ def test_pull_takes_results_and_checkpoints(run: launch.Run, tmp_path: Path) -> 
     run.pull([], to)
     one = run.pull(["results/deep/a", "results/../checkpoints/b"], tmp_path / "one")
     assert [path.read_text() for path in one] == ["1\n", "2\n"]
+
+
+def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(
+    run: launch.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lagging:
+        lag_s = 15.0
+
+    monkeypatch.setattr(module, "engine_of", lambda folder: Lagging())
+    ended = Record(run.id, "toy", "adas", "succeeded", "", 1, 1, 0.0, ended_at=time.time() - 20)
+    assert not run._is_over(ended)
+    assert run._is_over(replace(ended, ended_at=time.time() - 26))
+    Lagging.lag_s = 0.0
+    assert run._is_over(ended)
 
 
 def test_pull_refuses_what_lies_outside_the_run(run: launch.Run, tmp_path: Path) -> None:
