@@ -143,11 +143,13 @@ def lose_the_controller(site: SlurmSite, chance: random.Random) -> list[Run]:
 
 
 def lose_the_client(site: SlurmSite, chance: random.Random) -> list[Run]:
+    """Somewhere between its first file and the answer of sbatch."""
     site.workload("--steps 3")
     command = [sys.executable, "-c", CLIENT, str(site.home.path), str(site.folder / "workload.yaml"), site.target]
     before = set(site.home.all_ids())
     client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(chance.uniform(0.3, 2.0))
+    until(lambda: set(site.home.all_ids()) - before or client.poll() is not None, "the run has a folder")
+    time.sleep(chance.uniform(0.0, 0.6))
     client.kill()
     client.wait()
     runs = [site.adopt(run_id) for run_id in set(site.home.all_ids()) - before]
@@ -222,8 +224,8 @@ def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
 @pytest.mark.xdist_group("slurm-slice")
 def test_slurm_itself_ends_a_slice(slurm: SlurmSite) -> None:
     """The time limit comes for real: Slurm warns, the ranks write their checkpoint, the job waits and goes on."""
-    run = slurm.start("--steps 900 --pause 0.2", grace="5s", slurm="{time: 4m}", time_limit="20m")
+    run = slurm.start("--steps 1500 --pause 0.2", grace="5s", slurm="{time: 4m}", time_limit="20m")
     record = run.wait(800)
     assert record.state == "succeeded", run.explain()
     assert record.attempts >= 2
-    assert record.results["step"] == 900
+    assert record.results["step"] == 1500
