@@ -11,6 +11,7 @@ import math
 import os
 import platform
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -144,7 +145,11 @@ def parser(description: str, pairs: int) -> argparse.ArgumentParser:
 
 
 def start(main: Callable[[], int]) -> NoReturn:
-    """Run a script to its exit code; an interrupt is an end like another, not a fault to trace."""
+    """Run a script to its exit code; an interrupt is an end like another, not a fault to trace.
+
+    Nor does a signal to end leave a cluster or a container behind.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +18,7 @@ from benchmarks import measure
 from benchmarks.measure import Estimate, Row
 
 GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_mean_of_the_middle_forgets_one_disturbed_run() -> None:
@@ -122,9 +126,34 @@ def test_an_interrupt_ends_without_a_trace() -> None:
     def interrupted() -> int:
         raise KeyboardInterrupt
 
-    with pytest.raises(SystemExit) as end:
-        measure.start(interrupted)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as end:
+            measure.start(interrupted)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert end.value.code == 130
+
+
+ENDED = """
+from benchmarks import measure
+def main():
+    try:
+        print("at work", flush=True)
+        __import__("signal").pause()
+    finally:
+        print("cleared away", flush=True)
+measure.start(main)
+"""
+
+
+def test_a_signal_to_end_lets_a_benchmark_clear_away() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDED], cwd=ROOT, stdout=subprocess.PIPE, text=True) as script:
+        assert script.stdout is not None
+        assert script.stdout.readline() == "at work\n"
+        script.terminate()
+        assert script.stdout.read() == "cleared away\n"
+    assert script.returncode == 143
 
 
 def test_this_machine_has_facts() -> None:
