@@ -1,10 +1,10 @@
-"""What all tests share: golden files, compared whole; and one Kubernetes for all tests that need one."""
+"""What all tests share: golden files, compared whole; groups that keep together; one Kubernetes for all tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +20,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="write what the code gives now into the golden files; review the diff",
     )
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-xdist has named the groups
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Keeps tests of one group in one process.
+
+    pytest-xdist 3.8 writes the group into a field of the test that pytest 9.2 does not read any more. Without it every
+    process would start labs of its own.
+    """
+    for item in items:
+        grouped = getattr(item, "_nodeid", item.nodeid)
+        if grouped != item.nodeid:
+            item._id = type(item._id).parse(grouped)
 
 
 @pytest.fixture

@@ -85,9 +85,9 @@ def logs(lab: Lab, name: str) -> list[str]:
 
 
 def test_every_node_is_ready(lab: Lab) -> None:
-    states = lab.node_states()
-    assert {name: states[name] for name in ("n1", "n2")} == {"n1": "Ready", "n2": "Ready"}
-    assert sum(state == "Ready" for name, state in states.items() if name.startswith("dgx")) == 140
+    """A machine that is busy with other things may let one miss its time, and it comes back."""
+    assert set(lab.node_states()) == {*lab.shape.hosts(), *lab.shape.virtual_hosts()}
+    assert processes.until(lambda: set(lab.node_states().values()) == {"Ready"}, WAIT_S, every_s=0.5)
 
 
 def test_nodes_offer_what_a_dgx_has(lab: Lab) -> None:
