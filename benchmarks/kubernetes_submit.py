@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,15 @@ class Site:
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self.lab, self.folder = lab, folder
-        self.api = Api(LOOPBACK, lab.ports.api, lab.folder / "pki")
+
+    def call(self, method: str, path: str) -> Any:
+        """On a connection of its own: the server closes one that nobody used while an arm was at work."""
+        with closing(Api(LOOPBACK, self.lab.ports.api, self.lab.folder / "pki")) as api:
+            return api.ask(method, path)
 
     def asked(self) -> Asked:
         """Requests that were begun until now."""
-        return counted(self.api.ask("GET", "/metrics"))
+        return counted(self.call("GET", "/metrics"))
 
     def kubectl(self, *words: str) -> None:
         done = self.lab.kubectl("--namespace", NAMESPACE, *words)
@@ -99,14 +103,14 @@ class Site:
         """What was submitted goes, before the next arm begins; not what the namespace has of its own."""
         for kind in (f"apis/batch/v1/{SPACE}/jobs", f"api/v1/{SPACE}/configmaps", f"api/v1/{SPACE}/secrets"):
             mine = "" if kind.endswith("jobs") else f"&labelSelector={OWN}"
-            self.api.ask("DELETE", f"/{kind}?propagationPolicy=Background{mine}")
+            self.call("DELETE", f"/{kind}?propagationPolicy=Background{mine}")
 
     def free_nodes(self) -> None:
         """The virtual nodes take the points from now on."""
         self.lab.kubectl("label", "nodes", "--selector=type=kwok", "benchmark=free", admin=True)
 
     def pods(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.api.ask("GET", f"/api/v1/{SPACE}/pods")["items"]
+        found: list[dict[str, Any]] = self.call("GET", f"/api/v1/{SPACE}/pods")["items"]
         return found
 
     @contextmanager

@@ -1,7 +1,7 @@
 """The topology that `podwright design` exports, read back from a real Slurm controller.
 
-A controller without nodes is enough: reading the file is its own work. topology.yaml is tried where the Slurm is 25.05
-or later, as older ones do not know it: `python -m scripts.second_slurm forky -- tests/real/test_design_slurm.py`.
+A controller without nodes is enough: reading the file is its own work. topology.yaml is tried where Slurm is 25.05 or
+later, as older ones do not know it.
 """
 
 from __future__ import annotations
