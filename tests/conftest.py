@@ -56,5 +56,6 @@ def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[Lab]:
     """Two nodes that run containers and 140 that are played; tests that use it have the marks `labs.ON_KUBERNETES`."""
     from tests.real.labs import aloud, kubernetes_lab
 
-    with kubernetes_lab(nodes=2, virtual_nodes=140, say=aloud(pytestconfig)) as lab:
+    # A machine that does other things too may let a node be silent for longer than half a minute.
+    with kubernetes_lab(nodes=2, virtual_nodes=140, grace_s=60, say=aloud(pytestconfig)) as lab:
         yield lab

@@ -96,7 +96,7 @@ def test_a_namespace_without_rights(kubernetes: KubernetesSite) -> None:
 
 
 def test_a_kubelet_that_is_killed_loses_no_run(kubernetes: KubernetesSite) -> None:
-    """Containers outlive it. A node that is silent for less than half a minute is not given up."""
+    """Containers outlive it. A node that is silent for a moment is not given up."""
     run = kubernetes.start("--steps 150 --pause 0.1", nodes=2)
     kubernetes.wait_step(run, 3)
     host = second(kubernetes, run.id)["spec"]["nodeName"]

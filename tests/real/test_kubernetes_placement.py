@@ -61,11 +61,24 @@ class Superpod:
         found: list[dict[str, Any]] = until(running, f"{count} nodes run")
         return found
 
-    def units(self, placed: list[dict[str, Any]]) -> Counter[str]:
-        """Gives the scalable units of a run, with how many of its nodes are in each."""
+    def units(self, placed: list[dict[str, Any]]) -> tuple[Counter[str], set[str]]:
+        """Gives the units of a run with how many of its nodes are in each, and those in which there was room for more.
+
+        A node that was not ready for a moment, on a machine that is busy, could not be chosen.
+        """
+        began = min(pod["metadata"]["creationTimestamp"] for pod in placed)
         nodes = kubectl(self.lab, "get", "nodes", "--selector=type=kwok")["items"]
         unit = {node["metadata"]["name"]: node["metadata"]["labels"]["podwright.dev/unit"] for node in nodes}
-        return Counter(unit[pod["spec"]["nodeName"]] for pod in placed)
+        taken = {pod["spec"]["nodeName"] for pod in placed}
+        left = {node["metadata"]["name"] for node in nodes if ready_since(node) < began} - taken
+        counts = Counter(unit[name] for name in taken)
+        return counts, {unit[name] for name in left} & set(counts)
+
+
+def ready_since(node: dict[str, Any]) -> str:
+    """Gives the time since when a node is ready without a break; the end of all times where it is not."""
+    (ready,) = (one for one in node["status"]["conditions"] if one["type"] == "Ready")
+    return str(ready["lastTransitionTime"]) if ready["status"] == "True" else "9999"
 
 
 @pytest.fixture
@@ -82,12 +95,15 @@ def test_sixteen_workers_with_four_rails_each_stay_in_one_unit(superpod: Superpo
     for pod in placed:
         assert pod["spec"]["containers"][0]["resources"]["limits"] == devices
     assert len({pod["spec"]["nodeName"] for pod in placed}) == 16
-    assert list(superpod.units(placed).values()) == [16]
+    counts, _ = superpod.units(placed)
+    assert list(counts.values()) == [16]
     until(lambda: len(pods(superpod.lab, superpod.run_id)) == 17, "the operator made the launcher")
 
 
 def test_a_hundred_nodes_fill_whole_units(superpod: Superpod) -> None:
     superpod.start(nodes=100, launcher="torchrun", resources={"gpus": 8})
     placed = superpod.placed(100)
-    assert len({pod["spec"]["nodeName"] for pod in placed}) == 100
-    assert list(superpod.units(placed).values()) == [UNIT_NODES] * 5
+    counts, roomy = superpod.units(placed)
+    assert sum(counts.values()) == 100
+    assert max(counts.values()) == UNIT_NODES
+    assert len(roomy) <= 1, f"a unit is begun when the one before is full: {counts}"

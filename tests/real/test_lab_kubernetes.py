@@ -220,7 +220,7 @@ def test_a_second_up_changes_nothing(lab: Lab) -> None:
         return found | {name: dict(running(lab.machines, name)) for name in ("control", "n1", "n2")}
 
     before = seen()
-    again = kubernetes.up(lab.folder, nodes=2, virtual_nodes=140)
+    again = kubernetes.up(lab.folder, nodes=2, virtual_nodes=140, grace_s=60)
     assert again.shape == lab.shape
     for name, there in before.items():
         # A door that is being passed through, or a command that looks, comes and goes.
