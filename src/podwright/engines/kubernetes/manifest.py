@@ -82,7 +82,8 @@ def _scalar(value: Any, width: int) -> list[str]:
 def _dumped(data: Any, width: int) -> list[str]:
     """Without the mark that ends a document: more of it follows."""
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=True)
-    return text.removesuffix("...\n").removesuffix("\n").split("\n")
+    lines = text.split("\n")[:-1]
+    return lines[:-1] if lines[-1] == "..." else lines
 
 
 def yaml_objects(text: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podwright.engines.kubernetes.manifest import WIDTH, _dumped, yaml_objects, yaml_text
 
 words = st.text("abZ019 -_./:#{'\"\n\u00e9", max_size=12)
-long = st.sampled_from(["word " * 40, " word\n" * 3, "a\n\n", "true", "1000", "", "- a", "a: b"])
+long = st.sampled_from(["word " * 40, " word\n" * 3, "a\n\n", "true", "1000", "", "- a", "a: b", "...\n", "a\n...\n"])
 leaves = st.none() | st.booleans() | st.integers() | words | long
 names = st.text("abZ019-_./ :#", min_size=1, max_size=6)
 trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
