@@ -27,7 +27,7 @@ SUITE = "trixie"
 
 PACKAGES = (
     *("slurmctld", "slurmd", "slurm-client", "slurmdbd", "munge", "mariadb-server"),
-    *("openssh-server", "openssh-client", "iproute2", "procps", "git"),
+    *("openssh-server", "openssh-client", "iproute2", "procps", "mount", "git"),
     *("openmpi-bin", "charliecloud-runtime", "runc"),
     *("gcc", "libc6-dev", "libslurm-dev"),  # a plugin must be compiled for the Slurm that loads it
     "python3",  # brings the shared libraries that this machine's own Python needs

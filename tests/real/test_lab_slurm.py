@@ -155,14 +155,6 @@ def installed_version(lab: Lab) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def test_a_superpod_places_a_job_in_one_scalable_unit() -> None:
-    with slurm_lab(nodes=140) as big:
-        said = over_ssh(big, "srun", "--nodes=20", "--switches=1", "--gpus-per-node=8", "hostname")
-        numbers = sorted(int(host.removeprefix("n")) for host in said.split())
-    assert len(numbers) == 20
-    assert {(number - 1) // 20 for number in numbers} == {(numbers[0] - 1) // 20}
-
-
 def podwright(home: Path, *words: str) -> str:
     """Runs a command of ours and gives what it printed."""
     environ = {**os.environ, "PODWRIGHT_HOME": str(home)}
