@@ -107,21 +107,6 @@ def test_a_kubelet_that_is_killed_loses_no_run(kubernetes: KubernetesSite) -> No
 
 
 @pytest.mark.nightly
-def test_a_kubelet_that_stays_away_leaves_no_second_world(kubernetes: KubernetesSite) -> None:
-    """Its node is given up and its place filled elsewhere, while its containers live on: they must stop themselves."""
-    run = kubernetes.start("--steps 400 --pause 0.2", nodes=2, retries=1)
-    kubernetes.wait_step(run, 3)
-    host = second(kubernetes, run.id)["spec"]["nodeName"]
-    kubernetes.lab.kill_kubelet(host)
-    try:
-        record = run.wait(END_S)
-    finally:
-        kubernetes.lab.heal(host)
-    assert record.state == "succeeded", run.explain()
-    assert (record.attempts >= 2, record.results["step"]) == (True, 400)
-
-
-@pytest.mark.nightly
 def test_a_node_that_is_lost(kubernetes: KubernetesSite) -> None:
     run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)

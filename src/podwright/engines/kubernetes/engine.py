@@ -43,6 +43,7 @@ class KubernetesEngine:
         self._pod, self._scheduler, self._given = pod, scheduler, api
         self._claimed: dict[tuple[str, str], Claimed] = {}
         self._shipped: dict[str, Shipped] = {}
+        self._unread: dict[tuple[str, str], str] = {}
 
     @cached_property
     def _api(self) -> Api:
@@ -124,7 +125,13 @@ class KubernetesEngine:
     # following
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
-        return self._cluster.status(folders)
+        """Of a run that is over and whose claim cannot be read just now, the last word may be there all the same."""
+        found = self._cluster.status(folders)
+        for place, some in _by_place(folders) if self._unread else ():
+            if words := self._unread.get(place):
+                over = [folder for folder in some if found[folder.id].state == "gone"]
+                found |= {folder.id: Seen("there", words, "", found[folder.id].handle) for folder in over}
+        return found
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
@@ -141,8 +148,11 @@ class KubernetesEngine:
         begun = [folder for folder in folders if self._cluster.has_begun(folder)]
         if begun and self._cluster.is_due(f"{namespace}/{claim}"):
             over = any(self._cluster.is_over(folder) for folder in begun)
-            with suppress(Refusal):  # a cluster that is away for a while has lost nothing
+            self._unread.pop((namespace, claim), None)
+            try:
                 self._claims(namespace, claim).collect(begun, pods, over)
+            except Refusal as refusal:  # a cluster that is away for a while has lost nothing
+                self._unread[namespace, claim] = str(refusal).splitlines()[0]
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None

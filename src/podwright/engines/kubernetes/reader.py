@@ -15,7 +15,7 @@ from podwright.engines.kubernetes.api import Api, ApiError, Away
 from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.plan import SITE
 from podwright.engines.kubernetes.submit import lasting, share, shared_maps
-from podwright.engines.kubernetes.template import BESIDE, confined
+from podwright.engines.kubernetes.template import BESIDE, confined, gone_tolerations
 from podwright.engines.kubernetes.words import waiting_words
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
@@ -68,7 +68,7 @@ class Reader:
             if ended and not job["metadata"].get("deletionTimestamp"):
                 lasting(lambda: self._api.delete(path))
             for pod in [] if ended else lasting(self._pods):
-                if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp"):
+                if _is_ready(pod) and not pod["metadata"].get("deletionTimestamp"):
                     return path_of("Pod", self._namespace, pod["metadata"]["name"])
                 words = waiting_words(pod) or words
             time.sleep(0.2)
@@ -84,6 +84,12 @@ class Reader:
         parent = folder.path.parent / (folder.asked.parent or folder.id)
         share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job)
         return job
+
+
+def _is_ready(pod: dict[str, Any]) -> bool:
+    """What ran on a node that is gone is still called running, but not ready."""
+    conditions = pod["status"].get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:
@@ -111,6 +117,7 @@ def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 1,
+        "tolerations": gone_tolerations(),
         "securityContext": context,
         "volumes": volumes,
         "containers": [container],

@@ -75,12 +75,17 @@ def _who(shape: Shape) -> Object:
 
 
 def _tolerations(shape: Shape) -> list[Object]:
-    """A node that is gone is given up after half a minute, not after five. GPU nodes are kept for those who ask."""
-    gone = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": names.UNREACHABLE_S}
-    found = [{"key": f"node.kubernetes.io/{why}", **gone} for why in ("unreachable", "not-ready")]
+    """GPU nodes are kept for those who ask."""
+    found = gone_tolerations()
     if any(name.startswith("nvidia.com/") for name in shape.limits):
         found.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
     return found
+
+
+def gone_tolerations() -> list[Object]:
+    """A node that is gone is given up after half a minute, not after five."""
+    gone = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": names.UNREACHABLE_S}
+    return [{"key": f"node.kubernetes.io/{why}", **gone} for why in ("unreachable", "not-ready")]
 
 
 def _near(run_id: str) -> Object:
