@@ -45,6 +45,7 @@ class Paths:
             self.scratch = os.path.join(own_scratch(order.run), record_name(place.node, place.restart))
         self.removed = self.scratch if not order.scratch else None
         self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
+        self.cancel_mark = os.path.join(self.folder, "cancelled")
         base = self.folder if order.shared else self.scratch
         self.record = os.path.join(base, "record", record_name(place.node, place.restart))
         self.lease = os.path.join(self.folder, "lease") if order.shared else None

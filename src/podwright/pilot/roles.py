@@ -98,6 +98,8 @@ class Leading:
 
     def beat(self) -> None:
         self.tell(self._node.pulse())
+        if os.path.exists(self._node.paths.cancel_mark):  # the signal may have come before there was a pilot to hear it
+            self.leader.terminate("cancelled")
         if os.path.exists(self._node.paths.yield_mark):
             self.leader.give_back("its slice of time is over")
         self.leader.beat()

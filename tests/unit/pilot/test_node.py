@@ -147,6 +147,15 @@ def test_a_signal_gives_the_ranks_their_grace(start: Any) -> None:
     assert (end["state"], end["reason"]) == ("terminated", "stopped by SIGTERM")
 
 
+def test_a_run_that_was_cancelled_before_its_pilot_could_hear_it_ends(start: Any) -> None:
+    run = start(command=["sh", "-c", 'trap "exit 0" TERM; while :; do sleep 0.05; done'], grace_s=30.0)
+    run.seen("rank")
+    (run.folder / "cancelled").touch()
+    assert run.end() == (EXIT_STOPPED, "")
+    (end,) = run.events("end")
+    assert (end["state"], end["reason"]) == ("terminated", "cancelled")
+
+
 def test_ranks_that_ignore_the_signal_are_killed_with_all_beneath_them(start: Any) -> None:
     script = 'trap "" TERM; (setsid sleep 1000 & echo $!); while :; do sleep 0.05; done'
     run = start(command=["sh", "-c", script], grace_s=0.3)
