@@ -259,13 +259,19 @@ class Leader:
     def _end_over_time(self) -> None:
         self.stop_for_good("failed", f"the time limit of {self._order.time_limit_s:g} s is over", None)
 
+    @property
+    def is_failing(self) -> bool:
+        """A rank failed, and that was not judged yet."""
+        return self.phase == "run" and self._failure is not None
+
     def _judge_failure(self, now: float) -> None:
+        """The cause may come late: a node that was lost, or a signal to all processes that took a rank first."""
         assert self._failure is not None
         at, node, failure = self._failure
         cut = [m.node for m in self.members.values() if not m.link.alive and not m.done]
         if cut:
             self._lost(cut[0], "is gone")
-        elif now - at >= (SETTLE_S if self._order.nodes > 1 else 0.0):
+        elif now - at >= (SETTLE_S if self._order.nodes > 1 or failure["signal"] == "SIGTERM" else 0.0):
             self._fail(node, failure)
 
     def _fail(self, node: int, failure: Dict[str, Any]) -> None:

@@ -91,6 +91,8 @@ class Leading:
         if node.signalled and not self._signal_told:
             self._signal_told = True
             self.leader.terminate(f"stopped by {node.signalled}")
+        if self.leader.is_failing:
+            self._heed_cancel()
         self.leader.members[0].heard = time.monotonic()
         self.leader.tick()
         if self.leader.exit_code is not None:
@@ -98,11 +100,15 @@ class Leading:
 
     def beat(self) -> None:
         self.tell(self._node.pulse())
-        if os.path.exists(self._node.paths.cancel_mark):  # the signal may have come before there was a pilot to hear it
-            self.leader.terminate("cancelled")
+        self._heed_cancel()
         if os.path.exists(self._node.paths.yield_mark):
             self.leader.give_back("its slice of time is over")
         self.leader.beat()
+
+    def _heed_cancel(self) -> None:
+        """The signal may have come before there was a pilot to hear it, or have reached a rank before the pilot."""
+        if os.path.exists(self._node.paths.cancel_mark):
+            self.leader.terminate("cancelled")
 
     def close(self) -> None:
         for member in self.leader.members.values():

@@ -156,6 +156,16 @@ def test_a_run_that_was_cancelled_before_its_pilot_could_hear_it_ends(start: Any
     assert (end["state"], end["reason"]) == ("terminated", "cancelled")
 
 
+def test_a_rank_that_a_cancelling_reached_before_its_pilot_did_not_fail(start: Any) -> None:
+    run = start(command=["sleep", "1000"], grace_s=30.0)
+    (rank,) = run.seen("rank")
+    (run.folder / "cancelled").touch()
+    os.kill(rank["pid"], signal.SIGTERM)
+    assert run.end() == (EXIT_STOPPED, "")
+    (end,) = run.events("end")
+    assert end["state"] == "terminated"
+
+
 def test_ranks_that_ignore_the_signal_are_killed_with_all_beneath_them(start: Any) -> None:
     script = 'trap "" TERM; (setsid sleep 1000 & echo $!); while :; do sleep 0.05; done'
     run = start(command=["sh", "-c", script], grace_s=0.3)
