@@ -24,9 +24,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 PATIENCE_S = 60.0
 
 
-def until(what: Callable[[], Any], words: str) -> Any:
+def until(what: Callable[[], Any], words: str, patience_s: float = PATIENCE_S) -> Any:
     """Wait for something that must come; what never comes fails with these words."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         value = what()
         if value:

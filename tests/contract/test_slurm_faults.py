@@ -23,6 +23,7 @@ from tests.contract.sites import SlurmSite, until
 
 pytestmark = pytest.mark.slurm
 STEPS = 60
+REGISTER_S = 240.0
 CLIENT = """
 import sys
 from pathlib import Path
@@ -76,7 +77,12 @@ def words_of(pid: int) -> bytes:
 
 
 def nothing_stays(site: SlurmSite, run: Run) -> None:
-    until(lambda: not site.processes(run), "all its processes end")
+    """What stays is named. A node that comes back keeps its old srun until Slurm asks it next what it runs."""
+    try:
+        until(lambda: not site.processes(run), "all its processes end", REGISTER_S)
+    except AssertionError as error:
+        left = {pid: words_of(pid).replace(b"\0", b" ").decode(errors="replace") for pid in site.processes(run)}
+        raise AssertionError(f"{error}: {left}") from None
 
 
 def jobs_of(site: SlurmSite, run: Run) -> list[str]:

@@ -110,7 +110,7 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
             return home.read(folder.id)
     if record.stopped_in and seen.outcome in ("", "cancelled"):
         return record
-    open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome == "succeeded")
+    open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome != "cancelled")
     if open_end and engine.lag_s and time.time() - _first_gone(folder, events, seen) < engine.lag_s:
         return record
     if seen.outcome in ENDS:

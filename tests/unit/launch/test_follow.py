@@ -291,10 +291,21 @@ class TestOnACluster:
         record = launch.find(home, "toy-2222").record()
         assert (record.state, record.reason) == ("failed", "it ended, and its record has no end")
 
-    def test_a_run_that_never_began_need_not_be_waited_for(self, home: Home, engine: Engine) -> None:
+    def test_a_run_that_began_and_ended_between_two_looks_has_its_own_last_word(
+        self, home: Home, engine: Engine
+    ) -> None:
+        folder = self.submitted(home)
+        engine.seen = Seen("gone", "ended with an error", "failed")
+        assert state(home) == "pending", "its record may not be here yet"
+        failure = end(state="failed", reason="rank 0 on n1 exited with 127", exit_code=127)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), failure)
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.exit_code) == ("failed", 127)
+
+    def test_a_run_that_was_cancelled_before_it_began_need_not_be_waited_for(self, home: Home, engine: Engine) -> None:
         self.submitted(home)
-        engine.seen = Seen("gone", "first-2222, which it comes after, did not succeed", "failed")
-        assert state(home) == "failed"
+        engine.seen = Seen("gone", "was cancelled", "cancelled")
+        assert state(home) == "cancelled"
 
     def test_what_the_engine_calls_a_run_is_noted_when_its_client_could_not(self, home: Home, engine: Engine) -> None:
         folder = add(home)

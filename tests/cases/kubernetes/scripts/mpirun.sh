@@ -1,9 +1,15 @@
 #!/bin/sh
 # Starts all ranks of an MPI program from node 0. What a rank would see there it sees on the other nodes too.
 hosts=/podwright/work/hosts
-at=0
+at=0 missed=0
 while [ "$at" -lt "$PODWRIGHT_WORKERS" ]; do
-    echo "$PODWRIGHT_RUN-worker-$at.$PODWRIGHT_RUN slots=$PODWRIGHT_RANKS_PER_NODE"
+    name=$PODWRIGHT_RUN-worker-$at.$PODWRIGHT_RUN
+    # The cluster may know the name of a node later than its pilot joined, and ssh asks only once. 2: no such name.
+    until getent hosts "$name" >/dev/null 2>&1 || [ $? -ne 2 ] || [ "$missed" -ge 60 ]; do
+        missed=$((missed + 1))
+        sleep 1
+    done
+    echo "$name slots=$PODWRIGHT_RANKS_PER_NODE"
     at=$((at + 1))
 done >"$hosts"
 pass=
