@@ -1,5 +1,7 @@
 """A real Chromium, and pages that tell when they do what a report must not."""
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +31,21 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     base = tmp_path_factory.mktemp("pages")
     folders = {name: write_run(base / name, shape) for name, shape in SHAPES.items()}
     made = {name: write_run_report(folder) for name, folder in folders.items()}
-    return made | {"comparison": write_comparison([folders["succeeded"], folders["bare"]])}
+    made["comparison"] = write_comparison([folders["succeeded"], folders["bare"]])
+    return made | {"sweep": write_comparison(list(_sweep(base)))}
+
+
+def _sweep(base: Path) -> Iterator[Path]:
+    """Forty points over two axes, as a parent's folder has them."""
+    for i in range(40):
+        shape = Shape(run=f"sweep-7f3k-{i + 1}", nodes=1, gpus=0, seconds=20, retry_at=None, pictures=False, seed=i)
+        folder = write_run(base / shape.run, shape)
+        record = json.loads((folder / "record.json").read_text())
+        quality = round(0.4 + 0.3 * math.sin(i / 9) * math.cos(i % 8), 3)
+        matrix = {"learning_rate": 10.0 ** -(i // 8), "batch": 2 ** (i % 8)}
+        record |= {"parent": "sweep-7f3k", "matrix": matrix, "results": {"mean_iou": quality}}
+        (folder / "record.json").write_text(json.dumps(record))
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ def focused(page: Page) -> str:
     [
         *(
             (name, theme, width)
-            for name in (*SHAPES, "comparison")
+            for name in (*SHAPES, "comparison", "sweep")
             for theme, width in (("light", 1440), ("dark", 390))
         ),
         *((name, "light", width) for name in ("succeeded", "comparison") for width in (360, 390, 820)),
@@ -124,9 +124,27 @@ def test_arrows_move_the_cursor_of_a_chart_and_the_cell_of_the_matrix(opener: Op
     assert page.locator(FIRST_VALUES).inner_text() != at_end
     page.locator(".matrix td[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#matrix-readout")).to_have_text(
+    expect(page.locator("#classes .readout")).to_have_text(
         re.compile(r"^Road, taken for Sky: [\d,]+ pixels, [\d.]+ % of Road$")
     )
+
+
+def test_a_sweep_is_a_map_to_walk_and_a_table_to_sort(opener: Opener) -> None:
+    page = opener.open("sweep")
+    first = page.locator(".map").first
+    first.locator("td[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(first.locator(".readout")).to_have_text(
+        re.compile(r"^learning_rate=0\.0001, batch=2: mean IoU [\d.]+ \(sweep-7f3k-34\)$")
+    )
+    head = page.locator("#points th", has_text="mean IoU")
+    values = page.locator("#points tbody td:nth-child(5)")
+    for order, turned in (("ascending", False), ("descending", True)):
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", order)
+        shown = [float(text) for text in values.all_inner_texts()]
+        assert shown == sorted(shown, reverse=turned)
+        assert len(shown) == 40
 
 
 def test_curves_can_be_seen_over_steps(opener: Opener) -> None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from podwright.design.units import scalable_units
+from podwright.design.units import scalable_units, unit_name
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -129,7 +129,7 @@ def topology_lines(pod: Pod, scheduler: SlurmScheduler) -> list[str]:
     """
     mine = set(pod.scheduler_hosts(scheduler))
     units = [[host for host in unit if host in mine] for unit in scalable_units(pod)]
-    named = [(f"su{number}", unit) for number, unit in enumerate(units, 1) if unit]
+    named = [(unit_name(number), unit) for number, unit in enumerate(units, 1) if unit]
     leaves = [f"SwitchName={name} Nodes={fold_hosts(unit)}" for name, unit in named]
     return [*leaves, f"SwitchName=spine Switches={fold_hosts(name for name, _ in named)}"]
 

@@ -14,6 +14,11 @@ def unit_size(pod: Pod) -> int | None:
     return fabric.scalable_unit if fabric else None
 
 
+def unit_name(number: int) -> str:
+    """What schedulers and labels call a scalable unit; the first is 1."""
+    return f"su{number}"
+
+
 def scalable_units(pod: Pod) -> list[list[str]]:
     """The compute hosts unit by unit, in the order of the file; one unit when the fabric has none.
 

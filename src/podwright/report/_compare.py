@@ -1,6 +1,6 @@
 """Several runs side by side, the first as the measure of the others. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ from podwright.report import _page as page
 from podwright.report import _verdict as verdict
 from podwright.report import _words as words
 from podwright.report._data import ReportData
+from podwright.report._figures import Figure, cost_figure, field, four, result, results_of
 from podwright.report._ranks import Story, story_of
+from podwright.report._sweep import is_sweep, render_sweep
 
 _MINUS = "\u2212"
 
@@ -33,8 +35,10 @@ class Row:
 def render_comparison(runs: Sequence[ReportData]) -> str:
     """The page that shows runs side by side; the first is what the others are measured against."""
     stories = [story_of(data) for data in runs]
+    if is_sweep(stories):
+        return render_sweep(stories)
     names = [curve.name for story in stories for curve in curves.curves_of(story.data)]
-    shown = [_overlaid(name, stories) for name in dict.fromkeys(names)]
+    shown = [curves.overlaid(name, [(story.data, story.span) for story in stories]) for name in dict.fromkeys(names)]
     longest = max((story.span.length_s for story in stories), default=1.0)
     payload = {"span": longest, "start": None, "attempts": [], "charts": [], "curves": shown}
     view = {
@@ -72,13 +76,13 @@ def _seconds(story: Story, key: str) -> float | None:
 
 
 def _rows(stories: Sequence[Story]) -> list[Row]:
-    rows = [_row(figure, stories) for figure in (*_FIGURES, _cost(stories))]
-    told = dict.fromkeys(name for story in stories for name in _results(story) if name not in curves.NO_CURVE)
-    rows += [_row(Figure(words.metric_name(name), _result(name), _four), stories) for name in told]
+    rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories))]
+    told = dict.fromkeys(name for story in stories for name in results_of(story) if name not in curves.NO_CURVE)
+    rows += [_row(Figure(words.metric_name(name), result(name), four), stories) for name in told]
     return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
 
 
-def _row(figure: "Figure", stories: Sequence[Story]) -> Row:
+def _row(figure: Figure, stories: Sequence[Story]) -> Row:
     values = [figure.read(story) for story in stories]
     first = values[0]
     cells = [
@@ -86,19 +90,6 @@ def _row(figure: "Figure", stories: Sequence[Story]) -> Row:
         for i, value in enumerate(values)
     ]
     return Row(figure.name, tuple(cells))
-
-
-Read = Callable[[Story], float | None]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A line of the table: what it is called, how it is read and shown; what is counted differs by whole numbers."""
-
-    name: str
-    read: Read
-    show: Callable[[float | None], str]
-    counted: bool = False
 
 
 def _difference(first: float | None, value: float | None, counted: bool) -> str:
@@ -110,67 +101,13 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
     return text.replace("-", _MINUS)
 
 
-def _field(name: str) -> Read:
-    def read(story: Story) -> float | None:
-        value = story.data.record.get(name)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    return read
-
-
-def _amount(story: Story) -> float | None:
-    cost = story.data.record.get("cost")
-    value = cost.get("amount") if isinstance(cost, Mapping) else None
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _results(story: Story) -> list[str]:
-    results = story.data.record.get("results")
-    return [str(name) for name in results] if isinstance(results, Mapping) else []
-
-
-def _result(name: str) -> Read:
-    def read(story: Story) -> float | None:
-        results = story.data.record.get("results")
-        value = results.get(name) if isinstance(results, Mapping) else None
-        return float(value) if isinstance(value, int | float) else None
-
-    return read
-
-
-def _four(value: float | None) -> str:
-    return words.number(value, 4)
-
-
 _FIGURES = (
-    Figure("time to train", _field("time_to_train_s"), words.duration),
-    Figure("duration", _field("duration_s"), words.duration),
-    Figure("world size", _field("world_size"), words.number, counted=True),
-    Figure("nodes", _field("nodes"), words.number, counted=True),
-    Figure("attempts", _field("attempts"), words.number, counted=True),
+    Figure("time to train", field("time_to_train_s"), words.duration),
+    Figure("duration", field("duration_s"), words.duration),
+    Figure("world size", field("world_size"), words.number, counted=True),
+    Figure("nodes", field("nodes"), words.number, counted=True),
+    Figure("attempts", field("attempts"), words.number, counted=True),
 )
-
-
-def _cost(stories: Sequence[Story]) -> Figure:
-    costs = [story.data.record.get("cost") for story in stories]
-    currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
-
-
-def _overlaid(name: str, stories: Sequence[Story]) -> dict[str, Any]:
-    lines, goal = [], None
-    for i, story in enumerate(stories):
-        curve = _curve(name, story)
-        if curve is not None:
-            lines.append(curves.curve_json(curve, story.span, str(story.data.record.get("id")), i))
-            goal = goal or curve.goal
-    return {
-        "key": name,
-        "title": words.metric_name(name),
-        "goal": goal.bound if goal else None,
-        "goalText": f"goal {goal.text}" if goal else "",
-        "lines": lines,
-    }
 
 
 def _curve(name: str, story: Story) -> curves.Curve | None:
@@ -184,5 +121,5 @@ def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
         if curve is not None:
             values = [point.value for point in curve.points]
             figures = (values[0], min(values), max(values), values[-1])
-            rows.append((str(story.data.record.get("id")), len(values), *(_four(value) for value in figures)))
+            rows.append((str(story.data.record.get("id")), len(values), *(four(value) for value in figures)))
     return {"key": name, "title": words.metric_name(name), "rows": rows}

@@ -130,6 +130,23 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict
     }
 
 
+def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, Any]:
+    """One value of several runs as lines of one chart."""
+    lines, goal = [], None
+    for i, (data, span) in enumerate(runs):
+        curve = next((curve for curve in curves_of(data) if curve.name == name), None)
+        if curve is not None:
+            lines.append(curve_json(curve, span, str(data.record.get("id")), i))
+            goal = goal or curve.goal
+    return {
+        "key": name,
+        "title": words.metric_name(name),
+        "goal": goal.bound if goal else None,
+        "goalText": f"goal {goal.text}" if goal else "",
+        "lines": lines,
+    }
+
+
 def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
     """At most `limit` points, the least and the greatest of every stretch kept."""
     if len(points) <= limit:

@@ -104,7 +104,7 @@ def test_rails_in_groups_are_branches_of_slurm() -> None:
     assert design.compute is not None
     assert design.compute.groups == 2
     kinds = Counter(name.rstrip("0123456789") for name, _, _ in branches(design))
-    assert kinds == {"unit": 21, "group": 2, "pod": 1}
+    assert kinds == {"su": 21, "group": 2, "core": 1}
 
 
 def test_labels_are_for_the_hosts_of_kubernetes() -> None:
@@ -115,7 +115,7 @@ def test_labels_are_for_the_hosts_of_kubernetes() -> None:
     assert [one["metadata"]["name"] for one in labelled] == expand_hosts("dgx[0031-0040]")
     assert labelled[0]["metadata"]["labels"] == {
         "podwright.dev/pod": "pod",
-        "podwright.dev/unit": "2",
+        "podwright.dev/unit": "su2",
         "podwright.dev/rack": design.floor.places["dgx0031"].rack,
     }
     assert "dgx0031" not in made["slurm/topology.conf"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podwright.design.plan import Design
+from podwright.design.units import unit_name
 from podwright.spec.hostlist import fold_hosts
 
 LABEL = "podwright.dev"
@@ -16,14 +17,13 @@ LABEL = "podwright.dev"
 
 def branches(design: Design) -> list[tuple[str, list[str], str]]:
     """Gives Slurm's switches, lowest first: a name, its hosts or switches, and which of the two."""
-    digits = max(2, len(str(len(design.units))))
-    units = [(f"unit{number:0{digits}d}", hosts) for number, hosts in enumerate(_units(design, "slurm"), 1)]
+    units = [(unit_name(number), hosts) for number, hosts in enumerate(_units(design, "slurm"), 1)]
     rows = [(name, hosts, "nodes") for name, hosts in units if hosts]
     groups = list(_groups(design, [name for name, hosts in units if hosts]))
     if len(groups) > 1:
         rows += [(name, members, "switches") for name, members in groups]
     top = [name for name, _ in groups] if len(groups) > 1 else [name for name, _, _ in rows]
-    return [*rows, ("pod", top, "switches")] if len(top) > 1 else rows
+    return [*rows, ("core" if len(groups) > 1 else "spine", top, "switches")] if len(top) > 1 else rows
 
 
 def topology_conf(design: Design) -> str:
@@ -48,7 +48,7 @@ def node_labels(design: Design) -> str:
     documents = []
     for number, hosts in enumerate(_units(design, "kubernetes"), 1):
         for host in hosts:
-            labels = {"pod": design.pod.name, "unit": str(number), "rack": places[host].rack}
+            labels = {"pod": design.pod.name, "unit": unit_name(number), "rack": places[host].rack}
             told = "".join(f'    {LABEL}/{name}: "{value}"\n' for name, value in labels.items())
             documents.append(f"apiVersion: v1\nkind: Node\nmetadata:\n  name: {host}\n  labels:\n{told}")
     return "---\n".join(documents)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from podwright.design.units import scalable_units
+from podwright.design.units import scalable_units, unit_name
 from podwright.lab import processes
 from podwright.lab.kubernetes import doors, image, objects, pki, programs, relay, texts
 from podwright.lab.kubernetes.api import Api
@@ -87,7 +87,7 @@ class Control:
     def units(self) -> dict[str, str]:
         """Gives the scalable unit of every node, by the design of the lab's pod."""
         units = scalable_units(load_pod(self.machines.folder / "pod.yaml"))
-        return {host: f"su{number}" for number, unit in enumerate(units, 1) for host in unit}
+        return {host: unit_name(number) for number, unit in enumerate(units, 1) for host in unit}
 
     def play_nodes(self) -> None:
         """Makes the virtual nodes known that are not."""

@@ -142,10 +142,8 @@
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") time.zoomOut(); });
   }
 
-  function matrix() {
-    const table = document.querySelector(".matrix");
-    if (!table) return;
-    const out = document.getElementById("matrix-readout");
+  function matrix(table) {
+    const out = table.parentElement.nextElementSibling;
     const rest = out.textContent;
     const cells = [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("td")]);
     const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -162,6 +160,26 @@
       event.target.tabIndex = -1;
       next.tabIndex = 0;
       next.focus();
+    });
+  }
+
+  // A click on a column's head puts the rows in its order; a second click turns it round.
+  function sorting(table) {
+    const heads = [...table.tHead.rows[0].cells];
+    const worth = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent;
+    const before = (a, b) => (a === "") - (b === "") || (isNaN(a) || isNaN(b) ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
+    heads.forEach((head, i) => {
+      const button = document.createElement("button");
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...table.tBodies[0].rows].sort((a, b) => before(worth(a, i), worth(b, i)));
+        if (down) rows.reverse();
+        table.tBodies[0].append(...rows);
+      });
     });
   }
 
@@ -254,7 +272,9 @@
 
   document.querySelectorAll("[data-chart]").forEach(machine);
   drawCurves("time");
-  [lanes, picks, curvePicks, keys, matrix, copies, theme, print, contents].forEach((part) => part());
+  document.querySelectorAll(".matrix").forEach(matrix);
+  document.querySelectorAll(".sortable").forEach(sorting);
+  [lanes, picks, curvePicks, keys, copies, theme, print, contents].forEach((part) => part());
   new ResizeObserver(() => { for (const plot of [...machines, ...curves]) plot.resize(); }).observe(document.querySelector("main"));
   root.dataset.ready = "";
 })();

@@ -1,0 +1,65 @@
+"""Figures that a run has one of each: how each is read and shown. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from podwright.report import _words as words
+from podwright.report._ranks import Story
+
+Read = Callable[[Story], float | None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What it is called, how it is read and shown; what is counted differs by whole numbers."""
+
+    name: str
+    read: Read
+    show: Callable[[float | None], str]
+    counted: bool = False
+
+
+def field(name: str) -> Read:
+    """A figure of the record itself."""
+
+    def read(story: Story) -> float | None:
+        return _number(story.data.record.get(name))
+
+    return read
+
+
+def result(name: str) -> Read:
+    """A value that the program told, as it was last."""
+
+    def read(story: Story) -> float | None:
+        results = story.data.record.get("results")
+        return _number(results.get(name)) if isinstance(results, Mapping) else None
+
+    return read
+
+
+def results_of(story: Story) -> list[str]:
+    """The names of what the program told."""
+    results = story.data.record.get("results")
+    return [str(name) for name in results] if isinstance(results, Mapping) else []
+
+
+def four(value: float | None) -> str:
+    """With four digits that count."""
+    return words.number(value, 4)
+
+
+def cost_figure(stories: Sequence[Story]) -> Figure:
+    """What each run cost, named with the currency."""
+    costs = [story.data.record.get("cost") for story in stories]
+    currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
+    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
+
+
+def _amount(story: Story) -> float | None:
+    cost = story.data.record.get("cost")
+    return _number(cost.get("amount")) if isinstance(cost, Mapping) else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,93 @@
+"""The page of a sweep: what it says first, its maps, its shares, and the order of its points."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podwright.report import ReportData, render_comparison
+from tests.unit.report.test_page import HOSTILE, Reader
+
+GOAL = {"metric": "mean_iou", "at_least": 0.6}
+
+
+def point(number: int, matrix: Mapping[str, Any] | None, results: Mapping[str, float], **more: Any) -> ReportData:
+    record = {"id": f"toy-1-{number}", "parent": "toy-1", "state": "succeeded", "duration_s": 10.0 + number}
+    asked = {"workload": {"goal": more.pop("goal", None)}}
+    return ReportData({**record, "matrix": matrix, "results": results, **more}, asked, 100.0)
+
+
+def grid(goal: Mapping[str, Any] | None = None) -> list[ReportData]:
+    places = [(lr, size) for lr in (0.1, 0.01) for size in (8, 16, 32)]
+    told = (0.2, 0.3, 0.4, 0.5, 0.7, 0.6)
+    return [
+        point(i + 1, {"lr": lr, "batch": size}, {"mean_iou": told[i]}, goal=goal) for i, (lr, size) in enumerate(places)
+    ]
+
+
+def lines(runs: list[ReportData]) -> list[str]:
+    return Reader(render_comparison(runs)).lines
+
+
+def test_with_a_goal_the_best_point_is_named_and_comes_first() -> None:
+    said = lines(grid(GOAL))
+    assert "Best is lr=0.01, batch=16: mean IoU 0.7, goal at least 0.60 reached." in said
+    points = [line for line in said if re.fullmatch(r"toy-1-\d", line)]
+    assert points == ["toy-1-5", "toy-1-6", "toy-1-4", "toy-1-3", "toy-1-2", "toy-1-1"]
+
+
+def test_without_a_goal_nobody_knows_what_is_best() -> None:
+    said = lines(grid())
+    assert "mean IoU lies between 0.2 at lr=0.1, batch=8 and 0.7 at lr=0.01, batch=16." in said
+    assert "6 points of toy-1" in said
+    assert "6 succeeded" in said
+
+
+def test_two_axes_are_a_map_of_every_figure() -> None:
+    page = render_comparison(grid())
+    assert re.findall(r"<h3>(.*?)</h3>", page) == ["mean IoU", "duration"]
+    [first, _] = re.findall(r'<table class="matrix flat".*?</table>', page, re.DOTALL)
+    assert re.findall(r'<th scope="(?:col|row)">(.*?)</th>', first) == ["8", "16", "32", "0.01", "0.1"]
+    cells = re.findall(r'--shade:(\d+)%" data-text="(.*?)".*?>([^<]*)</td>', first)
+    assert [text for _, _, text in cells] == ["0.5", "0.7", "0.6", "0.2", "0.3", "0.4"]
+    assert [int(shade) for shade, _, _ in cells] == [42, 70, 56, 0, 14, 28]
+    assert cells[1][1] == "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5)"
+
+
+def test_a_place_without_a_value_says_why() -> None:
+    runs = grid()
+    runs[0] = point(1, {"lr": 0.1, "batch": 8}, {}, state="failed", reason="rank 0 exited with 1", duration_s=None)
+    del runs[1]
+    page = render_comparison(runs)
+    assert "lr=0.1, batch=8: Failed: rank 0 exited with 1." in page
+    assert "lr=0.1, batch=16: no such point" in page
+
+
+def test_more_axes_are_told_one_by_one() -> None:
+    places = [(a, b, c) for a in (1, 2) for b in (1, 2) for c in ("x", "y")]
+    runs = [point(i, {"a": a, "b": b, "c": c, "d": 5}, {"loss": float(i)}) for i, (a, b, c) in enumerate(places)]
+    said = lines(runs)
+    at = said.index("loss by a")
+    assert said[at + 1 : at + 16] == [
+        *("a", "Points", "Least", "Median", "Greatest"),
+        *("1", "4", "0", "1.5", "3"),
+        *("2", "4", "4", "5.5", "7"),
+    ]
+    assert "loss by c" in said
+    assert "loss by d" not in said, "it is the same for all"
+
+
+def test_many_runs_without_a_matrix_are_rows_too() -> None:
+    runs = [point(i, None, {"loss": 1.0}) for i in range(12)]
+    said = lines(runs)
+    assert "loss is 1 at every point." in said
+    assert [line for line in said if line.startswith("toy-1-")] == [f"toy-1-{i}" for i in range(12)]
+
+
+@pytest.mark.parametrize("odd", [[1, 2], {"a": 1}, None, True, float("nan"), HOSTILE])
+def test_odd_values_are_shown_not_believed(odd: Any) -> None:
+    runs = [point(i, {"x": odd if i % 2 else 1, "y": i}, {"loss": 1.0}) for i in range(4)]
+    page = render_comparison(runs)
+    assert Reader(page).open == []
+    assert "<img" not in page
