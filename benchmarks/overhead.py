@@ -2,9 +2,9 @@
 
     python benchmarks/overhead.py [--pairs 5] [--json OUT] [--epochs 3] [--frames 200]
 
-Three arms in turn, each the same program, arguments, environment and frames, on 2 nodes x 1 rank of this machine:
-torchrun started by hand twice; `podwright run --detach` and `podwright wait`; `podwright run` with its live view on a
-terminal. The goal allows Podwright 0.3 s once for each run, and 1 % of its time.
+Two arms in turn, each the same program, arguments, environment and frames, on 2 nodes x 1 rank of this machine:
+torchrun started by hand twice; `podwright run --detach` and `podwright wait`. The goal allows Podwright 0.3 s once for
+each run, and 1 % of its time. What the live view costs is in live_view.py.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def make_frames(count: int) -> Path:
 
 
 def find(taken: dict[str, list[float]], loops: dict[str, list[float]], added: Estimate) -> list[Row]:
-    """The ratios that matter; the live view is set against the detached run, since both record the same."""
+    """The ratios that matter."""
     bare, ours = taken[BARE], taken[DETACHED]
     loop = {name: times[-len(bare) :] for name, times in loops.items()}
     return [
@@ -209,16 +209,14 @@ def find(taken: dict[str, list[float]], loops: dict[str, list[float]], added: Es
         compare("detached + wait less 0.3 s / torchrun", [max(one - ALLOWED_S, 1e-9) for one in ours], bare, goal=1.01),
         Row("added before and after torchrun", added, "s", goal=ALLOWED_S + 0.01 * statistics.median(bare)),
         compare("training loop alone / torchrun's", loop[DETACHED], loop[BARE]),
-        *([compare("live view / detached + wait", taken[LIVE], ours)] if LIVE in taken else []),
     ]
 
 
 def main() -> int:
-    """Measure the three arms in turn."""
+    """Measure the two arms in turn."""
     made = parser("The same training under torchrun and under Podwright.", pairs=5)
     made.add_argument("--epochs", type=int, default=3, help="length of the training (default: %(default)s)")
     made.add_argument("--frames", type=int, default=200, help="frames to draw (default: %(default)s)")
-    made.add_argument("--without-live", action="store_true", help="leave the live view out: a third less time")
     options = made.parse_args()
     frames = make_frames(options.frames)
     facts = machine()
@@ -227,8 +225,6 @@ def main() -> int:
         training = Training(Path(folder), arguments, environment(Path(folder, "home")))
         training.prepare()
         arms: dict[str, Callable[[], float]] = {BARE: training.bare, DETACHED: training.detached}
-        if not options.without_live:
-            arms[LIVE] = training.live
         try:
             taken = alternate(arms, options.pairs)
         finally:
