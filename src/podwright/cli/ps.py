@@ -35,6 +35,17 @@ def listing(records: list[dict[str, Any]], width: int | None, now: datetime | No
     return talk.table(("run", "state", "target", "nodes", "age", "took", "outcome"), rows, width)
 
 
+def points_listing(points: list[dict[str, Any]], width: int | None, now: datetime | None = None) -> list[str]:
+    """Lays the points of a sweep out: what was varied instead of what is the same for all."""
+    names = list(dict.fromkeys(name for point in points for name in point["matrix"] or {}))
+    rows = []
+    for point in points:
+        run, state, _, _, _, took, came = _row(point, now)
+        varied = [figures.value(point["matrix"][name]) if point["matrix"] else "" for name in names]
+        rows.append((run, state, *varied, took, came))
+    return talk.table(("run", "state", *names, "took", "outcome"), rows, width)
+
+
 def _row(record: dict[str, Any], now: datetime | None) -> tuple[str, ...]:
     took = figures.seconds_between(record["started_at"], record["ended_at"], now)
     return (
@@ -54,9 +65,12 @@ def _rough(seconds: float | None) -> str:
 
 
 def outcome(record: dict[str, Any]) -> str:
-    """Gives the reason of a run that is not well, else its latest results: that of the goal when there is one."""
-    if record["state"] not in ("succeeded", "running") and record.get("reason"):
-        return str(record["reason"]).splitlines()[0]
+    """Gives the reason of a run that is not well, else its latest results: that of the goal when there is one.
+
+    A sweep has no results of its own; its reason says how many of its points are how far.
+    """
     results = record.get("results") or {}
+    if record.get("reason") and (record["state"] not in ("succeeded", "running") or not results):
+        return str(record["reason"]).splitlines()[0]
     metric = str((record.get("goal") or {}).get("metric"))
     return figures.results({metric: results[metric]} if metric in results else results, limit=3)

@@ -10,7 +10,7 @@ from typing import Any
 from podwright.cli import figures, talk, verdict
 from podwright.cli.follow import run_document
 from podwright.cli.options import AsJson, RunRef
-from podwright.cli.ps import listing
+from podwright.cli.ps import points_listing
 
 
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
@@ -26,7 +26,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     for word, text in facts(document, found.record().goal, lines):
         print("\n".join(talk.aligned(word, text, sys.stdout)))
     if document.get("points"):
-        print("\n" + "\n".join(listing(document["points"], talk.width_of(sys.stdout))))
+        print("\n" + "\n".join(points_listing(document["points"], talk.width_of(sys.stdout))))
     return None
 
 

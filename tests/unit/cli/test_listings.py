@@ -77,6 +77,24 @@ def test_ps_at_eighty_columns(golden: Golden) -> None:
     golden(CASES / "ps" / "terminal.txt", text(lines))
 
 
+def test_a_sweep_says_how_far_its_points_are() -> None:
+    assert (
+        ps.outcome(record(reason="97 succeeded, 3 running", state="running", results={})) == "97 succeeded, 3 running"
+    )
+    assert ps.outcome(record(reason="a slow node", state="running")) == "loss 0.31  mean_iou 0.712"
+
+
+def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
+    failed = {"state": "failed", "reason": "rank 0 on dgx001 exited with 1 after 3 s", "results": {}}
+    points = [
+        record(id="sweep-3c4d-1", matrix={"rate": 0.1, "kind": "adam"}),
+        record(id="sweep-3c4d-2", matrix={"rate": 0.00001, "kind": "sgd"}, **failed),
+    ]
+    lines = ps.points_listing(points, 80, NOW)
+    assert max(map(len, lines)) <= 80
+    golden(CASES / "show" / "points.txt", text(lines))
+
+
 @pytest.mark.parametrize(
     ("name", "given", "goal"),
     [
