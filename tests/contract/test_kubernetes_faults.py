@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from podwright.engines.kubernetes.reader import is_ready
 from podwright.lab.kubernetes import Lab
 from podwright.launch import Run
 from podwright.spec import Refusal
@@ -33,6 +35,13 @@ def second(site: KubernetesSite, run_id: str) -> dict[str, Any]:
     """The Kubernetes pod of node 1."""
     index = "batch.kubernetes.io/job-completion-index"
     return next(pod for pod in pods(site.lab, run_id) if pod["metadata"]["annotations"][index] == "1")
+
+
+def reader(site: KubernetesSite) -> dict[str, Any]:
+    """The Kubernetes pod that reads the claim and runs just now."""
+    selector = "--selector=app.kubernetes.io/component=reader"
+    found = site.lab.kubectl("get", "pods", "--namespace=lab", selector, "--output=json").stdout
+    return next(pod for pod in json.loads(found)["items"] if is_ready(pod))
 
 
 def reason(run: Run, words: str) -> str:
@@ -107,11 +116,14 @@ def test_a_kubelet_that_is_killed_loses_no_run(kubernetes: KubernetesSite) -> No
 
 
 @pytest.mark.nightly
-def test_a_node_that_is_lost(kubernetes: KubernetesSite) -> None:
+@pytest.mark.parametrize("victim", ["second", "reader"])
+def test_a_node_that_is_lost(kubernetes: KubernetesSite, victim: str) -> None:
+    """A reader of the claim that is lost with its node is replaced, though Kubernetes cannot say that it is gone."""
+    if victim == "reader":
+        assert kubernetes.start("--steps 1").wait(END_S).state == "succeeded"
     run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)
-    victim = second(kubernetes, run.id)
-    host = victim["spec"]["nodeName"]
+    host = (second(kubernetes, run.id) if victim == "second" else reader(kubernetes))["spec"]["nodeName"]
     kubernetes.lab.kill_node(host)
     try:
         record = run.wait(END_S)

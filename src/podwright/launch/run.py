@@ -21,6 +21,8 @@ CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
+REST_S = 5.0
+"""The most that is waited between two looks, however long a look at many points takes."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Run:
                 return record
             if pause_s == POLL_S[0]:
                 threading.Thread(target=prepare).start()
-            time.sleep(max(pause_s, 2 * (time.monotonic() - looked)))  # a look at many points takes its time
+            time.sleep(min(max(pause_s, 2 * (time.monotonic() - looked)), REST_S))
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:

@@ -52,6 +52,21 @@ def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(
     assert run._is_over(ended)
 
 
+def test_a_look_that_takes_long_is_soon_followed_by_the_next(run: launch.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that is away holds one look up; it must not hold up the next as well."""
+    clock, rests = [0.0], []
+
+    def look(home: object, ids: object) -> list[Record]:
+        clock[0] += 100
+        return [Record(run.id, "toy", "adas", "running", "", 1, 1, 0.0)]
+
+    monkeypatch.setattr(module, "reconcile", look)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(module.time, "sleep", rests.append)
+    assert run.wait(250).state == "running"
+    assert rests == [module.REST_S] * 2
+
+
 def test_pull_refuses_what_lies_outside_the_run(run: launch.Run, tmp_path: Path) -> None:
     (run.folder.path / "results" / "link").symlink_to("/etc")
     for name in ("../x", "..", "/etc/passwd", "results/../../..", "results/link/passwd", "results/link", "none"):

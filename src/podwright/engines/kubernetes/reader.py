@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,6 @@ from podwright.engines.kubernetes.words import waiting_words
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
 
-START_S = 120.0
 IDLE_S = 60
 WAIT = f"""\
 touch {names.WORK}/used
@@ -49,28 +48,33 @@ class Reader:
         self._name = f"podwright-reader-{claim}"[:63].rstrip("-.")
         self._pod: str | None = None
 
-    def run(self, folder: RunFolder, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
+    def run(self, folder: RunFolder, command: Sequence[str], given: bytes, timeout_s: float, start_s: float) -> bytes:
         """In the reader that was there a moment ago, else in one that is looked for or made."""
         words = ["/bin/sh", "-c", USE, "podwright", *command]
         if self._pod is not None:
             with suppress(ApiError, Away):
                 return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
-        self._pod = self._start(folder)
+        self._pod = None
+        self._pod = self._start(folder, start_s)
         return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
 
-    def _start(self, folder: RunFolder) -> str:
-        """Made anew when the last one has ended; waits until it runs, and says why it does not."""
-        deadline = time.monotonic() + START_S
+    def _start(self, folder: RunFolder, start_s: float) -> str:
+        """Made anew when the last one has ended, or its node is gone; waits until it runs, and says why it does not.
+
+        What is not ready yet is found further on by the next look.
+        """
+        deadline = time.monotonic() + start_s
         path, words = path_of("Job", self._namespace, self._name), ""
         while time.monotonic() < deadline:
             job = lasting(lambda: self._api.find(path)) or self._make(folder, path)
-            ended = any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions", []))
-            if ended and not job["metadata"].get("deletionTimestamp"):
-                lasting(lambda: self._api.delete(path))
-            for pod in [] if ended else lasting(self._pods):
-                if _is_ready(pod) and not pod["metadata"].get("deletionTimestamp"):
+            pods = [pod for pod in lasting(self._pods) if _is_of(pod, job)]
+            for pod in pods:
+                if is_ready(pod):
                     return path_of("Pod", self._namespace, pod["metadata"]["name"])
                 words = waiting_words(pod) or words
+            ended = any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions", []))
+            if (ended or any(map(_is_cut_off, pods))) and not job["metadata"].get("deletionTimestamp"):
+                lasting(lambda: self._api.delete(path))
             time.sleep(0.2)
         raise refuse(f"the claim {self._claim} cannot be read: {words or 'its reader does not start'}", exit_code=3)
 
@@ -86,10 +90,21 @@ class Reader:
         return job
 
 
-def _is_ready(pod: dict[str, Any]) -> bool:
+def is_ready(pod: Mapping[str, Any]) -> bool:
     """What ran on a node that is gone is still called running, but not ready."""
     conditions = pod["status"].get("conditions") or []
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and not pod["metadata"].get("deletionTimestamp")
+
+
+def _is_of(pod: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    """A Kubernetes pod of an earlier reader may stay for as long as its node is gone."""
+    return any(owner["uid"] == job["metadata"].get("uid") for owner in pod["metadata"].get("ownerReferences") or [])
+
+
+def _is_cut_off(pod: Mapping[str, Any]) -> bool:
+    """It ran and is not ready any more, or is taken from a node that cannot say that it is gone."""
+    return bool(pod["metadata"].get("deletionTimestamp")) or pod["status"].get("phase") == "Running"
 
 
 def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:

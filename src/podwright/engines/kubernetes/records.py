@@ -17,18 +17,20 @@ from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.engines.kubernetes.kinds import CONTAINERS
 from podwright.engines.kubernetes.paths import path_of
-from podwright.engines.kubernetes.reader import Reader
+from podwright.engines.kubernetes.reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 
 RUN_S = 120.0
+LOOK_START_S, START_S = 15.0, 120.0
+"""How long a reader is waited for: by a look that others follow, and by who must have what is on the claim."""
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
 MOST_ASKED = 3
 """Containers that are asked before a reader is made."""
-AGAIN_S = 30.0
-"""Before a reader that did not start is tried again."""
+AGAIN_S = 5.0
+"""Before a reader that did not start is looked for again."""
 LOG_S, LOG_EACH_S = 2.0, 0.05
 """Between two looks at the output of containers: two seconds, more when there are many of them."""
 STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*Z ")
@@ -48,32 +50,32 @@ class Claimed:
         if not running(pods) and not over:
             return
         with Mirror(folders) as mirror:
-            mirror.bring(partial(self._ask, pods, folders[0]), names.RUNS)
+            mirror.bring(partial(self._ask, pods, folders[0], LOOK_START_S), names.RUNS)
 
     def fetch(
         self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
     ) -> dict[str, list[str]]:
         with Mirror(folders) as mirror:
-            return mirror.bring(partial(self._ask, pods, folders[0]), names.RUNS, paths, limit_bytes)
+            return mirror.bring(partial(self._ask, pods, folders[0], START_S), names.RUNS, paths, limit_bytes)
 
     def remove(self, folder: RunFolder) -> None:
         """By a reader: a container that still runs belongs to another run."""
-        self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"")
+        self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"", START_S)
 
-    def _ask(self, pods: Pods, folder: RunFolder, asked: Mapping[str, Any]) -> bytes:
+    def _ask(self, pods: Pods, folder: RunFolder, start_s: float, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
         for pod in running(pods)[:MOST_ASKED]:
             path = path_of("Pod", self._namespace, pod["metadata"]["name"])
             with suppress(Away, ApiError):  # it may have ended just now, or its node is gone
                 return self._api.run(path, pilot_name(pod), command, given, RUN_S)
-        return self._read(folder, command, given)
+        return self._read(folder, command, given, start_s)
 
-    def _read(self, folder: RunFolder, command: Sequence[str], given: bytes) -> bytes:
+    def _read(self, folder: RunFolder, command: Sequence[str], given: bytes, start_s: float) -> bytes:
         if time.monotonic() - self._failed_at < AGAIN_S:
             raise refuse(f"the claim {self._claim} cannot be read just now", exit_code=3)
         try:
-            return self._reader.run(folder, command, given, RUN_S)
+            return self._reader.run(folder, command, given, RUN_S, start_s)
         except Refusal:
             self._failed_at = time.monotonic()
             raise
@@ -82,13 +84,13 @@ class Claimed:
 
 
 def running(pods: Pods) -> list[dict[str, Any]]:
-    """Kubernetes pods whose pilot runs, one of each node: all of them see the whole claim."""
+    """Kubernetes pods whose pilot runs, one of each node that is there: all of them see the whole claim."""
     found: dict[str, dict[str, Any]] = {}
     for group in pods.values():
         for pod in group:
             statuses = pod["status"].get("containerStatuses") or []
             pilot: dict[str, Any] = next((one for one in statuses if one["name"] in CONTAINERS), {})
-            if "running" in pilot.get("state", {}) and not pod["metadata"].get("deletionTimestamp"):
+            if "running" in pilot.get("state", {}) and is_ready(pod):
                 found.setdefault(str(pod["spec"].get("nodeName")), pod)
     return list(found.values())
 
