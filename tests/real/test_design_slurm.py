@@ -103,6 +103,6 @@ def test_slurm_reads_the_topology_of_a_design(
     found = {name: (int(level), expand_hosts(hosts)) for name, level, hosts in SWITCH.findall(told)}
     hosts = [f"dgx{number:03d}" for number in range(1, nodes + 1)]
     units = [hosts[at : at + UNIT] for at in range(0, nodes, UNIT)]
-    leaves = {f"unit{number:02d}": (0, unit) for number, unit in enumerate(units, 1)}
-    assert found == leaves | ({"pod": (1, hosts)} if len(units) > 1 else {})
+    leaves = {f"su{number}": (0, unit) for number, unit in enumerate(units, 1)}
+    assert found == leaves | ({"spine": (1, hosts)} if len(units) > 1 else {})
     assert not [line for line in controller.log().splitlines() if "error" in line and "switch" in line.lower()]
