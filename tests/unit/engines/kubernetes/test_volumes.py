@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 
 from podwright import spec
@@ -23,6 +22,7 @@ from podwright.engines.kubernetes.openshift import (
 )
 from podwright.engines.kubernetes.volumes import local_objects, storage_objects, why_unbound
 from podwright.spec.problems import Refusal
+from tests.unit.engines.kubernetes.releases import RELEASES, validate
 
 FOLDER = Path(__file__).parents[3] / "cases" / "kubernetes"
 POD = """\
@@ -58,8 +58,8 @@ def storage(pod: spec.Pod, name: str) -> spec.Storage:
 
 def checked(objects: list[dict[str, Any]]) -> str:
     for one in objects:
-        for release in ("1.28", kubernetes_validate.latest_version()):
-            kubernetes_validate.validate(one, release, strict=True)
+        for release in RELEASES:
+            validate(one, release)
     return yaml_text(objects)
 
 
