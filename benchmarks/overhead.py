@@ -9,6 +9,7 @@ each run, and 1 % of its time. What the live view costs is in live_view.py.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty
@@ -20,7 +21,8 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,6 +194,30 @@ def read_out(terminal: int) -> None:
         return
 
 
+def lengths(made: argparse.ArgumentParser, epochs: int) -> None:
+    """How long the training is."""
+    made.add_argument("--epochs", type=int, default=epochs, help="length of the training (default: %(default)s)")
+    made.add_argument("--frames", type=int, default=200, help="frames to draw (default: %(default)s)")
+
+
+@contextmanager
+def prepared(options: argparse.Namespace) -> Iterator[Training]:
+    """A training of that length in a folder of its own; nothing of it is left behind."""
+    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
+        arguments = ["--data", str(make_frames(options.frames)), "--epochs", str(options.epochs)]
+        training = Training(Path(folder), arguments, environment(Path(folder, "home")))
+        training.prepare()
+        try:
+            yield training
+        finally:
+            training.stop()
+
+
+def asked(options: argparse.Namespace) -> dict[str, int]:
+    """What was measured, for the raw figures."""
+    return {"epochs": options.epochs, "frames": options.frames, "nodes": NODES}
+
+
 def make_frames(count: int) -> Path:
     """Draws the driving scenes, once for this checkout."""
     folder = FRAMES / f"frames-{count}"
@@ -215,22 +241,17 @@ def find(taken: dict[str, list[float]], loops: dict[str, list[float]], added: Es
 def main() -> int:
     """Measure the two arms in turn."""
     made = parser("The same training under torchrun and under Podwright.", pairs=5)
-    made.add_argument("--epochs", type=int, default=3, help="length of the training (default: %(default)s)")
-    made.add_argument("--frames", type=int, default=200, help="frames to draw (default: %(default)s)")
+    lengths(made, epochs=3)
     options = made.parse_args()
-    frames = make_frames(options.frames)
     facts = machine()
-    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
-        arguments = ["--data", str(frames), "--epochs", str(options.epochs)]
-        training = Training(Path(folder), arguments, environment(Path(folder, "home")))
-        training.prepare()
-        arms: dict[str, Callable[[], float]] = {BARE: training.bare, DETACHED: training.detached}
-        try:
-            taken = alternate(arms, options.pairs)
-        finally:
-            training.stop()
-    asked = {"epochs": options.epochs, "frames": options.frames, "nodes": NODES}
-    raw = {"asked": asked, "seconds": taken, "loop_seconds": training.loops, "added_seconds": training.added}
+    with prepared(options) as training:
+        taken = alternate({BARE: training.bare, DETACHED: training.detached}, options.pairs)
+    raw = {
+        "asked": asked(options),
+        "seconds": taken,
+        "loop_seconds": training.loops,
+        "added_seconds": training.added,
+    }
     added = bootstrap(training.added[-options.pairs :], mean_of_middle)
     conclude("overhead", find(taken, training.loops, added), raw, facts, options.json)
     return 0

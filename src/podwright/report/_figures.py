@@ -1,5 +1,6 @@
 """Figures that a run has one of each: how each is read and shown. Pure."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -62,4 +63,6 @@ def _amount(story: Story) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """What a training that diverged told last is no figure."""
+    is_figure = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_figure else None  # type: ignore[arg-type]

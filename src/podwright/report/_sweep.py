@@ -79,6 +79,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sentence": _sentence(stories, axes, figures),
         "states": _states(stories),
         "maps": maps,
+        "repeated": len(stories) > len({str(_matrix(story)) for story in stories}),
         "shares": shares,
         "share_of": figures[0].name if figures else "",
         "axes": axes,
@@ -219,27 +220,39 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figu
     down, across = sorted(axes, key=lambda axis: len(axis.values))
     if len(across.values) > _WIDEST:
         return []
-    places = {(str(_matrix(s).get(down.name)), str(_matrix(s).get(across.name))): s for s in reversed(stories)}
+    places: dict[tuple[str, str], list[Story]] = {}
+    for story in stories:
+        place = str(_matrix(story).get(down.name)), str(_matrix(story).get(across.name))
+        places.setdefault(place, []).append(story)
     varied = [figure for figure in figures if len({figure.read(story) for story in stories}) > 1]
     return [_map(figure, places, down, across) for figure in varied]
 
 
-def _map(figure: Figure, places: Mapping[tuple[str, str], Story], down: Axis, across: Axis) -> Map:
-    known = [value for story in places.values() if (value := figure.read(story)) is not None]
-    least, greatest = min(known), max(known)
+def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> Map:
+    told = {place: [v for story in some if (v := figure.read(story)) is not None] for place, some in places.items()}
+    middles = {place: median(known) for place, known in told.items() if known}
+    least, greatest = min(middles.values()), max(middles.values())
 
     def cell(row: Any, column: Any) -> Cell:
-        story = places.get((str(row), str(column)))
-        at = f"{down.name}={row}, {across.name}={column}"
-        value = figure.read(story) if story else None
-        if story is None or value is None:
-            return Cell(words.NONE, 0, f"{at}: {verdict.verdict_of(story).sentence if story else 'no such point'}")
-        share = (value - least) / (greatest - least) if greatest > least else 0.0
-        text = f"{at}: {figure.name} {figure.show(value)} ({story.data.record.get('id')})"
-        return Cell(figure.show(value), round(_MOST_SHADE * share), text)
+        place, at = (str(row), str(column)), f"{down.name}={row}, {across.name}={column}"
+        some = places.get(place, ())
+        if place not in middles:
+            return Cell(words.NONE, 0, f"{at}: {verdict.verdict_of(some[0]).sentence if some else 'no such point'}")
+        share = (middles[place] - least) / (greatest - least) if greatest > least else 0.0
+        text = figure.show(middles[place])
+        return Cell(
+            text, round(_MOST_SHADE * share), f"{at}: {figure.name} {text} ({_spread(figure, told[place], some)})"
+        )
 
     rows = tuple((str(row), tuple(cell(row, column) for column in across.values)) for row in down.values)
     return Map(figure.name, across, down, rows)
+
+
+def _spread(figure: Figure, known: Sequence[float], some: Sequence[Story]) -> str:
+    """Whose value it is, or of how many it is the median and how far these lie apart."""
+    if len(some) == 1:
+        return str(some[0].data.record.get("id"))
+    return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
 def _shares(stories: Sequence[Story], axis: Axis, figure: Figure) -> list[Share]:

@@ -60,6 +60,7 @@ def test_a_full_disk_loses_lines_and_nothing_else() -> None:
     file.write(b"x" * 400)
     file.write(b"x" * 400)
     file.close()
+    assert file.lost_bytes == 800
 
 
 @pytest.mark.parametrize("broken", ["replace", "open"])

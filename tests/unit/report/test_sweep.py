@@ -55,6 +55,18 @@ def test_two_axes_are_a_map_of_every_figure() -> None:
     assert cells[1][1] == "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5)"
 
 
+def test_points_that_were_repeated_are_told_by_their_median() -> None:
+    runs = [
+        point(i + 1, {"lr": lr, "batch": size}, {"loss": float(value)})
+        for i, (lr, size, value) in enumerate(
+            (lr, size, value) for lr in (1, 2) for size in (1, 2) for value in (3, 9, 4)
+        )
+    ]
+    page = render_comparison(runs)
+    assert "Several points each: a map shows their median" in page
+    assert page.count("loss 4 (median of 3, 3 to 9)") == 8, "as text and as label of four places"
+
+
 def test_a_place_without_a_value_says_why() -> None:
     runs = grid()
     runs[0] = point(1, {"lr": 0.1, "batch": 8}, {}, state="failed", reason="rank 0 exited with 1", duration_s=None)
@@ -62,6 +74,15 @@ def test_a_place_without_a_value_says_why() -> None:
     page = render_comparison(runs)
     assert "lr=0.1, batch=8: Failed: rank 0 exited with 1." in page
     assert "lr=0.1, batch=16: no such point" in page
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "0.9"])
+def test_a_training_that_diverged_has_no_figure(value: Any) -> None:
+    runs = grid(GOAL)
+    runs[4] = point(5, {"lr": 0.01, "batch": 16}, {"mean_iou": value}, goal=GOAL)
+    said = lines(runs)
+    assert "Best is lr=0.01, batch=32: mean IoU 0.6, goal at least 0.60 reached." in said
+    assert [line for line in said if line.startswith("toy-1-")][-1] == "toy-1-5"
 
 
 def test_more_axes_are_told_one_by_one() -> None:
