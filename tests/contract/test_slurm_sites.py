@@ -120,6 +120,8 @@ def test_a_second_submission_of_the_same_run_starts_nothing(slurm: SlurmSite) ->
     record = run.wait(90)
     assert (record.state, record.attempts) == ("succeeded", 1), run.explain()
     assert len(slurm.events(run, "go")) == 1
+    assert len(slurm.events(run, "pilot")) == 2, "the second job wrote into the record of the first"
+    assert [e for e in slurm.events(run, "end") if e["state"] != "succeeded"] == []
 
 
 def test_an_engine_is_asked_once_for_many_runs(slurm: SlurmSite) -> None:

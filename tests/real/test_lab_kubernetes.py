@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.real.labs import ON_KUBERNETES, kubernetes_lab
 pytestmark = ON_KUBERNETES
 
 WAIT_S = 180.0
+KINDS = ("pid", "mnt", "net")
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -267,16 +269,22 @@ def small(kubernetes_cluster: Lab) -> Iterator[Lab]:
 
 
 def test_down_leaves_nothing_behind(small: Lab) -> None:
+    """The namespaces are held open: the kernel gives the number of one that is gone to the next, perhaps elsewhere."""
     lab = small
-    spaces = {space for pid in lab.machines.up().values() for space in namespaces(pid)} - set(namespaces(os.getpid()))
-    assert len(spaces) == 3 * 3
-    assert list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
-    lab.down()
-    assert not lab.folder.exists()
-    assert str(lab.folder) not in Path("/proc/self/mounts").read_text()
-    assert not list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
-    living = (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
-    assert not {space for pid in living if processes.born(pid) is not None for space in namespaces(pid)} & spaces
+    with ExitStack() as held:
+        machines = lab.machines.up().values()
+        for path in (Path(f"/proc/{pid}/ns/{kind}") for pid in machines for kind in KINDS):
+            held.enter_context(path.open("rb"))
+        spaces = {space for pid in machines for space in namespaces(pid)} - set(namespaces(os.getpid()))
+        assert len(spaces) == 3 * 3
+        assert list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
+        lab.down()
+        assert not lab.folder.exists()
+        assert str(lab.folder) not in Path("/proc/self/mounts").read_text()
+        assert not list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
+        living = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+        within = {pid: spaces & set(namespaces(pid)) for pid in living if processes.born(pid) is not None}
+        assert {pid: some for pid, some in within.items() if some} == {}
     with socket.socket() as tried:
         assert tried.connect_ex(("127.0.0.1", lab.ports.api)) != 0
 
@@ -284,6 +292,6 @@ def test_down_leaves_nothing_behind(small: Lab) -> None:
 def namespaces(pid: int) -> list[str]:
     """Names the pid, mount and network namespaces of a process; none when it has ended."""
     try:
-        return [str(Path(f"/proc/{pid}/ns/{kind}").readlink()) for kind in ("pid", "mnt", "net")]
+        return [str(Path(f"/proc/{pid}/ns/{kind}").readlink()) for kind in KINDS]
     except OSError:
         return []

@@ -22,9 +22,3 @@ def note(folder: RunFolder, kind: str, **fields: Any) -> None:
             os.close(file)
     except OSError as error:
         raise home_refusal(folder.path, error) from None
-
-
-def handle_of(folder: RunFolder) -> str | None:
-    """What the engine calls this run; None before it was submitted."""
-    handles = [event["handle"] for event in folder.client_events() if event["k"] == "submitted"]
-    return str(handles[-1]) if handles else None

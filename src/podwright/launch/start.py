@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
-from podwright.launch.journal import handle_of, note
+from podwright.launch.journal import note
 from podwright.launch.targets import POD_FILE, find_target
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -69,7 +69,7 @@ def _handle_after(home: Home, target: str, after: str) -> str | None:
         words = f"{after} is on {before.asked.target}, and this run goes to {target}"
         raise refuse(words, hint="a run can only come after one on the same target", field="--after")
     part = home.folder(f"{after}-1") if before.asked.points else before
-    return handle_of(part)
+    return part.handle
 
 
 def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:

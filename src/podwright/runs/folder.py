@@ -55,6 +55,12 @@ class RunFolder:
     def client_events(self) -> list[dict[str, Any]]:
         return read_lines(str(self.path / "client.jsonl"))[0]
 
+    @property
+    def handle(self) -> str | None:
+        """What the engine calls the run's job; None before it was submitted."""
+        handles = [event["handle"] for event in self.client_events() if event["k"] == "submitted"]
+        return str(handles[-1]) if handles else None
+
     def events(self) -> list[dict[str, Any]]:
         """Everything anybody wrote, pilots first."""
         return self.event_tail().read()

@@ -42,7 +42,7 @@ class Row:
 class Queue:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, list[Row]] = {}
         self._asked_at = -FLOOR_S
         self._away = ""
         self._absent: dict[str, float] = {}
@@ -50,11 +50,8 @@ class Queue:
 
     def handle(self, folder: RunFolder) -> str | None:
         """Slurm's name for the job of this run: of a point the task's."""
-        from_client = [event["handle"] for event in folder.client_events() if event["k"] == "submitted"]
-        if not from_client:
-            return None
-        index = folder.asked.index
-        return str(from_client[-1]) if index is None else f"{from_client[-1]}_{index + 1}"
+        job, index = folder.handle, folder.asked.index
+        return job if job is None or index is None else f"{job}_{index + 1}"
 
     def find(self, run_id: str) -> str | None:
         """The job of this name, when the controller has it; a double is ended."""
@@ -68,7 +65,7 @@ class Queue:
         self._ask()
         found, missing = {}, []
         for folder in folders:
-            row = self._rows.get(folder.id)
+            row = self._row(folder)
             if row:
                 self._absent.pop(folder.id, None)
                 found[folder.id] = replace(explained(folder, row.state, row.reason), handle=row.array)
@@ -78,6 +75,13 @@ class Queue:
                 missing.append(folder)
         found.update(self._missing(missing))
         return found
+
+    def _row(self, folder: RunFolder) -> Row | None:
+        """The job that was given for this run. Where its client died before it could say which, the first of its name:
+        others have the same when a submission that was thought lost is repeated, and start nothing.
+        """
+        rows, given = self._rows.get(folder.id, []), folder.handle
+        return next((row for row in rows if given in (None, row.array)), None)
 
     def _ask(self) -> None:
         """A controller that is away has lost no run: what was known last stays, and nothing is called gone."""
@@ -91,7 +95,9 @@ class Queue:
             self._away = refusal.problems[0].message
         self._asked_at = time.monotonic()
         if not self._away:
-            self._rows = {row.run: row for row in parse_queue(answer.text)}
+            self._rows = {}
+            for row in sorted(parse_queue(answer.text), key=lambda row: int(row.array)):
+                self._rows.setdefault(row.run, []).append(row)
 
     def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
         """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""

@@ -60,6 +60,14 @@ shift
 {find_node}exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit {no_folder}
+
+# The first job of this run has it for good. Another, from a submission that was thought lost, leaves it alone.
+ln -s "$self" "$run/owner" 2>/dev/null
+owner=$(readlink "$run/owner") || owner=$self  # the folder cannot be written: the pilots say why
+if [ "$owner" != "$self" ]; then
+    echo "podwright: job $owner has this run, job $self starts nothing" >&2
+    exit {fenced}
+fi
 {folders}
 srun {srun} \\
 {around}    /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
@@ -201,6 +209,7 @@ def render_script(job: ScriptJob) -> str:
         failed=protocol.EXIT_FAILED,
         given_back=protocol.EXIT_GIVEN_BACK,
         stopped=protocol.EXIT_STOPPED,
+        fenced=protocol.EXIT_FENCED,
         most_lost=MOST_LOST,
         most_unborn=MOST_UNBORN,
     )

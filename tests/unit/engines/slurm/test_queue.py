@@ -86,6 +86,16 @@ def test_any_number_of_runs_is_one_question(tmp_path: Path, clock: Clock) -> Non
     assert len(cluster.calls) == 2
 
 
+@pytest.mark.parametrize(("handle", "state"), [("70", "there"), ("71", "gone"), (None, "there")])
+def test_of_two_jobs_of_one_name_the_one_that_was_given_counts(
+    tmp_path: Path, clock: Clock, handle: str | None, state: str
+) -> None:
+    """A submission that was thought lost may be repeated; a client that could not say which it was takes the first."""
+    cluster = Cluster()
+    cluster.squeue = lines("71|71|FAILED|NonZeroExitCode|toy-2222", "70|70|RUNNING|None|toy-2222")
+    assert Queue(cluster).status([add(tmp_path, "toy-2222", handle)])["toy-2222"].state == state
+
+
 def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     run, new = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71")

@@ -141,8 +141,22 @@ def test_what_follows(case: Case, shell: str, tmp_path: Path) -> None:
     calls = (tmp_path / "calls").read_text().splitlines()
     assert calls[0] == "toy-2222 n1"
     assert set(calls[1:]) == ({"scontrol requeue 77"} if case.requeued else set())
-    assert {path.name for path in run.iterdir()} - {"job", "record"} == {*case.there, *case.made}
+    assert {path.name for path in run.iterdir()} - {"job", "record", "owner"} == {*case.there, *case.made}
     assert (done.returncode, done.stderr) == (case.code, case.words)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize(("owner", "code", "started"), [(None, 0, 1), ("77", 0, 1), ("76", 76, 0)])
+def test_a_run_has_one_job(owner: str | None, code: int, started: int, shell: str, tmp_path: Path) -> None:
+    """The same job comes again after a requeue; another, of a submission that was repeated, starts nothing."""
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, "exit 0")
+    if owner:
+        (run / "owner").symlink_to(owner)
+    done = run_script(shell, ScriptJob("toy-2222", str(run.parent), 2, (), ("--nodes=2",)), environ)
+    assert done.returncode == code
+    assert len((tmp_path / "calls").read_text().splitlines()) == started
+    assert ("job 76 has this run, job 77 starts nothing" in done.stderr) == (started == 0)
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

@@ -53,6 +53,14 @@ exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit 66
 
+# The first job of this run has it for good. Another, from a submission that was thought lost, leaves it alone.
+ln -s "$self" "$run/owner" 2>/dev/null
+owner=$(readlink "$run/owner") || owner=$self  # the folder cannot be written: the pilots say why
+if [ "$owner" != "$self" ]; then
+    echo "podwright: job $owner has this run, job $self starts nothing" >&2
+    exit 76
+fi
+
 srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=16 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container-image=library/python:3.12 \
     --container-mounts=/scratch/alice/podwright/runs:/scratch/alice/podwright/runs \
