@@ -18,10 +18,11 @@ from podwright.lab import kubernetes
 from podwright.lab.slurm import Lab
 from podwright.launch import Run, pods
 from podwright.runs import Home
-from tests.real.clients import pod_of
+from tests.real.clients import PATIENCE_S, pod_of
 
 PROGRAMS = Path(__file__).parent / "programs"
-PATIENCE_S = 60.0
+END_S = 300.0
+"""For the end of a run; a machine that does other things too may take its time."""
 
 
 def until(what: Callable[[], Any], words: str, patience_s: float = PATIENCE_S) -> Any:

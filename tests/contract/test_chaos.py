@@ -22,7 +22,7 @@ import pytest
 from podwright import launch
 from podwright.launch import Run
 from podwright.runs import Record
-from tests.contract.sites import LocalSite, until
+from tests.contract.sites import END_S, LocalSite, until
 
 VICTIMS = ("client", "client", "rank", "pilot", "leader", "keeper", "everything")
 STEPS = 24
@@ -106,7 +106,7 @@ def trial(site: LocalSite, seed: int) -> None:
     hit = strike(site, victim, chance)
     for run_id in list(site.home.all_ids()):
         run = site.adopt(run_id)
-        record = run.wait(90)
+        record = run.wait(END_S)
         allowed = {"succeeded", "lost"} if "everything" in hit else {"succeeded"}
         assert record.state in allowed, f"seed {seed}, {victim}: {record.state}, {record.reason}"
         assert until(lambda run=run: not site.processes(run), "all processes of the run end")

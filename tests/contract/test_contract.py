@@ -15,12 +15,12 @@ import pytest
 from podwright import launch
 from podwright.launch.targets import find_target
 from podwright.spec import Refusal
-from tests.contract.sites import LocalSite, Site, until
+from tests.contract.sites import END_S, LocalSite, Site, until
 
 
 def test_a_run_succeeds_and_leaves_its_record(site: Site) -> None:
     run = site.start("--steps 4", nodes=2, ranks_per_node=2)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.exit_code, record.attempts) == ("succeeded", 0, 1)
     assert (record.nodes, record.world_size, len(record.hosts)) == (2, 4, 2)
     assert record.results["step"] == 4
@@ -39,7 +39,7 @@ def test_ranks_see_the_torchrun_contract(site: Site) -> None:
     code = f"import os; print([os.environ[n] for n in '{names}'.split()], int(os.environ['MASTER_PORT']) > 0)"
     command = json.dumps([sys.executable, "-c", code])
     run = site.start(command=command, nodes=2, ranks_per_node=2)
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     shared = "1" if site.shared else "0"
     expected = [f"{[str(r), str(r % 2), '4', '2', str(r // 2), run.id, '1', shared]} True" for r in range(4)]
     assert sorted(line.text for line in run.logs()) == expected
@@ -48,7 +48,7 @@ def test_ranks_see_the_torchrun_contract(site: Site) -> None:
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_torchrun_starts_the_ranks(site: Site, nodes: int) -> None:
     run = site.start("--steps 2", nodes=nodes, ranks_per_node=2, launcher="torchrun")
-    record = run.wait(120)
+    record = run.wait(END_S)
     assert (record.state, record.world_size) == ("succeeded", 2 * nodes), run.explain()
     ranks = {event["rank"] for event in site.events(run, "rank")}
     assert ranks == set(range(2 * nodes))
@@ -57,14 +57,14 @@ def test_torchrun_starts_the_ranks(site: Site, nodes: int) -> None:
 
 def test_mpirun_starts_the_ranks(site: Site) -> None:
     run = site.start("--steps 2", nodes=2, ranks_per_node=2, launcher="mpi")
-    record = run.wait(120)
+    record = run.wait(END_S)
     assert (record.state, record.world_size) == ("succeeded", 4), run.explain()
     assert {(event["n"], event["rank"]) for event in site.events(run, "rank")} == {(0, 0), (0, 1), (1, 2), (1, 3)}
 
 
 def test_a_failed_rank_fails_the_run_and_is_named(site: Site) -> None:
     run = site.start("--steps 200 --fail-at 3 --rank 1", nodes=2)
-    record = run.wait(90)
+    record = run.wait(END_S)
     host = record.hosts[1]
     assert (record.state, record.exit_code) == ("failed", 7)
     assert record.reason == f"rank 1 on {host} exited with 7"
@@ -77,14 +77,14 @@ def test_a_failed_rank_fails_the_run_and_is_named(site: Site) -> None:
 
 def test_a_command_that_is_not_there_is_said(site: Site) -> None:
     record_run = site.start(command="no-such-program --now")
-    record = record_run.wait(90)
+    record = record_run.wait(END_S)
     assert (record.state, record.exit_code) == ("failed", 127)
     assert "podwright: no-such-program: command not found" in record_run.explain()
 
 
 def test_a_retry_goes_on_from_the_checkpoint(shared: Site) -> None:
     run = shared.start("--steps 8 --fail-at 5 --rank 0", nodes=2, retries=2)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     told = [e["values"]["step"] for e in shared.events(run, "result") if e["rank"] == 0]
     assert told == list(range(1, 5)) + list(range(5, 9)), "the loss curve goes on where it was"
@@ -96,7 +96,7 @@ def test_a_retry_goes_on_from_the_checkpoint(shared: Site) -> None:
 
 def test_one_node_retries_without_a_shared_folder(site: Site) -> None:
     run = site.start("--steps 6 --fail-at 3", retries=1)
-    assert (run.wait(90).state, run.record().attempts) == ("succeeded", 2)
+    assert (run.wait(END_S).state, run.record().attempts) == ("succeeded", 2)
 
 
 def test_retries_over_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_retries_over_nodes_that_share_nothing_are_refused(tmp_path: Path) -> No
 
 def test_retries_are_counted_and_end(shared: Site) -> None:
     run = shared.start("--steps 9 --fail-at 2 --fail-always", retries=2)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts, record.exit_code) == ("failed", 3, 7)
 
 
@@ -115,7 +115,7 @@ def test_cancel_asks_the_ranks_first(site: Site) -> None:
     run = site.start("--steps 9999", nodes=2)
     site.wait_step(run, 2)
     run.cancel()
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert record.state == "cancelled"
     assert {event["signal"] for event in site.events(run, "rank_end")} == {"SIGTERM"}
     assert site.processes(run) == []
@@ -125,14 +125,14 @@ def test_after_the_grace_period_the_whole_tree_is_killed(site: Site) -> None:
     run = site.start("--steps 9999 --ignore-term --daemon", grace="500ms")
     site.wait_step(run, 2)
     run.cancel()
-    assert run.wait(90).state == "cancelled"
+    assert run.wait(END_S).state == "cancelled"
     assert "not listening" in [line.text for line in run.logs()]
     assert site.processes(run) == [], "daemons of a rank end with the run"
 
 
 def test_a_daemon_does_not_outlive_a_run_that_succeeds(site: Site) -> None:
     run = site.start("--steps 2 --daemon")
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     assert site.processes(run) == []
 
 
@@ -141,7 +141,7 @@ def test_a_daemon_does_not_outlive_a_run_that_succeeds(site: Site) -> None:
 )
 def test_a_hang_is_found_and_the_rank_named(shared: Site, how: str, words: str) -> None:
     run = shared.start(f"--steps 6 --pause 0.02 --hang-at 3 --rank 1 {how}", nodes=2, retries=1, hang_after="4s")
-    record = run.wait(90)
+    record = run.wait(END_S)
     hang = shared.events(run, "hang")[0]
     assert (hang["rank"], hang["node"]) == (1, 1)
     assert (record.state, record.attempts) == ("succeeded", 2)
@@ -153,7 +153,7 @@ def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
     run = shared.start("--steps 60", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 1)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     assert [go["e"] for go in shared.events(run, "go")] == [[0, 0], [1, 0]]
     assert shared.events(run, "go")[-1]["retries_left"] == 1
@@ -163,7 +163,7 @@ def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
     run = shared.start("--steps 60", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 0)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     assert shared.events(run, "go")[-1]["retries_left"] == 1
     assert record.results["step"] == 60
@@ -173,7 +173,7 @@ def test_a_killed_rank_resumes(shared: Site) -> None:
     run = shared.start("--steps 40", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_rank(run, 1)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     assert shared.events(run, "failed")[0]["why"] == "was killed by SIGKILL"
 
@@ -186,7 +186,7 @@ def test_when_all_is_killed_the_run_is_lost_and_nothing_stays(keeping: LocalSite
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.reason) == ("lost", "no process of it is left on this machine")
     assert keeping.processes(run) == []
 
@@ -197,7 +197,7 @@ def test_without_its_keeper_a_run_ends_well(keeping: LocalSite) -> None:
     until(lambda: run.record().state == "running", "the leader's own words are here too: each node sends its own")
     os.kill(keeping.keeper(run), signal.SIGKILL)
     assert run.record().state == "running"
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
 
 
 def test_a_run_outlives_its_client_and_any_other_finds_it(site: Site) -> None:
@@ -215,7 +215,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     client = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert client.returncode == -signal.SIGKILL, client.stderr
-    assert site.adopt(client.stdout.strip()).wait(60).state == "succeeded"
+    assert site.adopt(client.stdout.strip()).wait(END_S).state == "succeeded"
 
 
 def test_a_client_that_dies_before_submitting_loses_nothing(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,29 +228,29 @@ def test_a_client_that_dies_before_submitting_loses_nothing(shared: Site, monkey
         shared.start("--steps 3")
     monkeypatch.undo()
     run = shared.adopt("last")
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
 
 
 def test_the_time_limit_ends_a_run(site: Site) -> None:
     run = site.start("--steps 9999", time_limit="1s", grace="1s")
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.reason) == ("failed", "the time limit of 1 s is over")
 
 
 def test_reaching_the_goal_stops_the_clock(site: Site) -> None:
     run = site.start("--steps 9", goal="{metric: loss, at_most: 0.3}")
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert record.state == "succeeded"
     assert record.time_to_train_s is not None
     assert record.duration_s is not None
     assert 0 < record.time_to_train_s < record.duration_s
-    missed = site.start("--steps 2", goal="{metric: loss, at_most: 0.01}").wait(60)
+    missed = site.start("--steps 2", goal="{metric: loss, at_most: 0.01}").wait(END_S)
     assert (missed.state, missed.time_to_train_s) == ("succeeded", None)
 
 
 def test_a_matrix_is_one_run_with_points(site: Site) -> None:
     run = site.start("--steps {matrix.steps}", matrix="{steps: [1, 2, 3]}")
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.reason) == ("succeeded", "3 succeeded")
     points = run.points()
     assert [point.id for point in points] == [f"{run.id}-{i}" for i in (1, 2, 3)]
@@ -260,7 +260,7 @@ def test_a_matrix_is_one_run_with_points(site: Site) -> None:
 
 def test_a_point_that_fails_fails_the_whole_and_the_others_go_on(site: Site) -> None:
     run = site.start("--steps 2 --fail-at {matrix.at}", matrix="{at: [1, 9]}")
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.reason) == ("failed", "1 failed, 1 succeeded")
 
 
@@ -270,7 +270,7 @@ def test_cancelling_a_point_leaves_the_others(shared: Site) -> None:
     shared.wait_step(first, 1)
     third.cancel()
     first.cancel()
-    run.wait(90)
+    run.wait(END_S)
     assert [p.record().state for p in (first, second, third)] == ["cancelled", "succeeded", "cancelled"]
 
 
@@ -282,14 +282,14 @@ def test_one_run_after_another(site: Site) -> None:
         return
     first = site.start("--steps 10")
     second = site.start("--steps 1", after=first.id)
-    assert second.wait(60).state == "succeeded"
+    assert second.wait(END_S).state == "succeeded"
     ended, began = first.record().ended_at, second.record().started_at
     assert ended is not None
     assert began is not None
     assert ended <= began
     failed = site.start("--steps 9 --fail-at 1")
     never = site.start("--steps 1", after=failed.id)
-    record = never.wait(60)
+    record = never.wait(END_S)
     assert (record.state, record.attempts) == ("failed", 0)
     assert record.reason == f"{failed.id}, which it comes after, did not succeed"
 
@@ -297,13 +297,13 @@ def test_one_run_after_another(site: Site) -> None:
 def test_setup_lines_make_the_environment(site: Site) -> None:
     command = json.dumps([sys.executable, "-c", "import os; print(os.environ['GREETING'])"])
     run = site.start(command=command, setup='["export GREETING=hello", "GREETING=\\"$GREETING there\\""]')
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     assert [line.text for line in run.logs()] == ["hello there"]
 
 
 def test_setup_that_fails_is_said(site: Site) -> None:
     run = site.start(setup='["echo no such module >&2", "exit 3"]')
-    assert run.wait(90).state == "failed"
+    assert run.wait(END_S).state == "failed"
     assert "setup exited with 3" in run.record().reason
     assert run.explain()[-1] == "no such module"
 
@@ -340,7 +340,7 @@ def test_a_second_submit_of_the_same_run_starts_nothing(local: LocalSite) -> Non
     starter = run.folder.path / "job" / "start.sh"
     again = subprocess.run(["/bin/sh", str(starter)], stdout=subprocess.DEVNULL, check=False, timeout=60)
     assert again.returncode == 0
-    assert run.wait(90).attempts == 1
+    assert run.wait(END_S).attempts == 1
     assert len(local.events(run, "kept")) == 1
 
 
@@ -349,7 +349,7 @@ def test_a_node_that_never_comes_gives_the_others_back(local: LocalSite) -> None
     until(lambda: local.events(run, "node"), "nodes started")
     stopped = local.pilot(run, 1)
     os.kill(stopped, signal.SIGSTOP)
-    record = run.wait(90)
+    record = run.wait(END_S)
     os.kill(stopped, signal.SIGKILL) if stopped in local.processes(run) else None
     if record.state == "succeeded":
         pytest.fail("the node joined before it was stopped")

@@ -14,14 +14,11 @@ from podwright.engines.kubernetes.reader import is_ready
 from podwright.lab.kubernetes import Lab
 from podwright.launch import Run
 from podwright.spec import Refusal
-from tests.contract.sites import KubernetesSite, until
+from tests.contract.sites import END_S, KubernetesSite, until
 from tests.real.clients import pods
 from tests.real.labs import ON_KUBERNETES
 
 pytestmark = ON_KUBERNETES
-
-END_S = 300.0
-"""For the end of a run that has lost something; a machine that does other things too may take its time."""
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_an_image_that_is_not_there(kubernetes: KubernetesSite) -> None:
     run = kubernetes.start("--steps 2", image=image)
     assert reason(run, "cannot be fetched").startswith(f"waits: the image {image} cannot be fetched: ")
     run.cancel()
-    assert run.wait(60).state == "cancelled"
+    assert run.wait(END_S).state == "cancelled"
 
 
 def test_a_quota_that_is_used_up(kubernetes: KubernetesSite) -> None:
@@ -113,6 +110,73 @@ def test_a_kubelet_that_is_killed_loses_no_run(kubernetes: KubernetesSite) -> No
     kubernetes.lab.heal(host)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 1), run.explain()
+
+
+@pytest.mark.nightly
+def test_a_kubelet_that_stays_away_holds_no_run_up(kubernetes: KubernetesSite) -> None:
+    """Kubernetes gives its node up and fills the place anew, while the containers there go on to the end."""
+    run = kubernetes.start("--steps 400 --pause 0.2", nodes=2, retries=1)
+    kubernetes.wait_step(run, 3)
+    host = second(kubernetes, run.id)["spec"]["nodeName"]
+    kubernetes.lab.kill_kubelet(host)
+    try:
+        record = run.wait(END_S)
+    finally:
+        kubernetes.lab.heal(host)
+    assert record.state == "succeeded", run.explain()
+    told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
+    assert sorted(set(told)) == list(range(1, 401))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("job", {}),
+        pytest.param("jobset", {"kubernetes": "{kind: jobset}"}, marks=pytest.mark.nightly),
+        pytest.param("mpijob", {"launcher": "mpi"}, marks=pytest.mark.nightly),
+    ],
+)
+def test_a_run_that_is_suspended_waits_and_goes_on(
+    kubernetes: KubernetesSite, kind: str, fields: dict[str, str]
+) -> None:
+    """As Kueue does when the quota goes to somebody else: no retry is spent on it."""
+    run = kubernetes.start("--steps 60 --pause 0.2", nodes=2, **fields)
+    kubernetes.wait_step(run, 12)
+    suspend(kubernetes, kind, run, True)
+    assert reason(run, "suspended") == "is suspended"
+    assert run.record().state == "pending"
+    until(lambda: not pods(kubernetes.lab, run.id), "all its Kubernetes pods are gone")
+    suspend(kubernetes, kind, run, False)
+    record = run.wait(END_S)
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+    told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
+    assert sorted(set(told)) == list(range(1, 61))
+    assert told.count(1) == 1, "it began anew instead of going on from its checkpoint"
+
+
+def test_a_run_without_a_claim_that_is_suspended_begins_anew(kubernetes_cluster: Lab, tmp_path: Path) -> None:
+    """There is no checkpoint. What the first copy sent and what the second one does are told apart."""
+    site = KubernetesSite(kubernetes_cluster, tmp_path, claim=False)
+    try:
+        run = site.start("--steps 30 --pause 0.2")
+        site.wait_step(run, 5)
+        suspend(site, "job", run, True)
+        assert reason(run, "suspended") == "is suspended"
+        until(lambda: not pods(site.lab, run.id), "its Kubernetes pod is gone")
+        suspend(site, "job", run, False)
+        record = run.wait(END_S)
+    finally:
+        site.close()
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+    assert record.results["step"] == 30
+    assert len(list(run.folder.record_path.glob("n0.r*"))) == 2
+
+
+def suspend(site: KubernetesSite, kind: str, run: Run, on: bool) -> None:
+    spec = {"runPolicy": {"suspend": on}} if kind == "mpijob" else {"suspend": on}
+    words = ("patch", kind, run.id, "--namespace=lab", "--type=merge", f"--patch={json.dumps({'spec': spec})}")
+    done = site.lab.kubectl(*words, admin=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.nightly

@@ -20,7 +20,7 @@ import yaml
 
 from podwright.lab.slurm import Lab
 from podwright.launch import Run, pods
-from tests.contract.sites import SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, until
 from tests.real import images
 from tests.real.labs import slurm_lab
 
@@ -105,7 +105,7 @@ def containers(request: pytest.FixtureRequest, place: Place, tmp_path: Path) -> 
 
 def test_a_run_in_a_container_sees_its_image_its_data_and_the_other_node(containers: ContainerSite) -> None:
     run = containers.count("--steps 3")
-    record = run.wait(120)
+    record = run.wait(END_S)
     assert (record.state, record.world_size, record.results["step"]) == ("succeeded", 2, 3), run.explain()
     assert containers.said(run, images.NAME) == {0, 1}
     assert containers.said(run, "data from outside") == {0, 1}
@@ -116,14 +116,14 @@ def test_a_run_in_a_container_sees_its_image_its_data_and_the_other_node(contain
 
 def test_the_same_file_runs_bare(containers: ContainerSite) -> None:
     run = containers.count("--steps 3", runtime="bare")
-    record = run.wait(120)
+    record = run.wait(END_S)
     assert (record.state, record.world_size, record.results["step"]) == ("succeeded", 2, 3), run.explain()
     assert containers.said(run, "none") == {0, 1}
 
 
 def test_a_rank_that_fails_in_a_container_is_told_and_starts_again(containers: ContainerSite) -> None:
     run = containers.count("--steps 4 --fail-at 3 --rank 1", retries=1)
-    record = run.wait(120)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     [failed] = containers.events(run, "failed")
     assert (failed["rank"], failed["code"], failed["tail"][-1]) == (1, 7, "it went wrong here")
@@ -133,7 +133,7 @@ def test_a_run_in_a_container_that_is_cancelled_leaves_nothing(containers: Conta
     run = containers.count("--steps 2000 --daemon", grace="2s")
     containers.wait_step(run, 2)
     run.cancel()
-    assert run.wait(120).state == "cancelled", run.explain()
+    assert run.wait(END_S).state == "cancelled", run.explain()
     until(lambda: not containers.processes(run), "all its processes are gone")
 
 
@@ -141,7 +141,7 @@ def test_a_pilot_that_is_killed_in_a_container_is_replaced(containers: Container
     run = containers.count("--steps 60 --pause 0.1")
     containers.wait_step(run, 3)
     containers.kill_pilot(run, 1)
-    record = run.wait(200)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     told = [event["values"]["step"] for event in containers.events(run, "result") if event["rank"] == 0]
     assert sorted(set(told)) == list(range(1, 61))

@@ -19,7 +19,7 @@ import pytest
 
 from podwright.launch import Run
 from podwright.runs import Record
-from tests.contract.sites import SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, until
 
 pytestmark = pytest.mark.slurm
 STEPS = 60
@@ -50,7 +50,7 @@ def counting(site: SlurmSite, pause_s: float = 0.1, **fields: object) -> Run:
 
 def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
     """The run succeeded in its second attempt, which this rank began where it had been stopped."""
-    record = run.wait(200)
+    record = run.wait(END_S)
     script = site.lab.shared / "runs" / run.id / "slurm.log"
     assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain(), script.read_text())
     newest = max(tuple(go["e"]) for go in site.events(run, "go"))
@@ -142,7 +142,7 @@ def lose_the_controller(site: SlurmSite, chance: random.Random) -> list[Run]:
     site.lab.restart_controller()
     client.join(120)
     [run] = started
-    assert run.wait(120).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     assert len(set(jobs_of(site, run))) <= 1, "one run is one job"
     assert len(site.events(run, "go")) == 1
     return [run]
@@ -160,7 +160,7 @@ def lose_the_client(site: SlurmSite, chance: random.Random) -> list[Run]:
     client.wait()
     runs = [site.adopt(run_id) for run_id in set(site.home.all_ids()) - before]
     for run in runs:
-        assert run.wait(120).state == "succeeded", run.explain()
+        assert run.wait(END_S).state == "succeeded", run.explain()
         assert len(set(jobs_of(site, run))) <= 1
         assert len(site.events(run, "go")) == 1
     return runs
@@ -201,13 +201,24 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
     for path in (slurm.lab.folder / "state").glob("job_state*"):
         path.unlink()
     slurm.lab.restart_controller()
-    assert run.wait(120).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     assert [event["k"] for event in run.folder.client_events()].count("submitted") == 2
     assert len(slurm.events(run, "go")) == 1
 
 
+def test_a_run_that_lost_its_leader_and_finds_no_other_node_waits(slurm: SlurmSite) -> None:
+    """Nobody was left to write that it was stopped: Slurm's word counts."""
+    run = slurm.start(f"--steps {STEPS} --pause 0.1", nodes=4, grace="2s", slurm="{exclusive: true}")
+    slurm.wait_step(run, 12)
+    slurm.lab.kill_node(run.record().hosts[0])
+    until(lambda: run.record().state == "pending", "it is back in the queue", END_S)
+    assert run.record().reason.startswith(("waits", "may not start yet"))
+    slurm.lab.heal()
+    went_on(slurm, run, 0)
+    nothing_stays(slurm, run)
+
+
 @pytest.mark.nightly
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.xdist_group(f"slurm-faults-{seed % 4}")) for seed in range(100)]
 )
@@ -226,7 +237,7 @@ def test_faults_at_random(slurm: SlurmSite, seed: int) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 @pytest.mark.xdist_group("slurm-slice")
 def test_slurm_itself_ends_a_slice(slurm: SlurmSite) -> None:
     """The time limit comes for real: Slurm warns, the ranks write their checkpoint, the job waits and goes on."""

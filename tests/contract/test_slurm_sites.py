@@ -17,7 +17,7 @@ from podwright import launch
 from podwright.launch import pods
 from podwright.launch.targets import engine_of
 from podwright.spec import Refusal
-from tests.contract.sites import PROGRAMS, SlurmSite, until
+from tests.contract.sites import END_S, PROGRAMS, SlurmSite, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 PODWRIGHT = [str(Path(sys.executable).parent / "podwright")]
@@ -80,7 +80,7 @@ def test_a_secret_reaches_the_ranks_and_no_file(slurm: SlurmSite, monkeypatch: p
     monkeypatch.setenv("OTHER_KEY", "not for this run")
     code = "import os; print(len(os.environ['ONE_KEY']), os.environ['ONE_KEY'], 'OTHER_KEY' in os.environ)"
     run = slurm.start(command=json.dumps([sys.executable, "-c", code]), secrets="[ONE_KEY]")
-    assert run.wait(90).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     [line] = [line.text for line in run.logs()]
     assert line.startswith("24 ")
     assert line.endswith(" False")
@@ -105,8 +105,8 @@ def test_a_preempted_run_waits_and_goes_on(slurm: SlurmSite) -> None:
     first = slurm.start("--steps 100 --pause 0.1", nodes=4, retries=1, grace="2s", slurm="{exclusive: true}")
     slurm.wait_step(first, 3)
     urgent = slurm.start("--steps 1", nodes=4, slurm="{partition: urgent, exclusive: true}")
-    assert urgent.wait(120).state == "succeeded", urgent.explain()
-    record = first.wait(200)
+    assert urgent.wait(END_S).state == "succeeded", urgent.explain()
+    record = first.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), first.explain()
     told = [e["values"]["step"] for e in slurm.events(first, "result") if e["rank"] == 0]
     assert sorted(set(told)) == list(range(1, 101))
@@ -117,7 +117,7 @@ def test_a_second_submission_of_the_same_run_starts_nothing(slurm: SlurmSite) ->
     slurm.wait_step(run, 2)
     script = slurm.lab.shared / "runs" / run.id / "job" / "batch.sh"
     slurm.slurm("sbatch", str(script))
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 1), run.explain()
     assert len(slurm.events(run, "go")) == 1
     assert len(slurm.events(run, "pilot")) == 2, "the second job wrote into the record of the first"
@@ -139,19 +139,19 @@ def test_an_engine_is_asked_once_for_many_runs(slurm: SlurmSite) -> None:
     assert calls.count("squeue") <= 1
     assert sum(name.endswith("python") for name in calls) <= 1, "one mirror question for all points"
     engine._reach.call = real
-    assert run.wait(120).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
 
 
 def test_a_sweep_is_one_array(slurm: SlurmSite) -> None:
     run = slurm.start("--steps 1", matrix="{a: [1, 2, 3]}")
-    assert run.wait(120).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     jobs = slurm.slurm("squeue", "--noheader", "--states=all", f"--name={run.id}", "--format=%F").split()
     assert len(set(jobs)) == 1
 
 
 def test_a_run_that_is_removed_leaves_nothing_on_the_cluster(slurm: SlurmSite) -> None:
     run = slurm.start("--steps 1")
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     there = slurm.lab.shared / "runs" / run.id
     assert there.exists()
     until(lambda: run.folder.is_sealed, "it is closed")
@@ -161,6 +161,6 @@ def test_a_run_that_is_removed_leaves_nothing_on_the_cluster(slurm: SlurmSite) -
 
 def test_pull_brings_what_lies_on_the_cluster(slurm: SlurmSite, tmp_path: Path) -> None:
     run = slurm.start("--steps 2")
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     [copied] = run.pull(["checkpoints"], tmp_path / "pulled")
     assert (copied / "rank0").read_text() == "2"

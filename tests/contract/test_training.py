@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from tests.contract.sites import LocalSite
+from tests.contract.sites import END_S, LocalSite
 
 ROOT = Path(__file__).parents[2]
 SMALL = "--epochs 6 --size 48x32 --width 4 --batch 2 --checkpoint-steps 2 --tell-every-s 0"
@@ -32,7 +32,7 @@ def test_a_killed_rank_goes_on_from_its_checkpoint_and_the_loss_with_it(local: L
     run = local.adopt(launch.start(local.home, spec.load_workload(file)).id)
     local.wait_step(run, 10)
     os.kill(local.rank(run, 1), signal.SIGKILL)
-    record = run.wait(180)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     told = [event for event in local.events(run, "result") if "loss" in event["values"]]
     first = [event["values"] for event in told if event["e"] == [0, 0]]

@@ -14,7 +14,7 @@ import pytest
 from podwright import launch
 from podwright.runs import Home
 from podwright.spec import Refusal
-from tests.contract.sites import LocalSite, until
+from tests.contract.sites import END_S, LocalSite, until
 
 PODWRIGHT = Path(sys.executable).parent / "podwright"
 STEPCLOCK = Path(__file__).parent.parent / "fakes" / "stepclock.c"
@@ -75,7 +75,7 @@ def test_a_full_disk_refuses_a_run_in_words(small_disk: Path, site_on: SiteOn) -
     assert list(site.home.all_ids()) == [], "nothing half made"
     filler.unlink()
     run = site.start("--steps 2")
-    assert run.wait(60).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
 
 
 @pytest.mark.netns
@@ -88,7 +88,7 @@ def test_a_disk_that_fills_during_a_run_loses_no_event(small_disk: Path, site_on
     until(lambda: not site.processes(run) or _ranks_ended(site, run), "time passes on the full disk")
     assert len(site.events(run, "result")) - before < 30, "the disk was full"
     filler.unlink()
-    assert run.wait(90).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     told = [event["values"]["step"] for event in site.events(run, "result")]
     assert told == list(range(1, 41)), "no event was lost"
 
@@ -102,7 +102,7 @@ def _ranks_ended(site: LocalSite, run: launch.Run) -> bool:
 def test_a_read_only_home_is_still_read(small_disk: Path, site_on: SiteOn) -> None:
     site = site_on(small_disk)
     run = site.start("--steps 2")
-    assert run.wait(60).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     site.home.index.close()
     mount("-o", "remount,ro", str(small_disk))
     home = Home.open(site.home.path)
@@ -148,7 +148,7 @@ def test_a_clock_that_steps_back_disorders_nothing(
     site.wait_step(run, 5)
     offset.write_text("-3600")
     site.wait_step(run, 15)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert record.state == "succeeded"
     assert record.duration_s is not None
     assert 0 < record.duration_s < 600

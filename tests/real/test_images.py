@@ -25,7 +25,7 @@ from podwright.engines.images.builder import build, inspect, push, read_recipe
 from podwright.engines.images.squashfs import export
 from scripts import debian_root
 from tests.contract import test_contract as contract
-from tests.contract.sites import LocalSite, until
+from tests.contract.sites import END_S, LocalSite, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 
@@ -116,7 +116,7 @@ def test_when_all_is_killed_nothing_stays(site: ContainerSite) -> None:
 def test_a_cancel_that_comes_while_the_container_starts_is_not_lost(site: ContainerSite) -> None:
     run = site.start("--steps 9999", nodes=2)
     run.cancel()
-    assert run.wait(90).state == "cancelled"
+    assert run.wait(END_S).state == "cancelled"
     assert site.processes(run) == []
 
 
@@ -124,7 +124,7 @@ def test_podman_that_dies_is_a_lost_node(site: ContainerSite) -> None:
     run = site.start("--steps 60", nodes=2, retries=1)
     site.wait_step(run, 3)
     os.kill(_child(site.pilot(run, 1), b"podman"), signal.SIGKILL)
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     assert site.containers() == []
 
@@ -157,7 +157,7 @@ def test_what_a_rank_sees_inside(site: ContainerSite, tmp_path: Path, monkeypatc
         checkpoint=str(kept),
         secrets="[TOKEN_OF_MINE]",
     )
-    assert run.wait(90).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     lines = [line.text for line in run.logs()]
     assert lines == [f"frame {os.getuid()}", "[False, False, True, True, True]", "11 False False"]
     assert (kept / "new").stat().st_uid == os.getuid()
@@ -171,7 +171,7 @@ def test_a_container_that_cannot_start_is_said(site: ContainerSite) -> None:
     (empty / "Containerfile").write_text("FROM scratch\nCOPY Containerfile /\n")
     podman("build", "--quiet", "--tag=localhost/empty:1", str(empty))
     run = site.start(image="localhost/empty:1")
-    record = run.wait(90)
+    record = run.wait(END_S)
     assert (record.state, record.reason) == ("failed", "its container could not be started; see pilot.log")
     assert "/bin/sh" in (run.folder.path / "pilot.log").read_text()
 
@@ -252,7 +252,7 @@ def test_an_image_is_built_pushed_pulled_and_run(toy: spec.Workload, registry: s
     start = toy.source.decode().partition("build:")[0]
     file.write_text(f"{start}image: {pushed.pinned}\n")
     run = launch.start(site.home, spec.load_workload(file))
-    assert run.wait(90).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     assert [line.text for line in run.logs()] == [f"own built {os.getuid()}"]
 
 
@@ -275,7 +275,7 @@ def limits() -> list[str]:
 
 def test_a_run_of_the_built_image_needs_no_more_than_the_file(toy: spec.Workload, site: ContainerSite) -> None:
     run = launch.start(site.home, toy)
-    assert run.wait(90).state == "succeeded", run.explain()
+    assert run.wait(END_S).state == "succeeded", run.explain()
     found = inspect(toy)
     assert found.id in (run.folder.path / "job" / "node.sh").read_text(), "the run is pinned to what it found"
     assert run.folder.asked.image == {"name": read_recipe(toy).name, "digest": found.digest, "id": found.id}

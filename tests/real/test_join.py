@@ -18,7 +18,7 @@ import pytest
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, Order, read_lines, record_folders
 from podwright.runs.record import Asked, Fold
-from tests.contract.sites import PROGRAMS, until
+from tests.contract.sites import END_S, PROGRAMS, until
 
 
 class Cast:
@@ -117,14 +117,14 @@ def cast(tmp_path: Path) -> Iterator[Cast]:
 def test_a_node_that_never_comes(cast: Cast) -> None:
     cast.order("--steps 3", join_timeout_s=1.0)
     leader = cast.pilot(0)
-    assert leader.wait(60) == EXIT_GIVEN_BACK
+    assert leader.wait(END_S) == EXIT_GIVEN_BACK
     assert cast.events("given_back")[0]["why"] == "node 1 did not join within 1 s"
     assert cast.events("go") == []
 
 
 def test_a_member_without_a_leader_gives_itself_back(cast: Cast) -> None:
     cast.order("--steps 3", join_timeout_s=1.0)
-    assert cast.pilot(1).wait(60) == EXIT_GIVEN_BACK
+    assert cast.pilot(1).wait(END_S) == EXIT_GIVEN_BACK
     assert "no leader at 127.0.0.1" in cast.events("given_back")[0]["why"]
 
 
@@ -133,8 +133,8 @@ def test_a_node_that_comes_twice_is_refused_and_the_run_goes_on(cast: Cast) -> N
     leader, member = cast.pilot(0), cast.pilot(1)
     cast.wait_step(3)
     twin = cast.pilot(1, job="twin")
-    assert twin.wait(60) == EXIT_FENCED
-    assert (leader.wait(60), member.wait(60)) == (0, 0)
+    assert twin.wait(END_S) == EXIT_FENCED
+    assert (leader.wait(END_S), member.wait(END_S)) == (0, 0)
     assert len(cast.events("go")) == 1
 
 
@@ -150,7 +150,7 @@ def test_a_stranger_without_the_token_is_not_let_in(cast: Cast, tmp_path: Path) 
     stranger.kill()
     shutil.rmtree(cast.folder / "record" / "n1.r0")
     member = cast.pilot(1)
-    assert (leader.wait(60), member.wait(60)) == (0, 0)
+    assert (leader.wait(END_S), member.wait(END_S)) == (0, 0)
 
 
 def test_a_late_copy_of_an_old_attempt_changes_nothing(cast: Cast) -> None:
@@ -162,8 +162,8 @@ def test_a_late_copy_of_an_old_attempt_changes_nothing(cast: Cast) -> None:
     new = cast.pilot(1, restart=1)
     cast.wait_step(5, attempt=2)
     late = cast.pilot(1, restart=0, job="late")
-    assert late.wait(60) == EXIT_FENCED
-    assert (leader.wait(60), new.wait(60)) == (0, 0)
+    assert late.wait(END_S) == EXIT_FENCED
+    assert (leader.wait(END_S), new.wait(END_S)) == (0, 0)
     record = cast.record()
     assert (record.state, record.attempts, record.hosts) == ("succeeded", 2, ("a0", "a1"))
 
@@ -173,8 +173,8 @@ def test_a_run_submitted_twice_runs_once(cast: Cast) -> None:
     first = cast.pilot(0)
     cast.wait_step(3)
     second = cast.pilot(0, job="b", restart=0)
-    assert second.wait(60) == EXIT_FENCED
-    assert first.wait(60) == 0
+    assert second.wait(END_S) == EXIT_FENCED
+    assert first.wait(END_S) == 0
     assert len(cast.events("go")) == 1
 
 
@@ -184,8 +184,8 @@ def test_a_requeued_job_fences_its_old_copy(cast: Cast) -> None:
     old = cast.pilot(0, job="old")
     cast.wait_step(3)
     new = cast.pilot(0, restart=1, job="new")
-    assert old.wait(60) == EXIT_FENCED
-    assert new.wait(60) == 0
+    assert old.wait(END_S) == EXIT_FENCED
+    assert new.wait(END_S) == 0
     assert cast.events("fenced")[0]["job"] == "new"
     record = cast.record()
     assert (record.state, record.attempts, record.hosts) == ("succeeded", 2, ("new0",))
@@ -203,7 +203,7 @@ def test_a_leader_that_is_stopped_is_left_and_met_again(cast: Cast) -> None:
     leader.send_signal(signal.SIGSTOP)
     until(lambda: any(row["n"] == 1 for row in cast.events("rank_end")), "the member ends its ranks")
     leader.send_signal(signal.SIGCONT)
-    assert (leader.wait(90), member.wait(90)) == (0, 0)
+    assert (leader.wait(END_S), member.wait(END_S)) == (0, 0)
     assert [row["e"] for row in cast.events("go")][:2] == [[0, 0], [1, 0]]
     assert cast.record().state == "succeeded"
 
@@ -242,7 +242,7 @@ def test_a_cut_network_ends_both_sides_and_healing_goes_on(cast: Cast, wire: tup
     until(lambda: {row["n"] for row in cast.events("rank_end")} == {0, 1}, "both sides end their ranks")
     assert len(cast.events("go")) == 1, "nobody goes on alone"
     subprocess.run(["ip", "-n", b, "link", "set", "eth0", "up"], check=True)
-    assert (leader.wait(120), member.wait(120)) == (0, 0)
+    assert (leader.wait(END_S), member.wait(END_S)) == (0, 0)
     assert [row["e"] for row in cast.events("go")] == [[0, 0], [1, 0]]
     assert cast.events("go")[-1]["retries_left"] == 1, "a lost node spends no retry"
     assert cast.record().state == "succeeded"

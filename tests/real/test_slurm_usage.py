@@ -12,7 +12,7 @@ import pytest
 from podwright.cli.main import main
 from podwright.launch import usage
 from podwright.launch.waste import JobUse
-from tests.contract.sites import SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, until
 from tests.real.labs import slurm_lab
 from tests.unit.cli.test_shell import PODWRIGHT, typed
 
@@ -74,7 +74,7 @@ def test_waste_counts_whole_nodes_that_were_used_in_part(site: SlurmSite, capsys
 
 def test_waste_knows_own_runs(site: SlurmSite) -> None:
     run = site.start("--steps 3", nodes=2, resources="{gpus: 4}")
-    assert run.wait(120).state == "succeeded"
+    assert run.wait(END_S).state == "succeeded"
     own = until(lambda: _own(site, run.id), "it is on account")
     assert (own.gpus, own.nodes, own.user) == (8, 2, site.lab.user.name)
 
@@ -101,7 +101,7 @@ def test_without_accounting_only_own_runs_are_told(
         site = SlurmSite(lab, tmp_path)
         monkeypatch.setenv("PODWRIGHT_HOME", str(site.home.path))
         run = site.start("--steps 3", nodes=1, resources="{gpus: 2}")
-        assert run.wait(120).state == "succeeded"
+        assert run.wait(END_S).state == "succeeded"
         assert main(["waste", "lab-slurm"]) == 0
         shown = capsys.readouterr().out
         site.close()

@@ -172,6 +172,7 @@ _TOLD: dict[str, Callable[[Progress, Mapping[str, Any]], tuple[str, str]]] = {
     "goal": _goal,
     "seen": _seen,
     "fenced": lambda progress, event: ("fenced", f"{progress.label(event['n'])} gave way to a newer attempt"),
+    "requeued": lambda progress, event: ("waiting", f"the run {event['why']}"),
     "given_back": lambda progress, event: (
         "waiting",
         f"{progress.label(event['n'])}: {event.get('why', '')}",

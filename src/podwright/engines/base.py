@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the engine itself knows of a run: `waiting`, `there` or `gone`, and why.
+    """What the engine itself knows of a run: `waiting` where no part of it runs, `there` or `gone`, and why.
 
     `outcome` is how a run ended that is gone (`succeeded`, `failed`, `cancelled`), where the engine itself knows.
     """

@@ -103,7 +103,7 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
     elif "submitted" not in events and seen.state == "gone":
         return record if "lost" in events else _finish_submit(home, engine, folder, record)
     if seen.state != "gone":
-        return _still_there(home, folder, record, seen)
+        return _still_there(home, engine, folder, record, seen)
     if seen.never_began and "cancel" not in events:
         given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
         if given_just_now or _submit_again(home, engine, folder, record):
@@ -121,10 +121,10 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
     return home.read(folder.id)
 
 
-def _still_there(home: Home, folder: RunFolder, record: Record, seen: Seen) -> Record:
-    """A run that waits says why; one whose pilots were stopped and that waits again was requeued."""
-    if record.stopped_in and seen.state == "waiting":
-        note(folder, "requeued", e=list(record.stopped_in), why=seen.reason)
+def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
+    """A run that waits says why; one that had begun and waits again was requeued, or suspended."""
+    if seen.state == "waiting" and record.epoch and (record.stopped_in or _is_idle(engine, folder, record)):
+        note(folder, "requeued", e=list(record.epoch), why=seen.reason)
         return home.read(folder.id)
     if record.stopped_in:
         return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
@@ -132,6 +132,20 @@ def _still_there(home: Home, folder: RunFolder, record: Record, seen: Seen) -> R
         note(folder, "waiting", why=seen.reason)
         return home.read(folder.id)
     return record
+
+
+def _is_idle(engine: Engine, folder: RunFolder, record: Record) -> bool:
+    """No part of it runs any more, and its pilots could not say so.
+
+    What the engine told may be older than the record: only an attempt that was found so before, long enough ago, is.
+    """
+    if record.state not in ("starting", "running"):
+        return False
+    epoch = list(record.epoch or ())
+    found = [float(event["t"]) for event in folder.client_events() if event["k"] == "idle" and event["e"] == epoch]
+    if not found:
+        note(folder, "idle", e=epoch)
+    return bool(found) and time.time() - found[0] >= engine.lag_s
 
 
 def _first_gone(folder: RunFolder, events: Mapping[str, dict[str, Any]], seen: Seen) -> float:

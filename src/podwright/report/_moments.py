@@ -140,6 +140,7 @@ _TEXT: Mapping[str, Callable[[Event], str]] = {
     "signal": lambda event: f"{event.get('name')} received",
     "fenced": lambda event: f"a newer attempt {event.get('by')} of job {event.get('job')} holds the lease",
     "given_back": lambda event: f"given back: {event.get('why')}",
+    "requeued": lambda event: f"stopped, and to be started again: {event.get('why')}",
     "thinned": lambda event: f"{event.get('what')} kept every {event.get('to_s')} s instead of {event.get('from_s')} s",
     "end": lambda event: f"{event.get('state')}" + (f": {event['reason']}" if event.get("reason") else ""),
 }

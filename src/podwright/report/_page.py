@@ -229,7 +229,9 @@ def _classes(data: ReportData) -> dict[str, Any]:
 
 def _events(story: Story) -> dict[str, Any]:
     """What was seen comes first; the rest without what other tables hold already."""
-    seen = story.data.of_kind("seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "thinned", "rdma")
+    seen = story.data.of_kind(
+        "seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"
+    )
     rest = [event for event in story.data.events if event.get("k") not in _SAID_ELSEWHERE]
     return {
         "seen": [moments.moment(event, story) for event in seen[:_MOST_EVENTS]],

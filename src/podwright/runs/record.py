@@ -11,6 +11,8 @@ from podwright.runs.states import BY_END, BY_EVENT, FINAL, move, summary
 
 Event = Mapping[str, Any]
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
+INNER = frozenset({"goal", "epoch", "stopped_in"})
+"""Fields of a record that `--json` does not have."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Record:
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
+    epoch: tuple[int, int] | None = None
+    """The newest attempt; None before the first."""
     stopped_in: tuple[int, int] | None = None
     """The attempt whose pilots were stopped from outside, when nobody said yet why: only the engine knows."""
 
@@ -73,7 +77,7 @@ class Record:
         return self.state in FINAL
 
     def as_json(self) -> dict[str, Any]:
-        row = {name: value for name, value in asdict(self).items() if name not in ("goal", "stopped_in")}
+        row = {name: value for name, value in asdict(self).items() if name not in INNER}
         row["hosts"] = list(self.hosts)
         for name in ("created_at", "started_at", "ended_at"):
             row[name] = iso(row[name])
@@ -171,8 +175,9 @@ class Fold:
             self._why = str(event["why"])
 
     def _take_requeued(self, event: Event) -> None:
-        """The engine has the run again: whoever stopped its pilots did not mean the run."""
-        if self._end is not None and self._end["state"] == "terminated" and _epoch(self._end) <= _epoch(event):
+        """The engine has the run again: whoever stopped its pilots, or took their nodes away, did not mean the run."""
+        stopped = self._end is None or (self._end["state"] == "terminated" and _epoch(self._end) <= _epoch(event))
+        if stopped and _epoch(event) >= self._epoch:
             self._end, self._state, self._why = None, "pending", str(event["why"])
 
     def _take_cancel(self, event: Event) -> None:
@@ -206,6 +211,7 @@ class Fold:
             time_to_train_s=self._time_to_train(),
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
             goal=asked.workload.get("goal"),
+            epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
 

@@ -54,7 +54,7 @@ def _write_metrics(folder: RunFolder) -> None:
     import pyarrow.parquet as pq
 
     columns = list(zip(*rows, strict=True))
-    types = (pa.float64(), pa.int32(), pa.int32(), pa.int32(), pa.string(), pa.float64())
+    types = (pa.float64(), pa.int32(), pa.int64(), pa.int32(), pa.string(), pa.float64())
     arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
     arrays[4] = arrays[4].dictionary_encode()
     sink = pa.BufferOutputStream()

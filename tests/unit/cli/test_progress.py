@@ -133,6 +133,10 @@ def test_quality_prefers_loss_and_the_goal() -> None:
         ),
         ({"k": "seen", "n": 1, "what": "xid", "device": "gpu 3", "text": "XID 48"}, ("seen", "b gpu 3: XID 48")),
         ({"k": "given_back", "n": 1, "why": "not all nodes came"}, ("waiting", "b: not all nodes came")),
+        (
+            {"k": "requeued", "e": [0, 0], "why": "waits in the queue lab"},
+            ("waiting", "the run waits in the queue lab"),
+        ),
         ({"k": "fenced", "n": 1, "by": [1, 0]}, ("fenced", "b gave way to a newer attempt")),
     ],
 )

@@ -252,6 +252,36 @@ class TestOnACluster:
         engine.seen = Seen("gone")
         assert launch.find(Home.open(home.path), "toy-2222").record().state == "succeeded"
 
+    def test_a_run_that_lost_all_its_nodes_and_waits_again_is_pending(
+        self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its pilots left no last word. Of one that began a moment ago, the engine's news may be the older ones."""
+        folder = self.submitted(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        engine.seen = Seen("waiting", "is suspended")
+        assert [state(home), state(home)] == ["starting", "starting"]
+        assert notes(folder) == ["submitted", "idle"]
+        monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.reason) == ("pending", "is suspended")
+        late = end(state="terminated", reason="stopped by SIGTERM")
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", late)
+        assert state(home) == "pending", "what its pilots said last came late"
+        monkeypatch.setattr(LocalEngine, "lag_s", 10.0)
+        write_lines(folder / "record" / "n0.r1" / "events.jsonl", go(20, (1, 0)))
+        assert launch.find(Home.open(home.path), "toy-2222").record().state == "starting"
+
+    def test_a_run_that_ended_before_it_was_suspended_has_ended(
+        self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = self.submitted(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        engine.seen = Seen("waiting", "is suspended")
+        monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
+        assert [state(home), state(home)] == ["starting", "pending"]
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", end())
+        assert launch.find(Home.open(home.path), "toy-2222").record().state == "succeeded"
+
     @pytest.mark.parametrize(
         ("outcome", "state", "reason"),
         [

@@ -162,7 +162,7 @@ ODD = st.one_of(
 )
 KINDS = (
     *("pilot", "staged", "joined", "go", "rank", "ready", "result", "goal", "checkpoint", "rank_end", "failed", "hang"),
-    *("retry", "seen", "sensor", "signal", "fenced", "given_back", "thinned", "end", "submitted"),
+    *("retry", "seen", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "end", "submitted"),
 )
 FIELDS = (
     *("node", "host", "rank", "code", "signal", "after_s", "why", "tail", "stopped", "values", "attempt", "hosts"),

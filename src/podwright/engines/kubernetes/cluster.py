@@ -65,7 +65,7 @@ class Cluster:
         if folder.id in self._absent:
             return None
         found = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
-        if found is None and _submitted(folder):
+        if found is None and folder.handle:
             self._absent.add(folder.id)
         return found
 
@@ -131,10 +131,6 @@ class Cluster:
 def _missing(folder: RunFolder) -> Seen:
     if any(event["k"] == "cancel" for event in folder.client_events()):
         return Seen("gone", "was cancelled", "cancelled")
-    if not _submitted(folder):
+    if not folder.handle:
         return Seen("gone", "it was never submitted")
     return Seen("gone", "Kubernetes does not know it any more")
-
-
-def _submitted(folder: RunFolder) -> bool:
-    return any(event["k"] == "submitted" for event in folder.client_events())

@@ -28,7 +28,7 @@ PLURALS = {
     "StorageClass": "storageclasses",
 }
 PLURALS |= {kind.name: kind.plural for kind in KINDS.values()}
-GROUPS = {"LocalQueue": "kueue.x-k8s.io/v1beta1", "StorageClass": "storage.k8s.io/v1"}
+GROUPS = {"StorageClass": "storage.k8s.io/v1"}
 GROUPS |= {kind.name: kind.version for kind in KINDS.values()}
 
 

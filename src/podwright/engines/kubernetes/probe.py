@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
         payload = of_payload(request.code_tar)
         layered = pool.submit(_layered, image, request.code_tar, payload["code_pieces"])
         kinds = tuple(_kinds(groups.result()))
-        queues = _queues(api, namespace) if any(kind.startswith("kueue.") for kind in kinds) else None
+        queues = _queues(api, namespace, kinds)
         found = nodes.result()
         return Facts(
             version=_version(version.result()),
@@ -152,8 +152,10 @@ def _volumes(api: Api) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]
     return _items(api, path_of("PersistentVolume", None)), _items(api, path_of("StorageClass", None))
 
 
-def _queues(api: Api, namespace: str) -> tuple[str, ...] | None:
-    items = _items(api, path_of("LocalQueue", namespace))
+def _queues(api: Api, namespace: str, kinds: Iterable[str]) -> tuple[str, ...] | None:
+    """Kueue names the release of its kinds that it likes best first."""
+    version = next((kind for kind in kinds if kind.startswith("kueue.x-k8s.io/")), None)
+    items = _items(api, path_of("LocalQueue", namespace, group=version)) if version else None
     return tuple(item["metadata"]["name"] for item in items) if items is not None else None
 
 

@@ -158,15 +158,17 @@ def _field(name: str, path: str) -> Object:
 
 
 def environment(shape: Shape, run_id: str) -> list[Object]:
-    """How a pilot finds its place. What an Indexed Job counts itself, an MPIJob leaves to the claim to count."""
+    """How a pilot finds its place. Where there is no claim, a Job tells how many copies of the node failed before."""
     first = shape.kind.first.format(run=run_id)
     leader = f"{first}.{run_id}" if shape.nodes > 1 else "127.0.0.1"
     found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
     if shape.mpi:
         found += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
-        found += [value("PODWRIGHT_RESTART", ""), value("PODWRIGHT_WORKERS", str(shape.nodes))]
+        found += [value("PODWRIGHT_WORKERS", str(shape.nodes))]
     else:
-        found += [_field("PODWRIGHT_JOB", UID_OF_JOB), _field("PODWRIGHT_RESTART", FAILURES)]
+        found += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
+    if not shape.mpi and not shape.claim:
+        found += [_field("PODWRIGHT_RESTART", FAILURES)]
     found += [
         _field("PODWRIGHT_HOST", "spec.nodeName"),
         value("PODWRIGHT_TOKEN_FILE", f"{names.TOKEN}/token"),

@@ -89,7 +89,8 @@ def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> See
     live = [pod for pod in pods if pod["status"].get("phase") in ("Pending", "Running", "Unknown")]
     waiting = [words for words in map(waiting_words, live) if words]
     if waiting:
-        return Seen("waiting", max(set(waiting), key=lambda words: (waiting.count(words), words)))
+        state = "waiting" if len(waiting) == len(live) else "there"
+        return Seen(state, max(set(waiting), key=lambda words: (waiting.count(words), words)))
     if not live:
         refused = [str(one.get("message", "")) for one in events if one.get("reason") == "FailedCreate"]
         return Seen("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")

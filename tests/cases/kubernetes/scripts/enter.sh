@@ -20,16 +20,20 @@ if [ -e "$job/code.0" ]; then
     cat "$job"/code.? | gzip -dc >"$work/code.tar" || exit 1
 fi
 
-# Where Kubernetes does not count how often this place was filled, the claim does.
-if [ -z "$PODWRIGHT_RESTART" ]; then
-    seats=${PODWRIGHT_CLAIM:-$work}/seats/n$JOB_COMPLETION_INDEX
+# Which copy of this node it is: no two of them write to one record. A claim counts them. Without one Kubernetes counts
+# those that failed, and the time tells those apart that were suspended and started again.
+if [ -n "$PODWRIGHT_CLAIM" ]; then
+    seats=$PODWRIGHT_CLAIM/seats/n$JOB_COMPLETION_INDEX
     mkdir -p "$seats" || exit 1
     PODWRIGHT_RESTART=0
     until mkdir "$seats/$PODWRIGHT_RESTART" 2>/dev/null || [ "$PODWRIGHT_RESTART" -gt 999 ]; do
         PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
     done
-    export PODWRIGHT_RESTART
+else
+    until [ -s "$work/began" ]; do sleep 1; done  # the side container writes it, which starts before this one
+    PODWRIGHT_RESTART=${PODWRIGHT_RESTART#0}$(cat "$work/began")
 fi
+export PODWRIGHT_RESTART
 
 # A training runtime sets these for a torchrun of its own.
 unset PET_NNODES PET_NPROC_PER_NODE PET_NODE_RANK PET_MASTER_ADDR PET_MASTER_PORT

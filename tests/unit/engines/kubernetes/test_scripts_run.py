@@ -25,6 +25,7 @@ def container(request: pytest.FixtureRequest, tmp_path: Path) -> Container:
     job, work = tmp_path / "job", tmp_path / "work"
     job.mkdir()
     work.mkdir()
+    (work / "began").write_text("1794850308\n")
 
     def start(script: str, pilot: str, **environ: str) -> subprocess.Popen[str]:
         text = SCRIPTS[script].replace(JOB_FOLDER, str(job)).replace(WORK, str(work))
@@ -61,18 +62,35 @@ def test_only_what_may_be_started_anew_fails(
     assert (told.read_text().strip() if told.exists() else None) == message
 
 
-def test_the_claim_counts_where_kubernetes_does_not(container: Container, tmp_path: Path) -> None:
+def test_a_claim_counts_the_copies_of_a_node(container: Container, tmp_path: Path) -> None:
     claim = tmp_path / "claim"
     seen = []
     for _ in range(3):
-        process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_CLAIM=str(claim), PODWRIGHT_RESTART="")
+        process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_CLAIM=str(claim))
         seen.append(process.communicate(timeout=30)[0].strip())
     assert seen == ["0", "1", "2"]
 
 
-def test_a_count_of_kubernetes_is_taken(container: Container) -> None:
-    process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="4")
-    assert process.communicate(timeout=30)[0].strip() == "4"
+@pytest.mark.parametrize(("failures", "told"), [("0", "1794850308"), ("4", "41794850308"), ("", "1794850308")])
+def test_without_a_claim_failures_count_and_then_the_time(container: Container, failures: str, told: str) -> None:
+    """Both containers of a node must mean the same copy; an MPIJob counts nothing."""
+    process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART=failures)
+    assert process.communicate(timeout=30)[0].strip() == told
+    process = container("ship.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART=failures)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == told
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+
+
+def test_a_pilot_waits_for_the_side_container(container: Container, tmp_path: Path) -> None:
+    (tmp_path / "work" / "began").unlink()
+    process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="0")
+    side = container("ship.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="0")
+    told = process.communicate(timeout=30)[0].strip()
+    assert told == (tmp_path / "work" / "began").read_text().strip() != ""
+    side.send_signal(signal.SIGTERM)
+    side.communicate(timeout=30)
 
 
 @pytest.mark.parametrize(("state", "runs"), [("succeeded", False), ("failed", False), ("terminated", True)])
@@ -80,7 +98,7 @@ def test_a_run_that_is_over_is_not_begun_again(container: Container, tmp_path: P
     record = tmp_path / "claim" / "record" / "n0.r0"
     record.mkdir(parents=True)
     (record / "events.jsonl").write_text(f'{{"t":1,"e":[0,0],"n":0,"q":9,"k":"end","state":"{state}"}}\n')
-    process = container("enter.sh", "echo began", PODWRIGHT_CLAIM=str(tmp_path / "claim"), PODWRIGHT_RESTART="1")
+    process = container("enter.sh", "echo began", PODWRIGHT_CLAIM=str(tmp_path / "claim"))
     assert (process.communicate(timeout=30)[0].strip() == "began") is runs
     assert process.returncode == 0
 

@@ -85,7 +85,8 @@ PULLING = pod("Pending", containerStatuses=container(waiting={"reason": "ErrImag
 UNPLACED = pod("Pending", conditions=[{"type": "PodScheduled", "status": "False", "message": SCHEDULING[0][0]}])
 SEEN = [
     (job(), [RUNNING, RUNNING], Seen("there")),
-    (job(), [RUNNING, UNPLACED], Seen("waiting", "waits: 140 nodes, none with enough free GPUs")),
+    (job(), [RUNNING, UNPLACED], Seen("there", "waits: 140 nodes, none with enough free GPUs")),
+    (job(), [UNPLACED, UNPLACED], Seen("waiting", "waits: 140 nodes, none with enough free GPUs")),
     (job(), [PULLING], Seen("waiting", "waits: the image registry.example/train:1 cannot be fetched: not found")),
     (job(), [], Seen("waiting", "waits for its nodes")),
     (job(deletionTimestamp="2026-11-16T08:00:00Z"), [RUNNING], Seen("there", "is being ended")),
