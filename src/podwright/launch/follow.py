@@ -123,8 +123,9 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
 
 def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
     """A run that waits says why; one that had begun and waits again was requeued, or suspended."""
-    if seen.state == "waiting" and record.epoch and (record.stopped_in or _is_idle(engine, folder, record)):
-        note(folder, "requeued", e=list(record.epoch), why=seen.reason)
+    stopped = record.stopped_in or (record.epoch if _is_idle(engine, folder, record, seen) else None)
+    if seen.state == "waiting" and stopped:
+        note(folder, "requeued", e=list(stopped), why=seen.reason)
         return home.read(folder.id)
     if record.stopped_in:
         return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
@@ -134,14 +135,14 @@ def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, 
     return record
 
 
-def _is_idle(engine: Engine, folder: RunFolder, record: Record) -> bool:
+def _is_idle(engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> bool:
     """No part of it runs any more, and its pilots could not say so.
 
     What the engine told may be older than the record: only an attempt that was found so before, long enough ago, is.
     """
-    if record.state not in ("starting", "running"):
+    if seen.state != "waiting" or record.state not in ("starting", "running") or record.epoch is None:
         return False
-    epoch = list(record.epoch or ())
+    epoch = list(record.epoch)
     found = [float(event["t"]) for event in folder.client_events() if event["k"] == "idle" and event["e"] == epoch]
     if not found:
         note(folder, "idle", e=epoch)

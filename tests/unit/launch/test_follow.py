@@ -252,6 +252,14 @@ class TestOnACluster:
         engine.seen = Seen("gone")
         assert launch.find(Home.open(home.path), "toy-2222").record().state == "succeeded"
 
+    def test_pilots_may_be_stopped_before_they_were_all_there(self, home: Home, engine: Engine) -> None:
+        folder = self.submitted(home)
+        stopped = end(state="terminated", reason="stopped by SIGTERM")
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", stopped)
+        engine.seen = Seen("waiting", "is back in the queue")
+        record = launch.find(home, "toy-2222").record()
+        assert (record.state, record.reason) == ("pending", "is back in the queue")
+
     def test_a_run_that_lost_all_its_nodes_and_waits_again_is_pending(
         self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -49,16 +49,21 @@ class Cluster:
         except ApiError as error:
             return Seen("there", f"Kubernetes does not tell: {error.message}")
         except Away as error:
-            return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {error}")
+            return self._silent(folder, error)
         handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"
         if listing.away:
-            return self._known.get(folder.id) or Seen("there", f"Kubernetes does not answer: {listing.away}")
+            return self._silent(folder, listing.away)
         if job is None:
             return _missing(folder)
         maker = BY_NAME[site["kind"]].job
         events = self._events_of(site["namespace"], maker.format(run=folder.id)) if maker and not pods else ()
         told = seen(job, pods, events)
         return Seen(told.state, told.reason, told.outcome, handle)
+
+    def _silent(self, folder: RunFolder, why: object) -> Seen:
+        """What was known last; but a run that waited when the server was last heard of may be at work by now."""
+        known = self._known.get(folder.id)
+        return known if known and known.state != "waiting" else Seen("there", f"Kubernetes does not answer: {why}")
 
     def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
         """A run that was made a moment ago may not have come through a watch yet: absence is asked for by name."""

@@ -98,11 +98,10 @@ while :; do
     kill -0 "$ship" 2>/dev/null || break
     {{ sleep 10; kill -TERM "$ship"; }} 2>/dev/null &
 done
-if [ "$stopped" = no ]; then
-    sleep 86400 &
+while [ "$stopped" = no ]; do  # in short sleeps: a signal that comes just before a wait does not end it
+    sleep 1 &
     wait $!
-    kill $!
-fi
+done
 exit 0
 """
 SSHD = f"""\

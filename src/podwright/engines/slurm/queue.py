@@ -68,7 +68,9 @@ class Queue:
             row = self._row(folder)
             if row:
                 self._absent.pop(folder.id, None)
-                found[folder.id] = replace(explained(folder, row.state, row.reason), handle=row.array)
+                told = explained(folder, row.state, row.reason)
+                silent = self._away and told.state == "waiting"
+                found[folder.id] = replace(self._silent() if silent else told, handle=row.array)
             elif folder.id in self._final:
                 found[folder.id] = self._final[folder.id]
             else:
@@ -99,6 +101,10 @@ class Queue:
             for row in sorted(parse_queue(answer.text), key=lambda row: int(row.array)):
                 self._rows.setdefault(row.run, []).append(row)
 
+    def _silent(self) -> Seen:
+        """A run that waited when the controller was last heard of may be at work by now."""
+        return Seen("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
+
     def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
         """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""
         now = time.monotonic()
@@ -110,7 +116,7 @@ class Queue:
             if job is None:
                 known[folder.id] = Seen("gone", "it was never submitted")
             elif self._away:
-                known[folder.id] = Seen("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
+                known[folder.id] = self._silent()
             elif now - since < ABSENT_S:
                 known[folder.id] = Seen("there")
             else:

@@ -98,17 +98,19 @@ def test_of_two_jobs_of_one_name_the_one_that_was_given_counts(
 
 def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
-    run, new = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71")
-    cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
+    run, new, waiting = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71"), add(tmp_path, "toy-4444", "72")
+    cluster.squeue = lines("70|70|RUNNING|None|toy-2222", "72|72|PENDING|Priority|toy-4444")
     queue = Queue(cluster)
-    queue.status([run])
+    assert queue.status([run, waiting])["toy-4444"].state == "waiting"
     cluster.squeue = Answer(1, b"", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
     for _ in range(5):
         clock.now += 10
-        found = queue.status([run, new])
+        found = queue.status([run, new, waiting])
         assert found["toy-2222"].state == "there"
         assert found["toy-3333"].state == "there"
-    assert found["toy-3333"].reason.startswith("Slurm does not answer: slurm_load_jobs error")
+    for name in ("toy-3333", "toy-4444"):
+        assert found[name].state == "there", "it may be at work by now"
+        assert found[name].reason.startswith("Slurm does not answer: slurm_load_jobs error")
 
 
 def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
