@@ -150,7 +150,7 @@ def test_a_hang_is_found_and_the_rank_named(shared: Site, how: str, words: str) 
 
 
 def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
-    run = shared.start("--steps 60", nodes=2, retries=1)
+    run = shared.start("--steps 60 --pause 0.2", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 1)
     record = run.wait(END_S)
@@ -160,7 +160,7 @@ def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
 
 
 def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
-    run = shared.start("--steps 60", nodes=2, retries=1)
+    run = shared.start("--steps 60 --pause 0.2", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 0)
     record = run.wait(END_S)
@@ -170,7 +170,7 @@ def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
 
 
 def test_a_killed_rank_resumes(shared: Site) -> None:
-    run = shared.start("--steps 40", nodes=2, retries=1)
+    run = shared.start("--steps 40 --pause 0.2", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_rank(run, 1)
     record = run.wait(END_S)
@@ -192,7 +192,7 @@ def test_when_all_is_killed_the_run_is_lost_and_nothing_stays(keeping: LocalSite
 
 
 def test_without_its_keeper_a_run_ends_well(keeping: LocalSite) -> None:
-    run = keeping.start("--steps 30", nodes=2)
+    run = keeping.start("--steps 30 --pause 0.2", nodes=2)
     keeping.wait_step(run, 2)
     until(lambda: run.record().state == "running", "the leader's own words are here too: each node sends its own")
     os.kill(keeping.keeper(run), signal.SIGKILL)

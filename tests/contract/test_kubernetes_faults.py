@@ -140,7 +140,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     kubernetes: KubernetesSite, kind: str, fields: dict[str, str]
 ) -> None:
     """As Kueue does when the quota goes to somebody else: no retry is spent on it."""
-    run = kubernetes.start("--steps 60 --pause 0.2", nodes=2, **fields)
+    run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, **fields)
     kubernetes.wait_step(run, 12)
     suspend(kubernetes, kind, run, True)
     assert reason(run, "suspended") == "is suspended"
@@ -150,7 +150,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
-    assert sorted(set(told)) == list(range(1, 61))
+    assert sorted(set(told)) == list(range(1, 151))
     assert told.count(1) == 1, "it began anew instead of going on from its checkpoint"
 
 
@@ -158,7 +158,7 @@ def test_a_run_without_a_claim_that_is_suspended_begins_anew(kubernetes_cluster:
     """There is no checkpoint. What the first copy sent and what the second one does are told apart."""
     site = KubernetesSite(kubernetes_cluster, tmp_path, claim=False)
     try:
-        run = site.start("--steps 30 --pause 0.2")
+        run = site.start("--steps 150 --pause 0.2")
         site.wait_step(run, 5)
         suspend(site, "job", run, True)
         assert reason(run, "suspended") == "is suspended"
@@ -168,7 +168,7 @@ def test_a_run_without_a_claim_that_is_suspended_begins_anew(kubernetes_cluster:
     finally:
         site.close()
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
-    assert record.results["step"] == 30
+    assert record.results["step"] == 150
     assert len(list(run.folder.record_path.glob("n0.r*"))) == 2
 
 

@@ -208,8 +208,8 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
 
 def test_a_run_that_lost_its_leader_and_finds_no_other_node_waits(slurm: SlurmSite) -> None:
     """Nobody was left to write that it was stopped: Slurm's word counts."""
-    run = slurm.start(f"--steps {STEPS} --pause 0.1", nodes=4, grace="2s", slurm="{exclusive: true}")
-    slurm.wait_step(run, 12)
+    run = slurm.start(f"--steps {STEPS} --pause 0.5", nodes=4, grace="2s", slurm="{exclusive: true}")
+    slurm.wait_step(run, 6)
     slurm.lab.kill_node(run.record().hosts[0])
     until(lambda: run.record().state == "pending", "it is back in the queue", END_S)
     assert run.record().reason.startswith(("waits", "may not start yet"))
