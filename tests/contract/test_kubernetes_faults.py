@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def reader(site: KubernetesSite) -> dict[str, Any]:
 def reason(run: Run, words: str) -> str:
     """Why the run waits, once these words are in it."""
     return str(until(lambda: run.record().reason if words in run.record().reason else "", words))
+
+
+@contextmanager
+def struck(site: KubernetesSite, strike: Callable[[str], None], host: str) -> Iterator[None]:
+    """Something of a node is gone until the end."""
+    strike(host)
+    try:
+        yield
+    finally:
+        site.lab.heal(host)
 
 
 def test_a_kubernetes_pod_that_is_deleted_comes_back(kubernetes: KubernetesSite) -> None:
@@ -118,11 +129,8 @@ def test_a_kubelet_that_stays_away_holds_no_run_up(kubernetes: KubernetesSite) -
     run = kubernetes.start("--steps 400 --pause 0.2", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)
     host = second(kubernetes, run.id)["spec"]["nodeName"]
-    kubernetes.lab.kill_kubelet(host)
-    try:
+    with struck(kubernetes, kubernetes.lab.kill_kubelet, host):
         record = run.wait(END_S)
-    finally:
-        kubernetes.lab.heal(host)
     assert record.state == "succeeded", run.explain()
     told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
     assert sorted(set(told)) == list(range(1, 401))
@@ -188,10 +196,7 @@ def test_a_node_that_is_lost(kubernetes: KubernetesSite, victim: str) -> None:
     run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)
     host = (second(kubernetes, run.id) if victim == "second" else reader(kubernetes))["spec"]["nodeName"]
-    kubernetes.lab.kill_node(host)
-    try:
+    with struck(kubernetes, kubernetes.lab.kill_node, host):
         record = run.wait(END_S)
-    finally:
-        kubernetes.lab.heal(host)
     assert record.state == "succeeded", run.explain()
     assert record.attempts >= 2

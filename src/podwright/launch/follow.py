@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from podwright.engines import Engine
 from podwright.engines.base import Seen
@@ -111,7 +110,7 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
     if record.stopped_in and seen.outcome in ("", "cancelled"):
         return record
     open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome != "cancelled")
-    if open_end and engine.lag_s and time.time() - _first_gone(folder, events, seen) < engine.lag_s:
+    if open_end and _may_lag(engine, folder, record, "gone", seen):
         return record
     if seen.outcome in ENDS:
         note(folder, "end", state=ENDS[seen.outcome], reason=seen.reason, code=None)
@@ -136,25 +135,24 @@ def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, 
 
 
 def _is_idle(engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> bool:
-    """No part of it runs any more, and its pilots could not say so.
+    """No part of it runs any more, and its pilots could not say so."""
+    waits = seen.state == "waiting" and record.state in ("starting", "running")
+    return waits and not _may_lag(engine, folder, record, "idle", seen)
 
-    What the engine told may be older than the record: only an attempt that was found so before, long enough ago, is.
+
+def _may_lag(engine: Engine, folder: RunFolder, record: Record, kind: str, seen: Seen) -> bool:
+    """The engine's news may be older than the record, or the record on its way: both are given some time to agree.
+
+    It counts from when a client first found this attempt so.
     """
-    if seen.state != "waiting" or record.state not in ("starting", "running") or record.epoch is None:
+    if not engine.lag_s:
         return False
-    epoch = list(record.epoch)
-    found = [float(event["t"]) for event in folder.client_events() if event["k"] == "idle" and event["e"] == epoch]
-    if not found:
-        note(folder, "idle", e=epoch)
-    return bool(found) and time.time() - found[0] >= engine.lag_s
-
-
-def _first_gone(folder: RunFolder, events: Mapping[str, dict[str, Any]], seen: Seen) -> float:
-    """When a client first found the run gone; its last events may still be on their way."""
-    if "gone" in events:
-        return float(events["gone"]["t"])
-    note(folder, "gone", why=seen.reason)
-    return time.time()
+    epoch = list(record.epoch) if record.epoch else None
+    found = [event["t"] for event in folder.client_events() if event["k"] == kind and event.get("e") == epoch]
+    if found:
+        return time.time() - float(found[0]) < engine.lag_s
+    note(folder, kind, e=epoch, why=seen.reason)
+    return True
 
 
 def _finish_submit(home: Home, engine: Engine, folder: RunFolder, record: Record) -> Record:

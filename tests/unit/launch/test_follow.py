@@ -228,6 +228,11 @@ class TestOnACluster:
         write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
         return folder
 
+    def begun(self, home: Home) -> Path:
+        folder = self.submitted(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        return folder
+
     def test_a_run_that_waits_says_why_once(self, home: Home, engine: Engine) -> None:
         engine.seen = Seen("waiting", "waits behind jobs of higher priority")
         folder = self.submitted(home)
@@ -264,8 +269,7 @@ class TestOnACluster:
         self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Its pilots left no last word. Of one that began a moment ago, the engine's news may be the older ones."""
-        folder = self.submitted(home)
-        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        folder = self.begun(home)
         engine.seen = Seen("waiting", "is suspended")
         assert [state(home), state(home)] == ["starting", "starting"]
         assert notes(folder) == ["submitted", "idle"]
@@ -282,11 +286,10 @@ class TestOnACluster:
     def test_a_run_that_ended_before_it_was_suspended_has_ended(
         self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder = self.submitted(home)
-        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        folder = self.begun(home)
         engine.seen = Seen("waiting", "is suspended")
         monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
-        assert [state(home), state(home)] == ["starting", "pending"]
+        assert state(home) == "pending"
         write_lines(folder / "record" / "n0.r0" / "events.jsonl", end())
         assert launch.find(Home.open(home.path), "toy-2222").record().state == "succeeded"
 
@@ -311,8 +314,7 @@ class TestOnACluster:
         assert (record.state, record.reason) == (state, reason)
 
     def test_the_last_events_may_come_after_the_engines_news(self, home: Home, engine: Engine) -> None:
-        folder = self.submitted(home)
-        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        folder = self.begun(home)
         engine.seen = Seen("gone", "", "succeeded")
         assert state(home) == "starting"
         assert notes(folder) == ["submitted", "gone"]
@@ -322,8 +324,7 @@ class TestOnACluster:
     def test_success_without_a_last_word_is_not_believed(
         self, home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder = self.submitted(home)
-        write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+        self.begun(home)
         engine.seen = Seen("gone", "it ended, and its record has no end", "succeeded")
         monkeypatch.setattr(LocalEngine, "lag_s", 0.0)
         record = launch.find(home, "toy-2222").record()

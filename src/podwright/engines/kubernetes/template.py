@@ -167,8 +167,7 @@ def environment(shape: Shape, run_id: str) -> list[Object]:
         found += [value("PODWRIGHT_WORKERS", str(shape.nodes))]
     else:
         found += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
-    if not shape.mpi and not shape.claim:
-        found += [_field("PODWRIGHT_RESTART", FAILURES)]
+        found += [] if shape.claim else [_field("PODWRIGHT_RESTART", FAILURES)]
     found += [
         _field("PODWRIGHT_HOST", "spec.nodeName"),
         value("PODWRIGHT_TOKEN_FILE", f"{names.TOKEN}/token"),

@@ -79,8 +79,9 @@ class Queue:
         return found
 
     def _row(self, folder: RunFolder) -> Row | None:
-        """The job that was given for this run. Where its client died before it could say which, the first of its name:
-        others have the same when a submission that was thought lost is repeated, and start nothing.
+        """The job that was given for this run; where its client died before it could say which, the first of its name.
+
+        Others of that name come from a submission that was thought lost and repeated; they start nothing.
         """
         rows, given = self._rows.get(folder.id, []), folder.handle
         return next((row for row in rows if given in (None, row.array)), None)
