@@ -219,7 +219,9 @@ def _attempts(story: Story) -> Figure:
         return Figure("Attempts", "0", "none was started" if story.data.final else "none started yet")
     if attempts == 1:
         return Figure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
-    return Figure("Attempts", words.number(attempts), words.count(attempts - 1, "retry", "retries"))
+    spent = len(story.data.of_kind("retry"))  # a node that was lost, or a run that was put back, spends none
+    told = words.count(spent, "retry", "retries") if spent else "no retry was spent"
+    return Figure("Attempts", words.number(attempts), told)
 
 
 def _energy(story: Story) -> Figure | None:

@@ -54,3 +54,9 @@ def test_prices_make_a_cost() -> None:
     record = {"id": "x", "state": "succeeded", "cost": {"amount": 1234.5, "currency": "EUR", "origin": "modelled"}}
     figures = figures_of(story_of(ReportData(record=record, asked={}, read_at=0.0)))
     assert [(f.value, f.note) for f in figures if f.label == "Cost"] == [("1,234.50 EUR", "modelled")]
+
+
+def test_a_run_that_was_put_back_spent_no_retry() -> None:
+    record = {"id": "x", "state": "succeeded", "attempts": 2}
+    figures = figures_of(story_of(ReportData(record=record, asked={}, read_at=0.0)))
+    assert [(f.value, f.note) for f in figures if f.label == "Attempts"] == [("2", "no retry was spent")]
