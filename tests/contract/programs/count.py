@@ -1,4 +1,4 @@
-"""A rank that is light and can do everything a rank can do wrong. Counts steps, checkpoints each, tells its loss.
+"""A rank that is light and can do everything a rank can do wrong. Counts steps, tells the loss of each, checkpoints it.
 
 python count.py --steps 20 [--pause 0.05] [--fail-at 5] [--fail-always] [--hang-at 5] [--ignore-term] [--daemon]
 """
@@ -41,11 +41,11 @@ def main() -> int:
             return 7
         if bad and step == options.hang_at and attempt == 1:
             signal.pause() if not options.ignore_term else os.kill(os.getpid(), signal.SIGSTOP)
-        part = file.with_suffix(".part")
-        part.write_text(str(step))
-        part.rename(file)
         told = json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6)}})
         os.write(1, f"{told}\n".encode())  # in one piece: `print` lets the signal's word in before the end of its line
+        part = file.with_suffix(".part")  # after the word: killed here, a step is told twice, never left out
+        part.write_text(str(step))
+        part.rename(file)
     return 0
 
 
