@@ -68,12 +68,14 @@ class Site(ABC):
         run.record()
         return [event for event in run.folder.events() if event["k"] == kind]
 
-    def wait_step(self, run: Run, step: int) -> None:
-        """Until some rank has told this step."""
-        until(
-            lambda: any(event["values"].get("step", 0) >= step for event in self.events(run, "result")),
-            f"step {step} of {run.id}",
-        )
+    def wait_step(self, run: Run, step: int, rank: int | None = None) -> None:
+        """Until this rank, or some rank, has told this step."""
+
+        def told() -> bool:
+            results = [event for event in self.events(run, "result") if rank in (None, event["rank"])]
+            return any(event["values"].get("step", 0) >= step for event in results)
+
+        until(told, f"step {step} of {run.id}")
 
     def processes(self, run: Run) -> list[int]:
         """Whatever of the run is alive on this machine, whoever's it is and in whatever namespace."""

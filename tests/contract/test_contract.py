@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_cancel_asks_the_ranks_first(site: Site) -> None:
 
 
 def test_after_the_grace_period_the_whole_tree_is_killed(site: Site) -> None:
-    run = site.start("--steps 9999 --ignore-term --daemon", grace="500ms")
+    run = site.start("--steps 9999 --ignore-term --daemon", grace="2s")
     site.wait_step(run, 2)
     run.cancel()
     assert run.wait(END_S).state == "cancelled"
@@ -317,7 +318,7 @@ from podwright.runs import Home
 home = Home.open(Path({str(local.home.path)!r}))
 run = launch.start(home, spec.load_workload({str(local.folder / "workload.yaml")!r}))
 launch.recent(home)
-print(run.id, run.wait(120).state)
+print(run.id, run.wait({END_S}).state)
 """
     results: list[str] = []
 
@@ -345,13 +346,16 @@ def test_a_second_submit_of_the_same_run_starts_nothing(local: LocalSite) -> Non
 
 
 def test_a_node_that_never_comes_gives_the_others_back(local: LocalSite) -> None:
-    run = local.start("--steps 2", nodes=2, join_timeout="2s")
-    until(lambda: local.events(run, "node"), "nodes started")
-    stopped = local.pilot(run, 1)
-    os.kill(stopped, signal.SIGSTOP)
-    record = run.wait(END_S)
-    os.kill(stopped, signal.SIGKILL) if stopped in local.processes(run) else None
-    if record.state == "succeeded":
-        pytest.fail("the node joined before it was stopped")
-    assert record.state == "failed"
+    """A node is stopped in the moment between its start and its joining, which is not always caught at once."""
+    for _ in range(5):
+        run = local.start("--steps 2", nodes=2, join_timeout="2s")
+        stopped = local.pilot(run, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        until(lambda run=run: local.events(run, "go") or local.events(run, "end"), "it goes on or gives up")
+        with suppress(ProcessLookupError):
+            os.kill(stopped, signal.SIGCONT)
+        record = run.wait(END_S)
+        if record.state == "failed":
+            break
+    assert record.state == "failed", "the node joined before it was stopped, every time"
     assert "did not join within 2 s" in record.reason

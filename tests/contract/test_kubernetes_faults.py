@@ -58,13 +58,13 @@ def struck(site: KubernetesSite, strike: Callable[[str], None], host: str) -> It
 
 
 def test_a_kubernetes_pod_that_is_deleted_comes_back(kubernetes: KubernetesSite) -> None:
-    run = kubernetes.start("--steps 40 --pause 0.2", nodes=2, retries=1)
+    run = kubernetes.start("--steps 80 --pause 0.2", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)
     victim = second(kubernetes, run.id)
     kubernetes.lab.kubectl("delete", "pod", victim["metadata"]["name"], "--namespace=lab", "--wait=false")
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
-    assert record.results["step"] == 40
+    assert record.results["step"] == 80
 
 
 def test_an_api_server_that_restarts_loses_no_run(kubernetes: KubernetesSite) -> None:

@@ -138,7 +138,7 @@ def test_a_run_in_a_container_that_is_cancelled_leaves_nothing(containers: Conta
 
 
 def test_a_pilot_that_is_killed_in_a_container_is_replaced(containers: ContainerSite) -> None:
-    run = containers.count("--steps 60 --pause 0.1")
+    run = containers.count("--steps 60 --pause 0.2")
     containers.wait_step(run, 3)
     containers.kill_pilot(run, 1)
     record = run.wait(END_S)

@@ -91,8 +91,8 @@ def jobs_of(site: SlurmSite, run: Run) -> list[str]:
 
 def lose_a_node(site: SlurmSite, chance: random.Random) -> list[Run]:
     run = counting(site)
-    site.wait_step(run, chance.randint(2, 12))
-    victim = chance.randrange(2)
+    step, victim = chance.randint(2, 12), chance.randrange(2)
+    site.wait_step(run, step, victim)
     site.lab.kill_node(run.record().hosts[victim])
     try:
         went_on(site, run, victim)
@@ -108,9 +108,9 @@ def cut_a_node_off(site: SlurmSite, chance: random.Random) -> list[Run]:
     It counts slowly enough to be at it still when Slurm has found out and started the run elsewhere.
     """
     run = counting(site, pause_s=1.2)
-    site.wait_step(run, chance.randint(1, 4))
+    step, victim = chance.randint(1, 4), chance.randrange(2)
+    site.wait_step(run, step, victim)
     hosts = run.record().hosts
-    victim = chance.randrange(2)
     site.lab.cut_node(hosts[victim])
     try:
         record = went_on(site, run, victim)
@@ -140,7 +140,7 @@ def lose_the_controller(site: SlurmSite, chance: random.Random) -> list[Run]:
         site.lab.kill_controller()
     time.sleep(chance.uniform(0.0, 2.0))
     site.lab.restart_controller()
-    client.join(120)
+    client.join(END_S)
     [run] = started
     assert run.wait(END_S).state == "succeeded", run.explain()
     assert len(set(jobs_of(site, run))) <= 1, "one run is one job"
@@ -169,7 +169,7 @@ def lose_the_client(site: SlurmSite, chance: random.Random) -> list[Run]:
 def end_a_slice(site: SlurmSite, chance: random.Random) -> list[Run]:
     """Slurm's warning, as it comes before the time of a slice is over."""
     run = counting(site, slurm="{time: 10m}")
-    site.wait_step(run, chance.randint(2, 12))
+    site.wait_step(run, chance.randint(2, 12), rank=0)
     site.slurm("scancel", "--batch", "--signal=USR2", *set(jobs_of(site, run)))
     went_on(site, run, 0)
     nothing_stays(site, run)
@@ -209,7 +209,7 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
 def test_a_run_that_lost_its_leader_and_finds_no_other_node_waits(slurm: SlurmSite) -> None:
     """Nobody was left to write that it was stopped: Slurm's word counts."""
     run = slurm.start(f"--steps {STEPS} --pause 0.5", nodes=4, grace="2s", slurm="{exclusive: true}")
-    slurm.wait_step(run, 6)
+    slurm.wait_step(run, 6, rank=0)
     slurm.lab.kill_node(run.record().hosts[0])
     until(lambda: run.record().state == "pending", "it is back in the queue", END_S)
     assert run.record().reason.startswith(("waits", "may not start yet"))

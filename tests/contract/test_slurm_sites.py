@@ -102,7 +102,7 @@ def test_a_folder_that_compute_nodes_do_not_see_is_refused(slurm: SlurmSite) -> 
 
 def test_a_preempted_run_waits_and_goes_on(slurm: SlurmSite) -> None:
     """The lab's partition `urgent` takes nodes from those that run in the other."""
-    first = slurm.start("--steps 100 --pause 0.1", nodes=4, retries=1, grace="2s", slurm="{exclusive: true}")
+    first = slurm.start("--steps 100 --pause 0.2", nodes=4, retries=1, grace="2s", slurm="{exclusive: true}")
     slurm.wait_step(first, 3)
     urgent = slurm.start("--steps 1", nodes=4, slurm="{partition: urgent, exclusive: true}")
     assert urgent.wait(END_S).state == "succeeded", urgent.explain()
