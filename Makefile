@@ -40,7 +40,7 @@ test-fast: ready ## unit tests only
 
 test-nightly: ready lint ## all tests, the long campaigns, and a second generation of Slurm; needs root
 	@mkdir -p .cache && rm -f .cache/campaign.jsonl
-	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" -n 2 --dist loadgroup
+	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" --hypothesis-profile=new -n 2 --dist loadgroup
 	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md
 	$(BIN)/python -m scripts.second_slurm
 

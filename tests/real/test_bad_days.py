@@ -103,6 +103,7 @@ def test_a_read_only_home_is_still_read(small_disk: Path, site_on: SiteOn) -> No
     site = site_on(small_disk)
     run = site.start("--steps 2")
     assert run.wait(END_S).state == "succeeded"
+    until(lambda: not site.processes(run), "nobody writes there any more")
     site.home.index.close()
     mount("-o", "remount,ro", str(small_disk))
     home = Home.open(site.home.path)

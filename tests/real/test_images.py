@@ -126,7 +126,7 @@ def test_podman_that_dies_is_a_lost_node(site: ContainerSite) -> None:
     os.kill(_child(site.pilot(run, 1), b"podman"), signal.SIGKILL)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
-    assert site.containers() == []
+    until(lambda: site.containers() == [], "no container is left")
 
 
 def _child(parent: int, name: bytes) -> int:

@@ -129,7 +129,7 @@ def test_a_member_without_a_leader_gives_itself_back(cast: Cast) -> None:
 
 
 def test_a_node_that_comes_twice_is_refused_and_the_run_goes_on(cast: Cast) -> None:
-    cast.order("--steps 40")
+    cast.order("--steps 40 --pause 0.15")
     leader, member = cast.pilot(0), cast.pilot(1)
     cast.wait_step(3)
     twin = cast.pilot(1, job="twin")
@@ -154,7 +154,7 @@ def test_a_stranger_without_the_token_is_not_let_in(cast: Cast, tmp_path: Path) 
 
 
 def test_a_late_copy_of_an_old_attempt_changes_nothing(cast: Cast) -> None:
-    cast.order("--steps 60")
+    cast.order("--steps 60 --pause 0.1")
     leader, old = cast.pilot(0), cast.pilot(1)
     cast.wait_step(3)
     old.kill()
@@ -169,7 +169,7 @@ def test_a_late_copy_of_an_old_attempt_changes_nothing(cast: Cast) -> None:
 
 
 def test_a_run_submitted_twice_runs_once(cast: Cast) -> None:
-    cast.order("--steps 40", nodes=1)
+    cast.order("--steps 40 --pause 0.15", nodes=1)
     first = cast.pilot(0)
     cast.wait_step(3)
     second = cast.pilot(0, job="b", restart=0)
@@ -180,7 +180,7 @@ def test_a_run_submitted_twice_runs_once(cast: Cast) -> None:
 
 def test_a_requeued_job_fences_its_old_copy(cast: Cast) -> None:
     """A node cut off from the scheduler runs on while its job is started elsewhere: the newer claim ends it."""
-    cast.order("--steps 60", nodes=1)
+    cast.order("--steps 60 --pause 0.1", nodes=1)
     old = cast.pilot(0, job="old")
     cast.wait_step(3)
     new = cast.pilot(0, restart=1, job="new")
@@ -197,7 +197,7 @@ def test_a_leader_that_is_stopped_is_left_and_met_again(cast: Cast) -> None:
     """Silence, not a closed connection: the member ends its ranks, and the same leader starts a new epoch."""
     import signal
 
-    cast.order("--steps 60", silence_s=1.0)
+    cast.order("--steps 60 --pause 0.1", silence_s=1.0)
     leader, member = cast.pilot(0), cast.pilot(1)
     cast.wait_step(3)
     leader.send_signal(signal.SIGSTOP)
@@ -234,7 +234,7 @@ def wire() -> Iterator[tuple[str, str]]:
 @pytest.mark.netns
 def test_a_cut_network_ends_both_sides_and_healing_goes_on(cast: Cast, wire: tuple[str, str]) -> None:
     a, b = wire
-    cast.order("--steps 120", bind="10.77.0.1", silence_s=2.0)
+    cast.order("--steps 120 --pause 0.1", bind="10.77.0.1", silence_s=2.0)
     leader = cast.pilot(0, namespace=a, PODWRIGHT_LEADER="10.77.0.1")
     member = cast.pilot(1, namespace=b, PODWRIGHT_LEADER="10.77.0.1")
     cast.wait_step(3)

@@ -146,13 +146,17 @@ def test_what_breaks_the_rules_is_refused(lab: Lab) -> None:
 
 FIND = """
 import socket, time
-for _ in range(300):
-    try:
-        print(socket.gethostbyname("meet-1.meet"), flush=True)
-        break
-    except OSError:
-        time.sleep(0.1)
-time.sleep(2)
+
+def address(name):
+    while True:
+        try:
+            return socket.gethostbyname(name)
+        except OSError:
+            time.sleep(0.1)
+
+address("meet-0.meet")
+print(address("meet-1.meet"), flush=True)
+time.sleep(10)  # for the other one, which may ask later: a name goes with its Kubernetes pod
 """
 
 

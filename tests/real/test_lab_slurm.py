@@ -21,8 +21,8 @@ from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
 
-JOB_S = 120.0
-FOUND_OUT_S = 90.0
+JOB_S = 180.0
+FOUND_OUT_S = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_with_accounting_from_the_command_line_and_nothing_is_left_behind(home: 
     finally:
         podwright(home, "lab", "down", "--yes")
     assert sorted(path.name for path in home.rglob("*")) == ["labs", "pods"]
-    assert processes.until(lambda: traces(home) == [], 10)
+    assert processes.until(lambda: traces(home) == [], JOB_S)
 
 
 def places_lab(home: Path) -> Lab:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.cli.main import main
@@ -64,7 +64,6 @@ def test_no_line_of_a_plan_is_wider_than_80_columns() -> None:
     assert wide == []
 
 
-@settings(deadline=None)
 @given(cars=st.integers(1, 1000), days=st.integers(1, 400), share=st.floats(0.01, 1))
 def test_more_cars_need_no_less(cars: int, days: int, share: float) -> None:
     def plan(count: int) -> dict[str, dict[str, float]]:

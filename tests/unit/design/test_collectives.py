@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.design import collectives, collectives_place, collectives_sheet
@@ -76,7 +76,6 @@ JOBS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(job=JOBS, power=st.integers(10, 34))
 def test_laws_of_any_job(job: Job, power: int) -> None:
     for name in available(job):

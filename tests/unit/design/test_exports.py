@@ -81,7 +81,7 @@ def test_ufm_files_agree_with_each_other(files: dict[str, str]) -> None:
     assert adapters["5"] == "mlx5_6"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 700))
 def test_slurm_gets_every_host_once_and_one_root(nodes: int) -> None:
     design = designed(nodes, fabrics={"compute": {"switch": {"ports": 64}}, "storage": {"switch": {"ports": 128}}})

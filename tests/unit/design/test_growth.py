@@ -17,7 +17,7 @@ SYSTEMS = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(1, 150),
     st.integers(1, 150),

@@ -14,7 +14,7 @@ from tests.unit.design.pods import designed, group
 HOSTS = {"hosts": "mgmt[1-3]", "model": "cpu-server", "roles": ["management"]}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 400), st.sampled_from(["dgx-a100", "dgx-h100"]))
 def test_no_port_and_no_address_twice(nodes: int, model: str) -> None:
     design = designed(nodes, nodes=[group(nodes, model), HOSTS], storage=[{"name": "home", "kind": "nfs"}])

@@ -52,7 +52,7 @@ SYSTEMS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.tuples(st.integers(1, 60), MODELS, ROLES),
     FABRICS,

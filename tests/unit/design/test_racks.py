@@ -16,7 +16,7 @@ from tests.unit.design.pods import designed
 MODELS = ["dgx-1", "dgx-a100", "dgx-h100", "dgx-b200"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 300), st.sampled_from(MODELS), st.sampled_from([15, 20, 35, 60]), st.sampled_from([24, 42, 48]))
 def test_every_device_has_a_place_of_its_own_within_the_limits(nodes: int, model: str, kw: int, height: int) -> None:
     design = designed(nodes, model, racks={"power": f"{kw}kW", "rack_units": height})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.design import scaling, scaling_errors
@@ -115,7 +115,6 @@ COUNTS = st.integers(1, 4096)
 RUNS = st.builds(Measured, COUNTS, st.floats(1e-3, 100), st.floats(1, 1e6), st.floats(1, 1e7))
 
 
-@settings(deadline=None)
 @given(base=RUNS, count=COUNTS, reduce_s=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_forecasts_are_ordered_and_hold_the_run_itself(
     base: Measured, count: int, reduce_s: tuple[float, float]
@@ -131,7 +130,6 @@ def test_forecasts_are_ordered_and_hold_the_run_itself(
     assert itself.speed_up(base).expected == pytest.approx(1.0)
 
 
-@settings(deadline=None)
 @given(small=st.integers(1, 64), factor=st.integers(2, 64), steps=st.tuples(st.floats(0.1, 1), st.floats(0.1, 1)))
 def test_two_runs_are_met_exactly(small: int, factor: int, steps: tuple[float, float]) -> None:
     first, second = Measured(small, steps[0], 1000.0), Measured(small * factor, steps[1], 1000.0)

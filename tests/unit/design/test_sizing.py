@@ -126,7 +126,7 @@ asks = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(asks)
 def test_laws_of_compute(ask: ComputeAsk) -> None:
     try:
@@ -149,7 +149,7 @@ def test_laws_of_compute(ask: ComputeAsk) -> None:
         assert size.spine * ask.pods_planned <= size.core_groups * radix
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.integers(1, 2048), st.sampled_from([32, 40, 64, 128]), st.integers(1, 40), st.integers(1, 4), st.integers(1, 16)
 )

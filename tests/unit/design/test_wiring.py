@@ -119,7 +119,7 @@ def reachable(made: Wired) -> bool:
     return all(a & b for a in ups for b in ups)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(asks)
 def test_laws_at_any_size(ask: ComputeAsk) -> None:
     try:
@@ -131,7 +131,7 @@ def test_laws_at_any_size(ask: ComputeAsk) -> None:
     assert made == compute(ask)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(asks, st.integers(1, 600))
 def test_planned_growth_adds_cables_and_moves_none(ask: ComputeAsk, more: int) -> None:
     size = min(ask.nodes, more), max(ask.nodes, more, ask.nodes_planned)
@@ -144,7 +144,7 @@ def test_planned_growth_adds_cables_and_moves_none(ask: ComputeAsk, more: int) -
     assert set(small.cables) <= set(large.cables)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 400), st.sampled_from([16, 40, 64]), st.integers(1, 24), st.integers(1, 3), st.integers(1, 12))
 def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, ports: int) -> None:
     ask = StorageAsk(nodes, radix, unit, node_ports, ports)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.report import ReportData, gather, render_comparison, render_run, write_comparison, write_run_report
@@ -177,7 +177,7 @@ EVENT = st.builds(
 )
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.lists(EVENT, max_size=12), st.sampled_from(["running", "failed", "succeeded", "lost", None]))
 def test_a_page_comes_out_of_any_events(events: list[dict[str, Any]], state: str | None) -> None:
     page = render_run(ReportData(record={"id": "x", "state": state}, asked={}, read_at=0.0, events=tidy(events)))

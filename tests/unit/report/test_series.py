@@ -50,7 +50,7 @@ def test_a_spike_of_one_second_survives_thinning() -> None:
     assert max(v for v in series.fit(every_second(values), grid) if v is not None) == 7.0
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(VALUES, st.integers(2, 50))
 def test_thinning_keeps_the_extremes_and_the_limit(values: list[float], limit: int) -> None:
     line = every_second(values)
@@ -60,7 +60,7 @@ def test_thinning_keeps_the_extremes_and_the_limit(values: list[float], limit: i
     assert (min(known), max(known)) == (min(values), max(values))
 
 
-@settings(max_examples=50, derandomize=True)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4), min_size=1, max_size=30))
 def test_a_band_lies_in_order_within_its_lines(lines: list[list[float]]) -> None:
     band = series.band([list(line) for line in lines])

@@ -6,14 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from podwright.runs import Home
 from tests.unit.runs.made import asked
-
-# The machine may be busy with other things; a slow example is no wrong one.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
 
 
 @pytest.fixture

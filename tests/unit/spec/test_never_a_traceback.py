@@ -59,7 +59,7 @@ ODD: list[Any] = [
     ),
     *([], {}, [[]], [{}], {"": ""}, {"kind": "slurm"}, {"kind": []}, {"ports": 0}, [None], {"a": {"b": None}}),
 ]
-SETTINGS = settings(max_examples=700, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=700, suppress_health_check=list(HealthCheck))
 PIECES = [
     "name",
     "command",
