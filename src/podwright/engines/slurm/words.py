@@ -71,6 +71,8 @@ REASONS = {
     "JobHeldAdmin": "is held by an administrator",
     "JobHeldUser": "is held; `scontrol release` lets it go on",
     "JobHoldMaxRequeue": "is held: it was put back too often; `scontrol release` lets it go on",
+    "launch failed requeued held": "is held: a node could not start it; `scontrol release` lets it go on",
+    "launch_failed_requeued_held": "is held: a node could not start it; `scontrol release` lets it go on",
     "JobArrayTaskLimit": "waits: no more points of this matrix may run at once",
     "PartitionNodeLimit": "asks for more nodes than its partition allows",
     "PartitionTimeLimit": "asks for more time than its partition allows",
