@@ -17,11 +17,11 @@ from podwright.lab import kubernetes, processes
 from podwright.lab.kubernetes import Lab, cgroups
 from podwright.lab.kubernetes.control import running
 from podwright.spec import load_pod
+from tests.real.clients import PATIENCE_S
 from tests.real.labs import ON_KUBERNETES, kubernetes_lab
 
 pytestmark = ON_KUBERNETES
 
-WAIT_S = 180.0
 KINDS = ("pid", "mnt", "net")
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
@@ -62,7 +62,7 @@ def word_of(lab: Lab, kind: str, name: str) -> str:
 
 def end_of(lab: Lab, kind: str, name: str) -> str:
     """Waits for the end of a job, and gives its word."""
-    processes.until(lambda: bool(word_of(lab, kind, name)), WAIT_S, every_s=0.3)
+    processes.until(lambda: bool(word_of(lab, kind, name)), PATIENCE_S, every_s=0.3)
     return word_of(lab, kind, name)
 
 
@@ -89,7 +89,7 @@ def logs(lab: Lab, name: str) -> list[str]:
 def test_every_node_is_ready(lab: Lab) -> None:
     """A machine that is busy with other things may let one miss its time, and it comes back."""
     assert set(lab.node_states()) == {*lab.shape.hosts(), *lab.shape.virtual_hosts()}
-    assert processes.until(lambda: set(lab.node_states().values()) == {"Ready"}, WAIT_S, every_s=0.5)
+    assert processes.until(lambda: set(lab.node_states().values()) == {"Ready"}, PATIENCE_S, every_s=0.5)
 
 
 def test_nodes_offer_what_a_dgx_has(lab: Lab) -> None:
@@ -203,7 +203,7 @@ def test_a_dynamic_claim_is_bound_shared_and_taken_back(lab: Lab) -> None:
     volume = get(lab, "pvc", "shared")["spec"]["volumeName"]
     assert len(list((lab.folder / "volumes" / volume).iterdir())) == 2
     kubectl(lab, "delete", "job/share", "pvc/shared", "--wait=false")
-    assert processes.until(lambda: not (lab.folder / "volumes" / volume).exists(), WAIT_S, every_s=0.2)
+    assert processes.until(lambda: not (lab.folder / "volumes" / volume).exists(), PATIENCE_S, every_s=0.2)
     assert get(lab, "pvc", "podwright")["status"]["phase"] == "Bound"
 
 
@@ -235,7 +235,7 @@ def test_a_second_up_changes_nothing(lab: Lab) -> None:
 
 def test_jobs_outlive_the_api_server(lab: Lab) -> None:
     apply(lab, job("long", lab.image, ["sleep", "600"]))
-    assert processes.until(lambda: "Running" in kubectl(lab, "get", "pods", "-l", "of=long"), WAIT_S, every_s=0.3)
+    assert processes.until(lambda: "Running" in kubectl(lab, "get", "pods", "-l", "of=long"), PATIENCE_S, every_s=0.3)
     uid = get(lab, "pods", "-l", "of=long")["items"][0]["metadata"]["uid"]
     lab.restart_controller()
     (pod,) = get(lab, "pods", "-l", "of=long")["items"]
@@ -255,7 +255,7 @@ def test_nodes_that_are_killed_or_cut_off_come_back(lab: Lab) -> None:
         found = lab.node_states()
         return found["n1"] == found["n2"] == "NotReady"
 
-    assert processes.until(given_up, WAIT_S, every_s=0.5)
+    assert processes.until(given_up, PATIENCE_S, every_s=0.5)
     assert lab.heal() == ["n1", "n2"]
     assert lab.machines.pid("n1") == pid
     assert (lab.node_states()["n1"], lab.node_states()["n2"]) == ("Ready", "Ready")

@@ -17,12 +17,10 @@ from podwright.bringup.slurm import SlurmSite, render
 from podwright.lab import processes, slurm
 from podwright.lab.slurm import Lab
 from podwright.spec import SlurmScheduler, load_pod
+from tests.real.clients import PATIENCE_S
 from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
-
-JOB_S = 180.0
-FOUND_OUT_S = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +32,7 @@ def lab() -> Iterator[Lab]:
 def over_ssh(lab: Lab, *command: str, give: str = "") -> str:
     """Runs a command the way a user would, and gives what it printed."""
     line = ["ssh", "-F", str(lab.ssh_config), lab.name, *command]
-    done = subprocess.run(line, input=give, capture_output=True, text=True, check=False, timeout=JOB_S)
+    done = subprocess.run(line, input=give, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -44,7 +42,7 @@ def run_job(lab: Lab, script: str, *options: str) -> list[str]:
     output = "out-%j.txt"
     words = over_ssh(lab, "sbatch", "--parsable", f"--output={output}", *options, give=script)
     job = words.strip()
-    assert processes.until(lambda: state_of(lab, job) in ("COMPLETED", "FAILED"), JOB_S), state_of(lab, job)
+    assert processes.until(lambda: state_of(lab, job) in ("COMPLETED", "FAILED"), PATIENCE_S), state_of(lab, job)
     return over_ssh(lab, "cat", output.replace("%j", job)).splitlines()
 
 
@@ -54,7 +52,7 @@ def state_of(lab: Lab, job: str) -> str:
 
 
 def slurm_says(lab: Lab, node: str, wanted: Callable[[str], bool]) -> bool:
-    return processes.until(lambda: wanted(lab.node_states().get(node, "")), FOUND_OUT_S, every_s=0.5)
+    return processes.until(lambda: wanted(lab.node_states().get(node, "")), PATIENCE_S, every_s=0.5)
 
 
 def test_every_node_is_idle(lab: Lab) -> None:
@@ -124,11 +122,11 @@ def test_a_node_that_is_cut_off_lives_on_and_comes_back(lab: Lab) -> None:
 
 def test_jobs_survive_the_controller(lab: Lab) -> None:
     job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap='sleep 600'").strip()
-    assert processes.until(lambda: state_of(lab, job) == "RUNNING", JOB_S)
+    assert processes.until(lambda: state_of(lab, job) == "RUNNING", PATIENCE_S)
     seen = time.time()
     # A controller that is killed knows what it wrote down last, which it does soon after something changed.
     over_ssh(lab, "scontrol", "update", f"JobId={job}", "Comment=seen")
-    assert processes.until(lambda: (lab.folder / "state" / "job_state").stat().st_mtime > seen, JOB_S)
+    assert processes.until(lambda: (lab.folder / "state" / "job_state").stat().st_mtime > seen, PATIENCE_S)
     lab.restart_controller()
     assert state_of(lab, job) == "RUNNING"
     over_ssh(lab, "scancel", job)
@@ -160,7 +158,7 @@ def podwright(home: Path, *words: str) -> str:
     environ = {**os.environ, "PODWRIGHT_HOME": str(home)}
     code = "import sys; from podwright.cli.main import main; sys.exit(main(sys.argv[1:]))"
     line = [sys.executable, "-c", code, *words]
-    done = subprocess.run(line, env=environ, capture_output=True, text=True, check=False, timeout=JOB_S)
+    done = subprocess.run(line, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -180,14 +178,14 @@ def test_with_accounting_from_the_command_line_and_nothing_is_left_behind(home: 
         job = over_ssh(made, "sbatch", "--parsable", "--output=/dev/null", "--wrap=hostname").strip()
         asked = ("sacct", "--noheader", "--parsable2", "-X", "-o", "JobID,User,Account,State", "-j", job)
         wanted = f"{job}|{made.user.name}|lab|COMPLETED"
-        assert processes.until(lambda: over_ssh(made, *asked).strip() == wanted, JOB_S, every_s=0.5)
+        assert processes.until(lambda: over_ssh(made, *asked).strip() == wanted, PATIENCE_S, every_s=0.5)
         secret = [made.folder / name for name in ("etc/slurmdbd.conf", "munge/key", "ssh/host_key")]
         assert [path.stat().st_mode & 0o777 for path in secret] == [0o600, 0o400, 0o600]
         assert len(traces(home)) > 3
     finally:
         podwright(home, "lab", "down", "--yes")
     assert sorted(path.name for path in home.rglob("*")) == ["labs", "pods"]
-    assert processes.until(lambda: traces(home) == [], JOB_S)
+    assert processes.until(lambda: traces(home) == [], PATIENCE_S)
 
 
 def places_lab(home: Path) -> Lab:

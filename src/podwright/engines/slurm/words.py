@@ -72,7 +72,6 @@ REASONS = {
     "JobHeldUser": "is held; `scontrol release` lets it go on",
     "JobHoldMaxRequeue": "is held: it was put back too often; `scontrol release` lets it go on",
     "launch failed requeued held": "is held: a node could not start it; `scontrol release` lets it go on",
-    "launch_failed_requeued_held": "is held: a node could not start it; `scontrol release` lets it go on",
     "JobArrayTaskLimit": "waits: no more points of this matrix may run at once",
     "PartitionNodeLimit": "asks for more nodes than its partition allows",
     "PartitionTimeLimit": "asks for more time than its partition allows",
@@ -173,8 +172,8 @@ def waiting_words(reason: str) -> str:
 
 
 def _plain(reason: str) -> str:
-    """Slurm may write `(Resources)`, or name nodes after a comma."""
-    return reason.strip().strip("()").split(",")[0].strip()
+    """Slurm may write `(Resources)`, name nodes after a comma, or join the words of a sentence by underscores."""
+    return reason.strip().strip("()").split(",")[0].strip().replace("_", " ")
 
 
 def _limit_words(match: re.Match[str]) -> str:

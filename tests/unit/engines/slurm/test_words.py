@@ -80,3 +80,4 @@ def test_reasons_are_sentences_without_a_subject(reason: str) -> None:
     assert words == REASONS[reason]
     assert words[0].islower()
     assert words[-1] not in ".!"
+    assert waiting_words(reason.replace(" ", "_")) == words, "as newer ones write a sentence"
