@@ -189,7 +189,11 @@ def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
 def _plain_pod(nodes: int, model: str) -> Pod:
     """Makes the pod of so many nodes of a model, named as such machines mostly are."""
     from podwright.spec import Pod, fold_hosts, node_model
+    from podwright.spec.hostlist import MOST_HOSTS
+    from podwright.spec.problems import refuse
 
+    if nodes > MOST_HOSTS:
+        raise refuse(f"more than {MOST_HOSTS:,} nodes", hint="several pods can meet in one core", field="--nodes")
     name = node_model(model).name or "node"
     digits = max(3, len(str(nodes)))
     hosts = [f"{name.split('-')[0]}{number:0{digits}d}" for number in range(1, nodes + 1)]

@@ -18,7 +18,8 @@ def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> l
 
     hosts = design.asked.hosts
     names = {design.asked.models[host].name or "node" for host in hosts}
-    lines = [f"{design.pod.name}: {len(hosts)} nodes {' and '.join(sorted(names))}, {talk.clip(fold_hosts(hosts), 40)}"]
+    nodes = f"{_count(len(hosts), 'node')} {' and '.join(sorted(names))}"
+    lines = [f"{design.pod.name}: {nodes}, {talk.clip(fold_hosts(hosts), 40)}"]
     parts = [part(design) for part in (_compute, _storage, _management, _racks, _bill)]
     for told in (*map(list, parts), list(_feeds(design, gpu_read_bytes_s)), list(_notes(design))):
         lines += ["", *told] if told else []

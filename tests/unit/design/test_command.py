@@ -69,6 +69,20 @@ def test_a_pod_or_numbers(call: Call) -> None:
     assert call("--nodes", "4", "--model", "dgx-a10")[2].endswith("did you mean `dgx-a100`?\n")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ("0", "--nodes: must be at least 1"),
+        ("2001", "nodes: 2,001 nodes with 8 compute ports are more than any tree of 40-port switches can hold"),
+        ("100001", "--nodes: more than 100,000 nodes"),
+        ("9" * 30, "--nodes: more than 100,000 nodes"),
+    ],
+)
+def test_too_few_and_too_many_nodes(call: Call, nodes: str, words: str) -> None:
+    code, out, err = call("--nodes", nodes, "--model", "dgx-a100")
+    assert (code, out, err.splitlines()[0]) == (2, "", words)
+
+
 def test_cables(call: Call) -> None:
     code, out, _ = call("--nodes", "20", "--model", "dgx-a100", "--cables")
     lines = out.splitlines()
