@@ -115,17 +115,14 @@ def _check(made: Design, path: Path, as_json: bool) -> int:
 
 
 def _write(made: Design, growth: Growth | None, out: Path) -> None:
-    """Writes the files anew; what else lies in the folder stays."""
+    from podwright.cli.writing import write_files
     from podwright.design.exports.files import design_files
     from podwright.design.exports.tables import growth_plan
 
     files = design_files(made, _tokens())
     if growth is not None:
         files["growth.csv"] = growth_plan(growth, made)
-    for name, text in files.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_files(files, out)
     talk.say("wrote", f"{len(files)} files to {out}")
 
 

@@ -10,6 +10,7 @@ import typer
 
 from podwright.cli.options import AsJson, Sets, Target, WorkloadFile, complete_file
 from podwright.cli.talk import print_json, say
+from podwright.cli.writing import write_files
 
 
 def check_command(
@@ -67,17 +68,10 @@ def render_command(
 
     files = launch.render(spec.load_workload(workload, sets), on=on)
     if out is not None:
-        _write(files, out)
+        for path in write_files(files, out):
+            say("wrote", str(path))
     if as_json:
         return print_json(files)
     if out is None:
         sys.stdout.write("\n".join(f"# {name}\n{text.rstrip()}\n" for name, text in files.items()))
     return None
-
-
-def _write(files: dict[str, str], out: Path) -> None:
-    for name, text in files.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        say("wrote", str(path))

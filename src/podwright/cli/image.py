@@ -9,6 +9,7 @@ import typer
 
 from podwright.cli import figures, talk
 from podwright.cli.options import AsJson, WorkloadFile
+from podwright.cli.writing import in_words
 
 if TYPE_CHECKING:
     from podwright.engines.images.storage import Found
@@ -108,12 +109,8 @@ def image_inspect_command(workload: WorkloadFile, as_json: AsJson = False) -> No
 
 
 def _write(out: Path, text: str) -> None:
-    from podwright.spec.problems import refuse
-
-    try:
+    with in_words(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise refuse(f"{out} cannot be written: {(error.strerror or str(error)).lower()}") from None
     talk.say("wrote", str(out))
 
 

@@ -9,6 +9,7 @@ import typer
 
 from podwright.cli import talk
 from podwright.cli.options import AsJson
+from podwright.cli.writing import in_words
 
 if TYPE_CHECKING:
     from podwright.launch.init import Facts, Guess
@@ -102,11 +103,8 @@ def _text(path: Path) -> str:
 
 def _write(target: Path, text: str) -> None:
     """Made anew or not at all: another may have written it since we looked."""
-    try:
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise _refusal(f"{target} cannot be written: {(error.strerror or str(error)).lower()}", None) from None
+    with in_words(target), target.open("x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _refusal(words: str, hint: str | None) -> Exception:

@@ -9,6 +9,7 @@ import typer
 
 from podwright.cli import talk
 from podwright.cli.options import AsJson, RunRef
+from podwright.cli.writing import in_words
 
 
 def pull_command(
@@ -30,6 +31,8 @@ def pull_command(
     from podwright.runs import Home
 
     found = launch.find(Home.open(), run)
+    with in_words(to):
+        to.mkdir(parents=True, exist_ok=True)
     copied = [str(path) for path in found.pull(paths or [], to)]
     if as_json:
         return talk.print_json(copied)
