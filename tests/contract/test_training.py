@@ -12,8 +12,8 @@ import pytest
 
 from podwright import launch, spec
 from tests.contract.sites import END_S, LocalSite
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 SMALL = "--epochs 6 --size 48x32 --width 4 --batch 2 --checkpoint-steps 2 --tell-every-s 0"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.docs.console import NEEDS, Page, mismatch, read_page
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

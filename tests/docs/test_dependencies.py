@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SECTIONS = {"Always": PROJECT["dependencies"]} | {
     f"`podwright[{extra}]`": packages for extra, packages in PROJECT["optional-dependencies"].items()

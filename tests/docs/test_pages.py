@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts import make_reference, make_site
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize("name", ["workload.md", "pod.md", "library.md", "cli.md"])

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / "programs" / "segmentation"
+from tests.paths import ROOT
+
+PROGRAM = ROOT / "programs" / "segmentation"
 sys.path.insert(0, str(PROGRAM))
 
 from scenes import Plan, make  # noqa: E402

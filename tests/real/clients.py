@@ -12,8 +12,8 @@ from typing import Any
 
 from podwright.lab import processes
 from podwright.lab.kubernetes import Lab
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PATIENCE_S = 180.0
 """For what must come, on a machine that does other things too."""

@@ -21,11 +21,12 @@ from typing import Any
 import pytest
 
 from podwright import launch, spec
-from podwright.engines.images.builder import build, inspect, push, read_recipe
-from podwright.engines.images.squashfs import export
+from podwright.images.builder import build, inspect, push, read_recipe
+from podwright.images.squashfs import export
 from scripts import debian_root
 from tests.contract import test_contract as contract
 from tests.contract.sites import END_S, LocalSite, until
+from tests.paths import CASES
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 
@@ -268,7 +269,7 @@ def test_the_image_is_known_by_what_is_in_it(toy: spec.Workload) -> None:
 
 
 def limits() -> list[str]:
-    from podwright.engines.images.storage import limit_options, own_limits
+    from podwright.images.storage import limit_options, own_limits
 
     return limit_options(own_limits())
 
@@ -319,7 +320,7 @@ def test_buildah_builds_where_there_is_no_podman(base: str, tmp_path: Path, monk
 
 def test_a_script_becomes_a_run_in_its_own_image(base: str, tmp_path: Path, site: ContainerSite) -> None:
     """From a bare script to a container with nothing written by hand."""
-    shutil.copytree(Path(__file__).parents[1] / "cases" / "init" / "plain" / "folder", tmp_path / "code")
+    shutil.copytree(CASES / "init" / "plain" / "folder", tmp_path / "code")
     environ = {**os.environ, "PODWRIGHT_HOME": str(site.home.path)}
     said = []
     for words in (

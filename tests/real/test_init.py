@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.paths import CASES as ALL_CASES
+
 pytestmark = pytest.mark.slow
 
-CASES = Path(__file__).parents[1] / "cases" / "init"
+CASES = ALL_CASES / "init"
 PODWRIGHT = Path(sys.executable).parent / "podwright"
 
 

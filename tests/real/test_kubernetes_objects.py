@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from podwright.engines.kubernetes.manifest import yaml_objects
+from podwright.clients.kubernetes.manifest import yaml_objects
 from podwright.lab.kubernetes import Lab, parts
+from tests.paths import CASES as ALL_CASES
 from tests.real.clients import kubectl, until
 from tests.real.labs import ON_KUBERNETES
 
 pytestmark = ON_KUBERNETES
 
-CASES = Path(__file__).parents[1] / "cases" / "kubernetes"
+CASES = ALL_CASES / "kubernetes"
 FILES = sorted(path for path in CASES.rglob("*.yaml") if path.name not in ("workload.yaml", "pod.yaml"))
 OPENSHIFT = ("build.openshift.io", "image.openshift.io", "route.openshift.io")
 """Kinds that only OpenShift serves: its own description of them stands for it."""

@@ -17,6 +17,7 @@ from podwright.bringup.slurm import SlurmSite, render
 from podwright.lab import processes, slurm
 from podwright.lab.slurm import Lab
 from podwright.spec import SlurmScheduler, load_pod
+from tests.paths import CASES
 from tests.real.clients import PATIENCE_S
 from tests.real.labs import slurm_lab
 
@@ -133,7 +134,7 @@ def test_jobs_survive_the_controller(lab: Lab) -> None:
 
 
 def test_slurm_knows_every_key_that_is_written_for_a_real_site(lab: Lab) -> None:
-    case = Path(__file__).parents[1] / "cases" / "bringup" / "slurm" / "dgx-a100-140"
+    case = CASES / "bringup" / "slurm" / "dgx-a100-140"
     pod = load_pod(case / "pod.yaml")
     scheduler = pod.scheduler("slurm")
     assert isinstance(scheduler, SlurmScheduler)

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 GROUP = """
 import os
 from pathlib import Path

@@ -12,7 +12,7 @@ from podwright.cli.options import AsJson, WorkloadFile
 from podwright.cli.writing import in_words
 
 if TYPE_CHECKING:
-    from podwright.engines.images.storage import Found
+    from podwright.images.storage import Found
 
 OnPod = Annotated[
     str | None, typer.Option("--on", metavar="POD", help="An OpenShift pod that builds the image itself.")
@@ -33,7 +33,7 @@ def image_render_command(
     """Prints the Containerfile, by the same function that builds from it."""
     from podwright import spec
     from podwright.cli import image_on
-    from podwright.engines.images.builder import read_recipe
+    from podwright.images.builder import read_recipe
 
     image_on.check_options(on, {"--git": git}, {"--out": out})
     if on is not None:
@@ -61,8 +61,8 @@ def image_build_command(
     """Builds the image, or finds it built; its name goes to stdout."""
     from podwright import spec
     from podwright.cli import image_on
-    from podwright.engines.images.builder import build
-    from podwright.engines.images.squashfs import export
+    from podwright.images.builder import build
+    from podwright.images.squashfs import export
 
     image_on.check_options(on, {"--git": git}, {"--squashfs": squashfs, "--again": again})
     if on is not None:
@@ -85,7 +85,7 @@ def image_push_command(
 ) -> None:
     """Puts the built image into a registry; its name with the digest goes to stdout."""
     from podwright import spec
-    from podwright.engines.images.builder import push
+    from podwright.images.builder import push
 
     pushed = push(spec.load_workload(workload), to, plain_http)
     if as_json:
@@ -98,7 +98,7 @@ def image_push_command(
 def image_inspect_command(workload: WorkloadFile, as_json: AsJson = False) -> None:
     """Shows what this machine has of the workload's image."""
     from podwright import spec
-    from podwright.engines.images.builder import inspect
+    from podwright.images.builder import inspect
 
     found = inspect(spec.load_workload(workload))
     if as_json:

@@ -29,7 +29,7 @@ def objects_of(workload: Workload, on: str, git: str | None) -> Objects:
 
 
 def _scheduler(on: str) -> KubernetesScheduler:
-    from podwright.engines.kubernetes.builds import check_dialect
+    from podwright.bringup.kubernetes.builds import check_dialect
     from podwright.launch import pods
     from podwright.runs import Home
 
@@ -41,10 +41,10 @@ def _scheduler(on: str) -> KubernetesScheduler:
 
 
 def _objects(workload: Workload, scheduler: KubernetesScheduler, git: str | None) -> Objects:
-    from podwright.engines.images.builder import read_recipe
-    from podwright.engines.kubernetes.builds import recipe_objects
-    from podwright.engines.kubernetes.kubeconfig import read_entry
+    from podwright.bringup.kubernetes.builds import recipe_objects
+    from podwright.clients.kubernetes.kubeconfig import read_entry
     from podwright.engines.kubernetes.shape import namespace_of
+    from podwright.images.builder import read_recipe
 
     named = workload.kubernetes.namespace or scheduler.namespace
     home = "" if named else read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
@@ -53,15 +53,15 @@ def _objects(workload: Workload, scheduler: KubernetesScheduler, git: str | None
 
 def print_yaml(objects: Objects) -> None:
     """Prints what `kubectl apply --server-side` takes."""
-    from podwright.engines.kubernetes.manifest import yaml_text
+    from podwright.clients.kubernetes.manifest import yaml_text
 
     print(yaml_text(objects), end="", flush=True)
 
 
 def build(workload: Workload, on: str, git: str | None, as_json: bool) -> None:
     """Applies the objects and starts the build; where files must be sent, says the command that sends them."""
-    from podwright.engines.kubernetes.apply import apply_objects, reach
-    from podwright.engines.kubernetes.builds import needs_files, start_build
+    from podwright.bringup.kubernetes.builds import needs_files, start_build
+    from podwright.clients.kubernetes.apply import apply_objects, reach
 
     scheduler = _scheduler(on)
     objects = _objects(workload, scheduler, git)

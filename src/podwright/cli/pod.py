@@ -12,7 +12,7 @@ from podwright.cli import talk
 from podwright.cli.options import AsJson, Yes, complete_file
 
 if TYPE_CHECKING:
-    from podwright.engines.kubernetes.apply import Applied
+    from podwright.clients.kubernetes.apply import Applied
     from podwright.spec import KubernetesScheduler, Pod
 
 PodFile = Annotated[Path, typer.Argument(metavar="POD.yaml", help="The pod's file.", autocompletion=complete_file)]
@@ -92,7 +92,7 @@ def pod_grant_command(
     yes: Yes = False,
 ) -> int:
     """Applies what a namespace needs for runs, by the same function that renders it."""
-    from podwright.engines.kubernetes.grant import grant_objects
+    from podwright.bringup.kubernetes.grant import grant_objects
     from podwright.launch import pods
     from podwright.runs import Home
 
@@ -114,7 +114,7 @@ def pod_grant_command(
 
 
 def _print_objects(objects: list[dict[str, Any]], as_json: bool) -> int:
-    from podwright.engines.kubernetes.manifest import yaml_text
+    from podwright.clients.kubernetes.manifest import yaml_text
 
     if as_json:
         talk.print_json(objects)
@@ -124,13 +124,13 @@ def _print_objects(objects: list[dict[str, Any]], as_json: bool) -> int:
 
 
 def _namespace(scheduler: KubernetesScheduler) -> str:
-    from podwright.engines.kubernetes.kubeconfig import read_entry
+    from podwright.clients.kubernetes.kubeconfig import read_entry
 
     return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
 
 
 def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: bool) -> list[Applied]:
-    from podwright.engines.kubernetes.apply import apply_objects, reach
+    from podwright.clients.kubernetes.apply import apply_objects, reach
 
     api = reach(scheduler)
     try:

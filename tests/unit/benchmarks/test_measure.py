@@ -16,9 +16,9 @@ import pytest
 
 from benchmarks import measure
 from benchmarks.measure import Estimate, Row
+from tests.paths import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_mean_of_the_middle_forgets_one_disturbed_run() -> None:

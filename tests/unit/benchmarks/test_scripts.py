@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.paths import ROOT
+
 FOLDER = ROOT / "benchmarks"
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,8 +10,9 @@ import pytest
 
 from podwright import spec
 from podwright.bringup.jobhooks import SCRIPTS, Hooks, hooks_of, render, settings
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "jobhooks"
+CASES = ALL_CASES / "jobhooks"
 POD = """\
 name: adas
 nodes:

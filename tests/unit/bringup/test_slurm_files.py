@@ -13,8 +13,9 @@ from podwright.bringup.slurm import SlurmSite, render, topology_lines
 from podwright.lab.shape import Shape
 from podwright.lab.site import site as lab_site
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "bringup" / "slurm"
+CASES = ALL_CASES / "bringup" / "slurm"
 
 
 def slurm_of(pod: Pod) -> SlurmScheduler:

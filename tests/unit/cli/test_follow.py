@@ -17,8 +17,9 @@ from podwright.cli.main import main
 from podwright.cli.progress import Progress
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "cli" / "follow"
+CASES = ALL_CASES / "cli" / "follow"
 GOAL = {"metric": "mean_iou", "at_least": 0.65, "at_most": None}
 Golden = Callable[[Path, str], None]
 

@@ -9,8 +9,9 @@ import pytest
 
 from podwright.cli.commands import EVERY
 from podwright.cli.main import main
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "cli" / "help"
+CASES = ALL_CASES / "cli" / "help"
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "images" / "recipes"
+CASES = ALL_CASES / "images" / "recipes"
 FULL = CASES / "full"
 
 
@@ -57,4 +58,6 @@ def test_push_wants_a_name(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "nowhere" / "Containerfile"
     assert main(["image", "render", str(FULL / "workload.yaml"), "--out", str(out)]) == 2
-    assert capsys.readouterr().err == f"{out} cannot be written: no such file or directory\n"
+    assert capsys.readouterr().err == (
+        f"{out} cannot be written: no such file or directory\n\nhint: name another place\n"
+    )

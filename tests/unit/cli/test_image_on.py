@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
+from tests.paths import CASES
 from tests.unit.engines.kubernetes.small_cluster import SmallCluster, small_cluster
 
-GOLDEN = Path(__file__).parents[2] / "cases" / "kubernetes" / "openshift"
+GOLDEN = CASES / "kubernetes" / "openshift"
 WORKLOAD = """\
 name: fit
 command: python fit.py

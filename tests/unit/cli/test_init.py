@@ -10,8 +10,9 @@ import pytest
 
 from podwright import spec
 from podwright.cli.main import main
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "init"
+CASES = ALL_CASES / "init"
 
 
 @pytest.fixture

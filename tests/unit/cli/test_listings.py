@@ -12,8 +12,9 @@ import pytest
 
 from podwright.cli import follow, ps, show, talk, top
 from podwright.cli.progress import Progress
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "cli"
+CASES = ALL_CASES / "cli"
 NOW = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 Golden = Callable[[Path, str], None]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
-from podwright.engines.kubernetes import api
+from podwright.clients.kubernetes import api
+from tests.paths import CASES
 from tests.unit.engines.kubernetes.small_cluster import SmallCluster, small_cluster
 
 POD = """\
@@ -20,7 +21,7 @@ schedulers:
   - {{kind: slurm, hosts: "dgx[01-02]"}}
   - {{kind: kubernetes, hosts: "dgx[03-04]", kubeconfig: {kubeconfig}{more}}}
 """
-GOLDEN = Path(__file__).parents[2] / "cases" / "kubernetes" / "grant.yaml"
+GOLDEN = CASES / "kubernetes" / "grant.yaml"
 GRANT = ["pod", "grant", "adas", "--namespace", "vision", "--group", "researchers"]
 LINES = [
     "Namespace vision",

@@ -10,8 +10,9 @@ import pytest
 
 from podwright.cli.picture import picture
 from podwright.cli.progress import Progress, goal_text
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "cli" / "live"
+CASES = ALL_CASES / "cli" / "live"
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
 
 

@@ -14,8 +14,9 @@ from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
 from podwright.engines.usage import partitions
 from podwright.launch.usage import Queue
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "usage"
+CASES = ALL_CASES / "usage"
 NOW = {"lab": 1794813990.0, "odd": 1700000000.0}
 Golden = Callable[[Path, str], None]
 

@@ -14,8 +14,9 @@ from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_past
 from podwright.launch.usage import Wasted
 from podwright.launch.waste import Price, sum_up
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "usage"
+CASES = ALL_CASES / "usage"
 NOW = {"lab": 1794813990.0, "odd": 1700000000.0}
 PRICE = Price(2.0, "EUR", "gpu_hour_price of the pod")
 Golden = Callable[[Path, str], None]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from podwright.cli.main import main
 from podwright.design.capacity import as_json, reckon, si
 from podwright.design.capacity_file import CapacityFile, parse_capacity
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 CASES = ROOT / "tests" / "cases" / "capacity"
 NAMES = sorted(path.name for path in CASES.iterdir())
 Golden = Callable[[Path, str], None]

@@ -10,8 +10,9 @@ import pytest
 
 import podwright
 from podwright.cli.main import main
+from tests.paths import CASES
 
-FOLDER = Path(__file__).parents[2] / "cases" / "design"
+FOLDER = CASES / "design"
 CASES = sorted(path.name for path in FOLDER.iterdir() if (path / "pod.yaml").is_file())
 GOOD = ("small",)
 TOKENS = Path(podwright.__file__).parent / "report" / "assets" / "tokens.css"

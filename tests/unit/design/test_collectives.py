@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from podwright.design import collectives, collectives_place, collectives_sheet
 from podwright.design.collectives import FAMILIES, Job, Wires, available, chosen, estimate, wires_of
 from podwright.spec import Pod, Refusal, load_pod, node_model
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "collectives"
+CASES = ALL_CASES / "collectives"
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "collectives"
+CASES = ALL_CASES / "collectives"
 POD = 'name: adas\nnodes:\n  - {hosts: "dgx[001-140]", model: dgx-a100}\n'
 CALLS = {
     "one-node": ["--nodes", "1"],

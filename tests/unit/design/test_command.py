@@ -11,9 +11,10 @@ import pytest
 
 from podwright.cli.main import main
 from podwright.design.exports.ibnet import ibnetdiscover
+from tests.paths import ROOT
 from tests.unit.design.pods import designed
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = ROOT / "examples"
 Call = Callable[..., tuple[int, str, str]]
 
 

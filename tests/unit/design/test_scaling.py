@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from podwright.design import scaling, scaling_errors
 from podwright.design.scaling import Measured, Point, Range, fit, forecast, forecast_from_two, step_from_marks
 from podwright.design.scaling_errors import Series, errors, read_series
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 CASES = ROOT / "tests" / "cases" / "scaling"
 PAGE = ROOT / "docs" / "predict.md"
 BEGIN, END = "<!-- errors begin -->\n", "<!-- errors end -->\n"

@@ -10,8 +10,9 @@ import pytest
 
 from podwright.cli.main import main
 from tests.fixtures.run_folder import Shape, write_run
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "scaling"
+CASES = ALL_CASES / "scaling"
 POD = 'name: adas\nnodes:\n  - {hosts: "dgx[001-140]", model: dgx-a100}\n'
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 from podwright.design import sizing
 from podwright.design.sizing import ComputeAsk, StorageAsk, size_compute, size_storage
 from podwright.spec import Refusal
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "design"
+CASES = ALL_CASES / "design"
 
 
 def rows(name: str) -> list[dict[str, str]]:

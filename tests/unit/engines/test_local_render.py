@@ -14,8 +14,9 @@ from podwright import spec
 from podwright.engines.base import Request, check_abilities
 from podwright.engines.local import LocalEngine
 from podwright.pilot.protocol import read_order
+from tests.paths import CASES
 
-FOLDER = Path(__file__).parents[2] / "cases" / "engines" / "local"
+FOLDER = CASES / "engines" / "local"
 CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 FACTS = {"python": "/usr/bin/python3", "path": '"$PATH"', "gpus": 0, "cpus": 2, "mpirun": False, "missing_data": []}
 

@@ -14,8 +14,9 @@ from podwright.lab.shape import Shape
 from podwright.lab.user import LabUser
 from podwright.lab.veil import Shown
 from podwright.spec import Refusal
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "lab"
+CASES = ALL_CASES / "lab"
 USER = LabUser("pod", 20001, 20001)
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from podwright import spec
 from podwright.launch.init import Facts, guess, name_of
 from podwright.launch.init_script import Seen, look
+from tests.paths import CASES
 
-FOLDER = Path(__file__).parents[2] / "cases" / "init"
+FOLDER = CASES / "init"
 CASES = {path.name: sorted(path.glob("folder/*.py")) for path in sorted(FOLDER.iterdir())}
 SCRIPTS = {"plain": "fit_line.py", "ddp": "train.py", "biggan": "train.py", "mpi": "all_reduce.py", "cuda": "main.py"}
 

@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 from podwright import launch
+from podwright.clients.ssh import Answer
 from podwright.engines.slurm import usage as slurm_usage
-from podwright.engines.slurm.reach import Answer
 from podwright.engines.slurm.usage import SlurmUsage, gpus_in, parse_past, tasks_in
 from podwright.engines.usage import partitions
 from podwright.launch import pods, usage
 from podwright.runs import Home
 from podwright.spec.problems import Refusal, refuse
+from tests.paths import CASES as ALL_CASES
 from tests.unit.launch.conftest import Load
 from tests.unit.runs.made import asked, end, event, go, write_lines
 
-CASES = Path(__file__).parents[2] / "cases" / "usage"
+CASES = ALL_CASES / "usage"
 POD = """\
 name: adas
 nodes: [{hosts: "n[1-4]", model: dgx-a100}]

@@ -17,6 +17,7 @@ from podwright.engines.payload import PILOT_MAIN, compiled_name, compiled_pilot,
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
 from podwright.pilot.protocol import Order, read_lines
+from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python
 
@@ -43,7 +44,7 @@ def test_the_same_bytes_each_time() -> None:
 
 
 def test_it_holds_the_pilot_and_nothing_else() -> None:
-    folder = Path(__file__).parents[3] / "src" / "podwright" / "pilot"
+    folder = ROOT / "src" / "podwright" / "pilot"
     with zipfile.ZipFile(io.BytesIO(pilot_zip())) as archive:
         names = archive.namelist()
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from podwright.pilot.sensors import Sampler, Scope
+from tests.paths import ROOT
 
-FAKE = Path(__file__).parents[2] / "fakes" / "fakenvml.c"
+FAKE = ROOT / "tests" / "fakes" / "fakenvml.c"
 
 
 class Events(list[tuple[str, dict[str, Any]]]):

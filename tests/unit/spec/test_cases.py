@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
+from tests.paths import CASES
 
-FOLDER = Path(__file__).parents[2] / "cases" / "spec"
+FOLDER = CASES / "spec"
 CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 
 

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from podwright import spec
+from tests.paths import ROOT
 
-FOLDER = Path(__file__).parents[3] / "examples"
+FOLDER = ROOT / "examples"
 FILES = sorted(path.name for path in FOLDER.glob("*.yaml") if not path.name.startswith("capacity-"))
 """Pods and workloads; what `podwright capacity` reads is tested with it."""
 

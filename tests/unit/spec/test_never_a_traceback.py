@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podwright import spec
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[2] / "cases" / "spec"
+CASES = ALL_CASES / "spec"
 TREES: list[dict[str, Any]] = [
     yaml.safe_load((CASES / "everything" / "workload.yaml").read_bytes()),
     yaml.safe_load((CASES / "pod-everything" / "pod.yaml").read_bytes()),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
+from tests.paths import CASES
 
-FILE = Path(__file__).parents[2] / "cases" / "spec" / "pod-everything" / "pod.yaml"
+FILE = CASES / "spec" / "pod-everything" / "pod.yaml"
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from podwright.clients.kubernetes.kinds import KINDS
+from podwright.clients.kubernetes.names import MOST_PIECES, PIECE_BYTES
 from podwright.engines.kubernetes import resources
 from podwright.engines.kubernetes.facts import Claim, Facts
-from podwright.engines.kubernetes.kinds import KINDS, kind_of
-from podwright.engines.kubernetes.names import MOST_PIECES, PIECE_BYTES
 from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
-from podwright.engines.kubernetes.shape import COUNTS, mounts, namespace_of
+from podwright.engines.kubernetes.shape import COUNTS, kind_of, mounts, namespace_of
 from podwright.spec.problems import refuse, short
 from podwright.spec.quantity import format_size
 

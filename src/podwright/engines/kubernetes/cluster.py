@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.clients.kubernetes.kinds import BY_NAME
+from podwright.clients.kubernetes.listing import Listing
+from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.base import Seen
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import Api, ApiError, Away
-from podwright.engines.kubernetes.kinds import BY_NAME
-from podwright.engines.kubernetes.listing import Listing
-from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.reader import site_of
 from podwright.engines.kubernetes.words import seen
 from podwright.runs import RunFolder

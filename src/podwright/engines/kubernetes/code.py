@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podwright.engines.images.layer import prepare, send
-from podwright.engines.images.registry import RegistryError
+from podwright.clients.kubernetes.names import CODE_FILE
+from podwright.clients.registry import RegistryError
 from podwright.engines.kubernetes.checks import LESS_CODE
-from podwright.engines.kubernetes.names import CODE_FILE
+from podwright.images.layer import prepare, send
 from podwright.spec.problems import Refusal, refuse
 
 

@@ -9,12 +9,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.kubeconfig import read_entry
+from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Seen
-from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.engines.kubernetes.cluster import Cluster
 from podwright.engines.kubernetes.facts import facts_from_json
-from podwright.engines.kubernetes.kubeconfig import read_entry
-from podwright.engines.kubernetes.paths import path_of, path_of_object
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.reader import site_of

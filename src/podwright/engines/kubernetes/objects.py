@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.kinds import KINDS, NODE
-from podwright.engines.kubernetes.merge import merged
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.kinds import KINDS, NODE
+from podwright.clients.kubernetes.merge import merged
 from podwright.engines.kubernetes.shape import Shape
 from podwright.engines.kubernetes.template import Object, launcher_template, node_template
 

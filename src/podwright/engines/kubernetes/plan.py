@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.engines.base import Files, Job, Part, Request, order_of
-from podwright.engines.kubernetes import names
 from podwright.engines.kubernetes.checks import check
 from podwright.engines.kubernetes.facts import Facts
-from podwright.engines.kubernetes.manifest import yaml_text
 from podwright.engines.kubernetes.objects import run_objects
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from podwright.engines.kubernetes.shape import Shape, image_of, shape_of

@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.kubernetes.access import may
+from podwright.clients.kubernetes.api import Api, ApiError
+from podwright.clients.kubernetes.kinds import Kind
+from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES
+from podwright.clients.kubernetes.paths import path_of
+from podwright.clients.kubernetes.quantities import number_of
 from podwright.engines.base import Request
-from podwright.engines.kubernetes.api import Api, ApiError
-from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds, number_of
-from podwright.engines.kubernetes.kinds import Kind, kind_of
-from podwright.engines.kubernetes.names import CODE_FILE, MOST_PIECES
-from podwright.engines.kubernetes.paths import path_of
+from podwright.engines.kubernetes.claims import why_unbound
+from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
-from podwright.engines.kubernetes.shape import image_of
-from podwright.engines.kubernetes.volumes import why_unbound
+from podwright.engines.kubernetes.shape import image_of, kind_of
 from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
 
 if TYPE_CHECKING:
@@ -83,8 +85,8 @@ def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
     """More code than ConfigMaps hold goes with the image; a registry that does not answer is told of later."""
     if pieces <= MOST_PIECES or tar is None or not image:
         return {}
-    from podwright.engines.images.layer import prepare
-    from podwright.engines.images.registry import RegistryError
+    from podwright.clients.registry import RegistryError
+    from podwright.images.layer import prepare
 
     try:
         return {"code_image": prepare(image, tar, CODE_FILE).image}
@@ -175,17 +177,3 @@ def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> l
     own = ("create", made.group, made.plural, _making(made))
     wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
     return [words for verb, group, kind, words in dict.fromkeys(wanted) if not may(api, namespace, verb, group, kind)]
-
-
-def may(api: Api, namespace: str, verb: str, group: str, resource: str) -> bool:
-    name, _, part = resource.partition("/")
-    asked = {"namespace": namespace, "verb": verb, "group": group, "resource": name}
-    if part:
-        asked["subresource"] = part
-    made = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
-    }
-    answer = api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", made)
-    return bool(answer["status"]["allowed"])

@@ -10,12 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import Api, ApiError, Away
-from podwright.engines.kubernetes.paths import path_of
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.clients.kubernetes.confinement import confined
+from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.kubernetes.plan import SITE
 from podwright.engines.kubernetes.submit import lasting, share, shared_maps
-from podwright.engines.kubernetes.template import BESIDE, confined, gone_tolerations
+from podwright.engines.kubernetes.template import BESIDE, gone_tolerations
 from podwright.engines.kubernetes.words import waiting_words
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse

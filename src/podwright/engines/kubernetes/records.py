@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.kinds import CONTAINERS
+from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.frames import assemble
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import Api, ApiError, Away, refusal_of
-from podwright.engines.kubernetes.kinds import CONTAINERS
-from podwright.engines.kubernetes.paths import path_of
 from podwright.engines.kubernetes.reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder

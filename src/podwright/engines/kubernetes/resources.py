@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from podwright.engines.kubernetes.facts import Facts, NodeKind, size_text
+from podwright.clients.kubernetes.quantities import size_text
+from podwright.engines.kubernetes.facts import Facts, NodeKind
 from podwright.spec.problems import short
 from podwright.spec.quantity import format_size
 

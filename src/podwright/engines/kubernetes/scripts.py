@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from podwright.engines.kubernetes.names import JOB_FOLDER, SSH, SSH_PORT, WORK
+from podwright.clients.kubernetes.names import JOB_FOLDER, SSH, SSH_PORT, WORK
 from podwright.engines.payload import STUB
 from podwright.pilot import protocol
 

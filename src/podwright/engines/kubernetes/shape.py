@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.kubernetes.kinds import KINDS, Kind
+from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
 from podwright.design.units import unit_size
 from podwright.engines.kubernetes.facts import Facts
-from podwright.engines.kubernetes.kinds import KINDS, Kind, kind_of
-from podwright.engines.kubernetes.names import USER, code_names
 from podwright.engines.kubernetes.resources import limits
 from podwright.engines.kubernetes.scripts import SCRIPTS
 
@@ -20,8 +20,16 @@ COUNTS = (1, 29)
 """The first release that counts replacements node by node, and lets side containers end after the others."""
 MARGIN_S = 300
 """Unpacking and clearing up, beside the time that the run itself may take."""
-ACCOUNT = "podwright"
-"""The service account that may use the security context for RDMA, on OpenShift."""
+
+
+def kind_of(workload: Workload) -> Kind:
+    """Return the kind of object that a run becomes.
+
+    An MPI program needs hosts that it can reach by ssh, which an MPIJob gives it and no other does.
+    """
+    if workload.launcher == "mpi":
+        return KINDS["mpi"]
+    return KINDS[workload.kubernetes.kind]
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.api import STRATEGIC, Api, ApiError, Away, refusal_of
-from podwright.engines.kubernetes.manifest import yaml_objects
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.api import STRATEGIC, Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.manifest import yaml_objects
+from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.kubernetes.objects import HELD
-from podwright.engines.kubernetes.paths import path_of, path_of_object
 from podwright.engines.kubernetes.plan import OBJECTS, code_pieces
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse

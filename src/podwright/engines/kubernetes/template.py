@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from podwright.engines.kubernetes import names
-from podwright.engines.kubernetes.facts import size_text
-from podwright.engines.kubernetes.kinds import KINDS
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.confinement import confined
+from podwright.clients.kubernetes.kinds import KINDS
+from podwright.clients.kubernetes.quantities import size_text
 from podwright.engines.kubernetes.shape import Shape
 
 Object = dict[str, Any]
@@ -206,14 +207,4 @@ def _container(name: str, image: str, script: str, env: list[Object]) -> Object:
         "command": ["/bin/sh", f"{names.JOB_FOLDER}/{script}"],
         "env": env,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-    }
-
-
-def confined(added: list[str]) -> Object:
-    """What Pod Security `restricted` demands, and a root file system that nobody writes to."""
-    capabilities = {"drop": ["ALL"], **({"add": added} if added else {})}
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": capabilities,
     }

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.engines.base import Seen
-from podwright.engines.kubernetes.kinds import CONTAINERS
 
 Object = Mapping[str, Any]
 

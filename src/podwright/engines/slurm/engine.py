@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.ssh import Answer, Here, Reach, Ssh
 from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
@@ -17,7 +18,6 @@ from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
 from podwright.engines.slurm.parcel import pack
 from podwright.engines.slurm.queue import FORGOTTEN, Queue
-from podwright.engines.slurm.reach import Answer, Here, Reach, Ssh
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.runs import RunFolder

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from podwright.engines.slurm.reach import Reach
+from podwright.clients.ssh import Reach
 from podwright.spec.problems import refuse
 
 LARGE_BYTES = 64 * 1024

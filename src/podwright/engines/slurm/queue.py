@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from podwright.clients.ssh import Reach
 from podwright.engines.base import Seen
-from podwright.engines.slurm.reach import Reach
 from podwright.engines.slurm.words import seen
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal

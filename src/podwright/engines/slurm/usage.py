@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from podwright.engines.slurm.reach import Here, Reach, Ssh
+from podwright.clients.ssh import Here, Reach, Ssh
 from podwright.engines.slurm.words import seen
 from podwright.engines.usage import Allocation, NodeUse, Past, QueuedJob
 from podwright.spec.problems import refuse

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from podwright.engines.kubernetes.merge import merged
+from podwright.clients.kubernetes.merge import merged
 
 
 class SmallCluster(ThreadingHTTPServer):

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
+from podwright.clients.kubernetes.api import Api
+from podwright.clients.kubernetes.kubeconfig import read_entry
+from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES, PIECE_BYTES
+from podwright.clients.registry import Registry
 from podwright.engines.base import Request
-from podwright.engines.images.registry import Registry
 from podwright.engines.kubernetes import KubernetesEngine
-from podwright.engines.kubernetes.api import Api
-from podwright.engines.kubernetes.kubeconfig import read_entry
-from podwright.engines.kubernetes.names import CODE_FILE, MOST_PIECES, PIECE_BYTES
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.probe import _layered, of_payload
 from podwright.spec.problems import Refusal
-from tests.unit.engines.images.registry_server import registry_server
-from tests.unit.engines.images.test_layer import put_image
 from tests.unit.engines.kubernetes.small_cluster import small_cluster
+from tests.unit.images.registry_server import registry_server
+from tests.unit.images.test_layer import put_image
 
 CODE = random.Random(1).randbytes(MOST_PIECES * PIECE_BYTES + 1)
 

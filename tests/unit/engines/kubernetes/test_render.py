@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from podwright import spec
+from podwright.clients.kubernetes.manifest import yaml_objects, yaml_text
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
-from podwright.engines.kubernetes.manifest import yaml_objects, yaml_text
 from podwright.engines.kubernetes.scripts import SCRIPTS
+from tests.paths import CASES
 from tests.unit.engines.kubernetes.releases import RELEASES, validate
 
-FOLDER = Path(__file__).parents[3] / "cases" / "kubernetes"
+FOLDER = CASES / "kubernetes"
 CASES = sorted(path.parent.name for path in FOLDER.glob("*/workload.yaml"))
 
 KUBERNETES = "of Kubernetes"

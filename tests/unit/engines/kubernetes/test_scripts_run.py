@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.engines.kubernetes.names import JOB_FOLDER, WORK
+from podwright.clients.kubernetes.names import JOB_FOLDER, WORK
 from podwright.engines.kubernetes.scripts import SCRIPTS
 
 SHELLS = ["dash", "bash"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from podwright.clients.ssh import Answer
 from podwright.engines.base import Job
 from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm import engine as engine_module
 from podwright.engines.slurm import queue as queue_module
-from podwright.engines.slurm.reach import Answer
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
 from tests.unit.runs.made import asked

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from podwright import spec
 from podwright.engines.slurm.facts import PROBE, VERSIONS, Facts, parse_probe, time_s, time_text
+from tests.paths import CASES
 
-PROBES = Path(__file__).parents[3] / "cases" / "slurm" / "probes"
+PROBES = CASES / "slurm" / "probes"
 NAMES = sorted(path.stem for path in PROBES.glob("*.txt"))
 
 

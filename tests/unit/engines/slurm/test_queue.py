@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from podwright.clients.ssh import Answer
 from podwright.engines.base import Seen
 from podwright.engines.slurm import queue as queue_module
 from podwright.engines.slurm.queue import Queue, parse_queue
-from podwright.engines.slurm.reach import Answer
 from podwright.runs import Home, RunFolder
 from tests.unit.runs.made import asked
 

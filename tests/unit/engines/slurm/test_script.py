@@ -23,8 +23,9 @@ from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
 from podwright.engines.slurm.facts import Facts, parse_probe
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from tests.paths import CASES
 
-FOLDER = Path(__file__).parents[3] / "cases" / "slurm"
+FOLDER = CASES / "slurm"
 CASES = sorted(path.parent.name for path in FOLDER.glob("*/workload.yaml"))
 
 

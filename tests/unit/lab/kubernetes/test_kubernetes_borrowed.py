@@ -12,8 +12,9 @@ import pytest
 from podwright.lab import kubernetes, places
 from podwright.lab.kubernetes import borrowed
 from podwright.spec import Refusal, load_pod
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[3] / "cases" / "lab_kubernetes"
+CASES = ALL_CASES / "lab_kubernetes"
 
 
 def node(name: str, **devices: str) -> dict[str, object]:

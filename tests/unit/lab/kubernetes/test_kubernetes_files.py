@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.kubernetes.names import UNIT
+from podwright.clients.kubernetes.names import UNIT
 from podwright.lab import scripts
 from podwright.lab.kubernetes import objects, parts, programs, shape, texts
 from podwright.lab.kubernetes.shape import Ports, Shape
 from podwright.spec import Refusal, load_pod
+from tests.paths import CASES as ALL_CASES
 
-CASES = Path(__file__).parents[3] / "cases" / "lab_kubernetes"
+CASES = ALL_CASES / "lab_kubernetes"
 SHAPE = Shape(nodes=2, virtual_nodes=140)
 PORTS = Ports(api=20001, registry=20002)
 PARTS = {name: Path("/parts") / name for name in parts.PROGRAMS}

@@ -1,0 +1,62 @@
+"""What an administrator gives a namespace once, so that runs may go there: rights, storage, and on OpenShift RDMA."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from podwright.bringup.kubernetes import openshift
+from podwright.bringup.kubernetes.volumes import storage_objects
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.kinds import KINDS
+from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler, Pod
+
+Object = dict[str, Any]
+ROLE = "podwright-run"
+NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("", ("configmaps", "secrets", "services"), ("get", "create", "patch", "delete")),
+    ("", ("pods",), ("get", "list", "watch")),
+    ("", ("pods/exec",), ("get", "create")),
+    ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
+    *((one.group, (one.plural,), ("get", "list", "watch", "create", "patch", "delete")) for one in KINDS.values()),
+    ("kueue.x-k8s.io", ("localqueues",), ("get", "list")),
+)
+"""All that a user of runs needs in a namespace, and nothing beyond it."""
+
+
+def grant_objects(pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None) -> list[Object]:
+    """In the order in which they are applied; `group` are the users who may run things there."""
+    if NAMESPACE.fullmatch(namespace) is None:
+        hint = "lower-case letters, digits and dashes, at most 63"
+        raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")
+    made: list[Object] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
+    made.append(_role(namespace))
+    if group:
+        made.append(_binding(namespace, group))
+    for storage in pod.storage:
+        if storage.storage_class or storage.server:
+            made += storage_objects(pod, storage, namespace)
+    if scheduler.dialect == "openshift":
+        made += openshift.grant_objects(namespace)
+    return made
+
+
+def _role(namespace: str) -> Object:
+    rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in RULES]
+    metadata = {"name": ROLE, "namespace": namespace, "labels": {"app.kubernetes.io/managed-by": names.MANAGER}}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+
+
+def _binding(namespace: str, group: str) -> Object:
+    api = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{api}/v1",
+        "kind": "RoleBinding",
+        "metadata": {**_role(namespace)["metadata"]},
+        "roleRef": {"apiGroup": api, "kind": "Role", "name": ROLE},
+        "subjects": [{"apiGroup": api, "kind": "Group", "name": group}],
+    }

@@ -1,0 +1,158 @@
+"""Storage of a pod as Kubernetes has it: classes that make volumes, volumes that are there, claims on either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.quantities import size_text
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod, Storage
+
+Object = dict[str, Any]
+STORAGE = f"{names.DOMAIN}/storage"
+DEFAULT_BYTES = 1 << 40
+"""Of a claim on a system whose size the pod file does not say."""
+
+DRIVERS = {
+    "spectrum-scale": "spectrumscale.csi.ibm.com",
+    "netapp": "csi.trident.netapp.io",
+    "lustre": "lustre-csi.hpe.com",
+    "nfs": "nfs.csi.k8s.io",
+}
+"""The driver of a kind of storage that names none."""
+
+
+def storage_objects(pod: Pod, storage: Storage, namespace: str) -> list[Object]:
+    """What gives a namespace this storage: a claim, and the class or the volume that it is met with.
+
+    A storage class makes volumes as they are claimed; a server and a path are there already.
+    """
+    if storage.storage_class:
+        made = storage_class(storage)
+        claim = _claim(storage, namespace)
+        claim["spec"]["storageClassName"] = storage.storage_class
+        return [made, claim] if made else [claim]
+    if storage.server is None:
+        words = f"the storage {storage.name} has neither a storage class nor a server"
+        raise refuse(words, hint="name one of them in the pod file", field="storage")
+    name = f"{pod.name}-{storage.name}-{namespace}"
+    claim = _claim(storage, namespace)
+    claim["spec"] |= {"storageClassName": "", "selector": {"matchLabels": _labels(pod, storage)}, "volumeName": name}
+    return [_volume(pod, storage, name, namespace), claim]
+
+
+def storage_class(storage: Storage) -> Object | None:
+    """None for a driver whose parameters only the site knows: its class must be there."""
+    driver = storage.csi or DRIVERS.get(storage.kind)
+    parameters = _class_parameters(storage)
+    if driver is None or parameters is None:
+        return None
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": storage.storage_class, "labels": {"app.kubernetes.io/managed-by": names.MANAGER}},
+        "provisioner": driver,
+        "parameters": parameters,
+        "reclaimPolicy": "Retain",
+        "allowVolumeExpansion": True,
+        "volumeBindingMode": "Immediate",
+    }
+
+
+def _class_parameters(storage: Storage) -> dict[str, str] | None:
+    """Spectrum Scale: `server` is CLUSTER/FILE SYSTEM; NFS: HOST:/PATH."""
+    head, _, rest = (storage.server or "").partition("/")
+    if storage.kind == "spectrum-scale" and rest:
+        return {"clusterId": head, "volBackendFs": rest}
+    if storage.kind == "netapp":
+        return {"backendType": "ontap-nas", **({"storagePools": storage.server} if storage.server else {})}
+    if storage.kind == "nfs" and storage.server:
+        host, _, path = storage.server.partition(":")
+        return {"server": host, "share": path or "/"}
+    return None
+
+
+def _labels(pod: Pod, storage: Storage) -> dict[str, str]:
+    return {f"{names.DOMAIN}/pod": pod.name, STORAGE: storage.name}
+
+
+def _claim(storage: Storage, namespace: str) -> Object:
+    size = size_text(storage.capacity_bytes or DEFAULT_BYTES)
+    labels = {"app.kubernetes.io/managed-by": names.MANAGER}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": storage.name, "namespace": namespace, "labels": labels},
+        "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": size}}},
+    }
+
+
+def _volume(pod: Pod, storage: Storage, name: str, namespace: str) -> Object:
+    """Kept when its claim goes: the data was there before it."""
+    labels = {"app.kubernetes.io/managed-by": names.MANAGER, **_labels(pod, storage)}
+    claim = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": storage.name}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "capacity": {"storage": size_text(storage.capacity_bytes or DEFAULT_BYTES)},
+            "accessModes": ["ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": "",
+            "claimRef": claim,
+            **_source(storage),
+        },
+    }
+
+
+def _source(storage: Storage) -> Object:
+    server, driver = storage.server or "", storage.csi or DRIVERS.get(storage.kind)
+    if storage.kind == "nfs" and storage.csi is None:
+        host, _, path = server.partition(":")
+        return {"nfs": {"server": host, "path": path or "/"}, "mountOptions": ["nfsvers=4.1"]}
+    if driver is None:
+        words = f"Podwright knows no driver for {storage.kind}"
+        raise refuse(words, hint=f"name it with `csi:` of the storage {storage.name} in the pod file", field="storage")
+    if storage.kind == "spectrum-scale":
+        cluster, _, system = server.partition("/")
+        handle = f"0;0;{cluster};{system};;;{storage.mount or '/'}"
+        return {"csi": {"driver": driver, "volumeHandle": handle}}
+    if storage.kind == "nfs":
+        host, _, path = server.partition(":")
+        attributes = {"server": host, "share": path or "/"}
+        return {"csi": {"driver": driver, "volumeHandle": f"{host}#{path}", "volumeAttributes": attributes}}
+    kind = {"fsType": "lustre"} if storage.kind == "lustre" else {}
+    return {"csi": {"driver": driver, **kind, "volumeHandle": server}}
+
+
+def local_objects(pod: Pod, hosts: Iterable[str], path: str, size_bytes: int) -> list[Object]:
+    """NVMe disks of the nodes themselves: a volume on each, bound only when a node is chosen."""
+    name = f"{pod.name}-nvme"
+    made: list[Object] = [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": names.MANAGER}},
+            "provisioner": "kubernetes.io/no-provisioner",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+    ]
+    for host in hosts:
+        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
+        spec = {
+            "capacity": {"storage": size_text(size_bytes)},
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": name,
+            "local": {"path": path},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+        }
+        labels = {"app.kubernetes.io/managed-by": names.MANAGER, f"{names.DOMAIN}/pod": pod.name}
+        metadata = {"name": f"{name}-{host}", "labels": labels}
+        made.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+    return made

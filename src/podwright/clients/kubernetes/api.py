@@ -1,0 +1,255 @@
+"""The API server over plain HTTPS: one answer at a time, a stream of lines, or a command inside a container."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from podwright.clients.kubernetes.kubeconfig import Entry
+from podwright.clients.kubernetes.names import MANAGER
+from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
+from podwright.spec.problems import refuse
+
+APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+GREET_S, TIMEOUT_S = 8.0, 30.0
+AGAIN = (429, 500, 502, 503, 504)
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Between tries of a request that may be made twice: a server that restarts is back within seconds."""
+PAGE = 500
+
+Query = Mapping[str, str | int | bool]
+
+
+class ApiError(Exception):
+    """What the API server refused, in its own words."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason, self.message = status, reason, message
+
+
+class Away(Exception):
+    """The API server cannot be reached just now."""
+
+
+class Api:
+    """One cluster, for any number of threads; `requests` counts what was asked."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.requests = 0
+        self._idle: list[http.client.HTTPConnection] = []
+        self.close = weakref.finalize(self, _close, self._idle)
+
+    # one answer at a time
+
+    def get(self, path: str, **query: str | int | bool) -> dict[str, Any]:
+        return self._json("GET", path, query)
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """None where there is no such object."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str | int | bool) -> tuple[list[dict[str, Any]], str]:
+        """All objects of a list, page by page, and the version of the list as a whole."""
+        found: list[dict[str, Any]] = []
+        more = ""
+        while True:
+            page = self.get(path, limit=PAGE, **({"continue": more} if more else {}), **query)
+            found += page.get("items") or []
+            more = page["metadata"].get("continue", "")
+            if not more:
+                return found, str(page["metadata"].get("resourceVersion", ""))
+
+    def apply(self, path: str, made: Mapping[str, Any], dry: bool = False) -> dict[str, Any]:
+        """Server-side apply: the object is there afterwards as we want it, whether it was or not."""
+        query = {"fieldManager": MANAGER, "force": "true", **({"dryRun": "All"} if dry else {})}
+        return self._json("PATCH", path, query, json.dumps(made).encode(), APPLY)
+
+    def create(self, path: str, made: Mapping[str, Any]) -> dict[str, Any]:
+        body = json.dumps(made).encode()
+        return self._json("POST", path, {"fieldManager": MANAGER}, body, "application/json")
+
+    def patch(self, path: str, change: bytes, kind: str) -> dict[str, Any]:
+        """Gives the object's metadata alone: it may be large otherwise."""
+        return self._json("PATCH", path, {"fieldManager": MANAGER}, change, kind)
+
+    def delete(self, path: str, policy: str = "Background") -> None:
+        """What is gone already is gone."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
+        try:
+            self._json("DELETE", path, {}, json.dumps(options).encode(), "application/json")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def text(self, path: str, **query: str | int | bool) -> bytes:
+        return self._answer("GET", path, query, None, "")
+
+    def _json(self, method: str, path: str, query: Query, body: bytes | None = None, kind: str = "") -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(self._answer(method, path, query, body, kind) or b"{}")
+        return data
+
+    def _answer(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> bytes:
+        """A request that may be made twice is tried again when the server is away; a creation is not.
+
+        A review is a question, though it is asked as if it were made.
+        """
+        for pause_s in (*PAUSES_S, None):
+            last = pause_s is None or (method == "POST" and not path.endswith("reviews"))
+            try:
+                status, data = self._send(method, path, query, body, kind)
+            except (OSError, http.client.HTTPException) as error:
+                if last:
+                    raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+            else:
+                if status < 400:
+                    return data
+                if status == 401 and self.entry.forget():
+                    continue
+                if last or not self._may_pass(status, method):
+                    raise _error(status, data)
+            time.sleep(pause_s or 0.0)
+        raise AssertionError("unreachable")
+
+    def _may_pass(self, status: int, method: str) -> bool:
+        """Whether an answer may be another a moment later.
+
+        A server that has just begun knows nobody's rights yet: it forbids even what everybody may ask.
+        """
+        if status == 403:
+            try:
+                return self._send("GET", "/version", {}, None, "")[0] == 403
+            except (OSError, http.client.HTTPException):
+                return True
+        return status in AGAIN and (status != 500 or method == "GET")
+
+    def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
+        """On a connection that was used before, where there is one; a broken one is not kept."""
+        self.requests += 1
+        headers = {"Accept": METADATA if kind.startswith(STRATEGIC) else "application/json", **self.entry.headers()}
+        if kind:
+            headers["Content-Type"] = kind
+        connection = self._idle.pop() if self._idle else self._connect(TIMEOUT_S)
+        try:
+            connection.request(method, _target(self.entry.server, path, query), body, headers)
+            response = connection.getresponse()
+            data = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return response.status, data
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        """A server that does not even greet is away sooner than one that takes its time to answer."""
+        connection = self._line()
+        try:
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        connection.sock.settimeout(timeout_s)
+        return connection
+
+    def _line(self) -> http.client.HTTPConnection:
+        place = urlsplit(self.entry.server)
+        host, port = place.hostname or "", place.port
+        if place.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=GREET_S)
+        proxy = self.entry.cluster.get("proxy-url")
+        if not proxy:
+            return http.client.HTTPSConnection(host, port or 443, timeout=GREET_S, context=self.entry.tls)
+        through = urlsplit(str(proxy))
+        made = http.client.HTTPSConnection(
+            through.hostname or "", through.port or 3128, timeout=GREET_S, context=self.entry.tls
+        )
+        made.set_tunnel(host, port or 443)
+        return made
+
+    # streams
+
+    @contextmanager
+    def lines(self, path: str, timeout_s: float, **query: str | int | bool) -> Iterator[Iterator[bytes]]:
+        """The lines of an answer that goes on."""
+        with self._own_line(timeout_s) as connection:
+            headers = {"Accept": "application/json", **self.entry.headers()}
+            connection.request("GET", _target(self.entry.server, path, query), None, headers)
+            response = connection.getresponse()
+            if response.status >= 400:
+                raise _error(response.status, response.read())
+            yield iter(response.readline, b"")
+
+    def run(self, pod_path: str, container: str, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
+        """What a command in a running container prints when it is given this; refuses one that fails."""
+        words = [("command", word) for word in command]
+        query = urlencode([("container", container), ("stdin", "true"), ("stdout", "true"), ("stderr", "true"), *words])
+        target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
+        with self._own_line(timeout_s) as connection:
+            assert isinstance(connection.sock, socket.socket)
+            try:
+                return WebSocket(connection.sock, target, self.entry.headers()).exchange(given)
+            except CommandFailed as error:
+                raise ApiError(400, "CommandFailed", str(error)) from None
+
+    @contextmanager
+    def _own_line(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+        """A connection for one thing only, which may take long."""
+        self.requests += 1
+        connection = None
+        try:
+            connection = self._connect(timeout_s)
+            yield connection
+        except (OSError, http.client.HTTPException) as error:
+            raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+def _close(connections: list[http.client.HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+def _target(server: str, path: str, query: Query) -> str:
+    base = urlsplit(server).path.rstrip("/")
+    text = urlencode({name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()})
+    return base + quote(path) + (f"?{text}" if text else "")
+
+
+def _error(status: int, data: bytes) -> ApiError:
+    try:
+        row = json.loads(data)
+        return ApiError(status, str(row.get("reason", "")), str(row.get("message", "")))
+    except (ValueError, AttributeError):
+        return ApiError(status, "", data.decode("utf-8", "replace").strip()[:200] or f"status {status}")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    return str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
+
+
+def refusal_of(error: ApiError | Away, what: str) -> Exception:
+    """In words, with the exit code that belongs to it."""
+    if isinstance(error, Away):
+        return refuse(str(error), hint="does `kubectl version` work here?", exit_code=3)
+    if error.status == 401:
+        return refuse("the cluster does not know who you are", hint="log in to it again", exit_code=3)
+    return refuse(f"Kubernetes did not {what}: {error.message}", exit_code=3 if error.status >= 500 else 2)

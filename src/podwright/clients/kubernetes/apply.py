@@ -1,0 +1,121 @@
+"""Gives a cluster objects that outlive a run (rights, storage, builds), and tells what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from podwright.clients.kubernetes.access import may
+from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.kubeconfig import read_entry
+from podwright.clients.kubernetes.paths import PLURALS, path_of_object
+from podwright.spec.problems import Refusal, refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler
+
+Object = Mapping[str, Any]
+RENEWED = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+"""Of an object's metadata: what the server keeps for itself, and changes when nothing else changed."""
+ESCALATION = "attempting to grant RBAC permissions not currently held"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One object and what became of it: `created`, `changed` or `unchanged`."""
+
+    result: str
+    kind: str
+    name: str
+    namespace: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def reach(scheduler: KubernetesScheduler) -> Api:
+    return Api(read_entry(scheduler.kubeconfig, scheduler.context))
+
+
+def apply_objects(api: Api, objects: Sequence[Object], dry: bool = False) -> list[Applied]:
+    """Server-side, one after the other; doing it again changes nothing. `dry`: nothing does.
+
+    What the user may not do is told as a whole and first, so that no half of it is done.
+    """
+    try:
+        lacking = list(_lacking(api, objects))
+        if lacking:
+            raise _not_allowed(lacking)
+        return list(_apply_all(api, objects, dry))
+    except (Away, ApiError) as error:
+        raise refusal_of(error, "answer") from None
+
+
+def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:
+    """A namespace that is there needs nothing: it is not changed."""
+    changed = [made for made in objects if made["kind"] != "Namespace" or not _find(api, made)]
+    kinds = dict.fromkeys((one["metadata"].get("namespace"), one["apiVersion"], one["kind"]) for one in changed)
+    for namespace, version, kind in kinds:
+        place = f"in the namespace {namespace}" if namespace else "in the cluster"
+        group = version.rpartition("/")[0]
+        verbs = [verb for verb in ("create", "patch") if not may(api, namespace or "", verb, group, PLURALS[kind])]
+        if verbs:
+            yield f"{' and '.join(verbs)} {PLURALS[kind]} {place}"
+
+
+def _not_allowed(lacking: Sequence[str]) -> Refusal:
+    who = "a cluster administrator" if any(one.endswith("the cluster") for one in lacking) else "its administrator"
+    hint = f"{who} may: send the output of `--render`, which `kubectl apply --server-side -f -` takes"
+    return refuse(f"you may not {', '.join(lacking)}", hint=hint, exit_code=3)
+
+
+def _apply_all(api: Api, objects: Iterable[Object], dry: bool) -> Iterator[Applied]:
+    """A namespace that a dry run does not make cannot be asked about what would be in it."""
+    missing = set()
+    for made in objects:
+        metadata = made["metadata"]
+        namespace = metadata.get("namespace")
+        result = "created" if namespace in missing else _apply(api, made, dry)
+        if dry and result == "created" and made["kind"] == "Namespace":
+            missing.add(metadata["name"])
+        yield Applied(result, made["kind"], metadata["name"], namespace)
+
+
+def _apply(api: Api, made: Object, dry: bool) -> str:
+    try:
+        before = _find(api, made)
+        if before and made["kind"] == "Namespace":
+            return "unchanged"
+        after = api.apply(path_of_object(made), made, dry=dry)
+    except ApiError as error:
+        raise _refusal(error, made) from None
+    if before is None:
+        return "created"
+    return "unchanged" if _content(before) == _content(after) else "changed"
+
+
+def _find(api: Api, made: Object) -> dict[str, Any] | None:
+    """A namespace that the user may not look at is taken to be there: the server does not say."""
+    try:
+        return api.find(path_of_object(made))
+    except ApiError as error:
+        if error.status == 403 and made["kind"] == "Namespace":
+            return dict(made)
+        raise
+
+
+def _content(one: Object) -> dict[str, Any]:
+    metadata = {name: value for name, value in one["metadata"].items() if name not in RENEWED}
+    return {**one, "metadata": metadata, "status": None}
+
+
+def _refusal(error: ApiError, made: Object) -> Exception:
+    named = f"the {made['kind']} {made['metadata']['name']}"
+    if error.status == 403 and ESCALATION in error.message:
+        hint = "nobody can give rights away that are not their own: a cluster administrator may"
+        return refuse(f"{named} holds rights that you do not have yourself", hint=hint, exit_code=3)
+    if error.status == 404 and "namespaces" not in error.message:
+        hint = "`dialect:` of the scheduler in the pod file says what it is"
+        return refuse(f"the cluster does not know {made['kind']} ({made['apiVersion']})", hint=hint)
+    return refusal_of(error, f"take {named}")

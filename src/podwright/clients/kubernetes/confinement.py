@@ -1,0 +1,15 @@
+"""What a container may do under Pod Security `restricted`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def confined(added: list[str]) -> dict[str, Any]:
+    """What Pod Security `restricted` demands, and a root file system that nobody writes to."""
+    capabilities = {"drop": ["ALL"], **({"add": added} if added else {})}
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": capabilities,
+    }

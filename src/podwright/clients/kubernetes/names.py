@@ -1,0 +1,58 @@
+"""Names that a run has on Kubernetes: labels, paths inside its containers, and how often a node is replaced."""
+
+from __future__ import annotations
+
+MANAGER = "podwright"
+"""Of the fields of an object: what others set beside us stays theirs."""
+DOMAIN = "podwright.dev"
+RUN, JOB = f"{DOMAIN}/run", f"{DOMAIN}/job"
+UNIT = f"{DOMAIN}/unit"
+"""The label of a node that says to which scalable unit it belongs."""
+OWNER = f"{DOMAIN}/owner"
+"""A digest of the run's token: tells our own object from one of the same name that somebody else made."""
+OURS = f"app.kubernetes.io/managed-by={MANAGER}"
+
+JOB_FOLDER, WORK, CLAIM = "/podwright/job", "/podwright/work", "/podwright/claim"
+CODE_FILE = "/podwright/code/code.tar"
+"""In an image that holds the code as its last layer."""
+TOKEN, SSH = "/podwright/token", "/podwright/ssh"
+RUNS = f"{CLAIM}/podwright/runs"
+"""On the claim: each run has a folder of its own there."""
+
+PILOT, SHIP, LAUNCHER = "pilot", "ship", "launcher"
+"""Containers."""
+ACCOUNT = "podwright"
+"""The service account that may use the security context for RDMA, on OpenShift."""
+USER = 1000
+"""Of all processes, where nobody else decides it: an image that would run as root runs all the same."""
+SSH_PORT = 2222
+
+MOST_LOST = 20
+"""How often the place of one node is filled anew. Nodes that are given back count too, as Kubernetes cannot tell."""
+KEPT_S = 7 * 86400
+"""Objects of a run that is over go after a week, so that nobody must clean up after a client that never came back."""
+UNREACHABLE_S = 30
+PIECE_BYTES, MOST_PIECES = 900 * 1024, 5
+"""Of the code, compressed: a ConfigMap holds one MiB."""
+
+
+def labels(run_id: str, parent: str, workload: str) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/managed-by": MANAGER,
+        "app.kubernetes.io/name": workload,
+        JOB: parent,
+        RUN: run_id,
+    }
+
+
+def run_folder(run_id: str) -> str:
+    return f"{RUNS}/{run_id}"
+
+
+def code_names(digest: str, pieces: int) -> list[str]:
+    """Equal code has equal names: it is stored once, whoever brings it."""
+    return [f"podwright-code-{digest}-{index}" for index in range(pieces)]
+
+
+def payload_name(digest: str) -> str:
+    return f"podwright-pilot-{digest}"

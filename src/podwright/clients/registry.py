@@ -1,0 +1,219 @@
+"""A repository of a registry, in the protocol that all registries speak: manifests by tag, blobs by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPMessage
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from podwright.clients.registry_logins import Login, find_login
+
+TIMEOUT_S = 300.0
+"""Of one read or write of a connection, not of a whole upload."""
+OCI, DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution"
+INDEXES = (f"{OCI}.index.v1+json", f"{DOCKER}.manifest.list.v2+json")
+MANIFESTS = (f"{OCI}.manifest.v1+json", f"{DOCKER}.manifest.v2+json")
+CERTIFICATES = ("/etc/containers/certs.d", "/etc/docker/certs.d", "~/.config/containers/certs.d")
+ASKED = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The name of an image in its parts; `tag` may be a digest."""
+
+    host: str
+    repository: str
+    tag: str
+
+    @property
+    def place(self) -> str:
+        """All but the tag."""
+        return f"{self.host}/{self.repository}"
+
+
+class RegistryError(Exception):
+    """What a registry refused, or why it cannot be reached (status 0), in words."""
+
+    def __init__(self, status: int, words: str, challenge: str = "") -> None:
+        super().__init__(words)
+        self.status, self.challenge = status, challenge
+
+
+def parse(name: str) -> Reference:
+    """The first part is a registry where it looks like a host. A name without one is looked for where each machine's
+    own settings say, which are not ours to guess."""
+    whole, _, digest = name.removeprefix("docker://").partition("@")
+    host, _, path = whole.partition("/")
+    if not path or not ("." in host or ":" in host or host == "localhost"):
+        raise RegistryError(400, f'the name "{name}" says no registry: write it like registry.example/{whole}')
+    repository, _, tag = path.partition(":")
+    return Reference(host, repository, digest or tag or "latest")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest as it came, by which its digest is reckoned."""
+
+    raw: bytes = field(repr=False)
+    kind: str
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.raw)
+
+
+def digest_of(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+class Registry:
+    """One repository. A registry on this machine's own loopback needs no certificate; any other must show one."""
+
+    def __init__(self, host: str, repository: str) -> None:
+        self.host, self.repository = host, repository
+        local = _is_loopback(host)
+        self._root = f"{'http' if local else 'https'}://{host}"
+        self._opener = _opener(host, local)
+        self._authorization = ""
+
+    def manifest(self, tag: str) -> Manifest | None:
+        """None where there is none; one that was asked for by its digest is checked."""
+        headers = {"Accept": ", ".join((*MANIFESTS, *INDEXES))}
+        try:
+            answered, raw = self._ask("GET", f"manifests/{tag}", None, headers)
+        except RegistryError as error:
+            if error.status == 404:
+                return None
+            raise
+        found = Manifest(raw, (answered.get("Content-Type") or "").partition(";")[0].strip())
+        if tag.startswith("sha256:") and found.digest != tag:
+            raise RegistryError(0, f"{self.host} gives other bytes for {tag}")
+        return found
+
+    def blob(self, digest: str) -> bytes:
+        _, data = self._ask("GET", f"blobs/{digest}", None, {})
+        if digest_of(data) != digest:
+            raise RegistryError(0, f"{self.host} gives other bytes for {digest}")
+        return data
+
+    def put_blob(self, data: bytes) -> None:
+        """What is there already is not sent again."""
+        digest = digest_of(data)
+        try:
+            self._ask("HEAD", f"blobs/{digest}", None, {})
+            return
+        except RegistryError as error:
+            if error.status != 404:
+                raise
+        answered, _ = self._ask("POST", "blobs/uploads/", b"", {})
+        place = urljoin(self._url(""), answered["Location"])
+        joined = f"{place}{'&' if urlsplit(place).query else '?'}{urlencode({'digest': digest})}"
+        self._ask("PUT", joined, data, {"Content-Type": "application/octet-stream"})
+
+    def put_manifest(self, tag: str, manifest: Manifest) -> None:
+        self._ask("PUT", f"manifests/{tag}", manifest.raw, {"Content-Type": manifest.kind})
+
+    def _url(self, path: str) -> str:
+        return urljoin(f"{self._root}/v2/{self.repository}/", path)
+
+    def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[HTTPMessage, bytes]:
+        """Says who the user is once the registry asks for it, and then only to the registry itself."""
+        url = self._url(path)
+        same = urlsplit(url).netloc == urlsplit(self._root).netloc
+        for attempt in (1, 2):
+            request = urllib.request.Request(url, body, dict(headers), method=method)
+            if self._authorization and same:
+                request.add_unredirected_header("Authorization", self._authorization)
+            try:
+                return self._send(request)
+            except RegistryError as error:
+                if error.status != 401 or attempt == 2 or not same or not self._log_in(error.challenge):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _send(self, request: urllib.request.Request) -> tuple[HTTPMessage, bytes]:
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as response:
+                return response.headers, response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _error(error) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise RegistryError(0, f"{self.host} cannot be reached: {_words(reason)}") from None
+
+    def _log_in(self, challenge: str) -> bool:
+        """Whether there is something to try that was not tried yet."""
+        kind, _, rest = challenge.partition(" ")
+        login = find_login(self.host, self.repository)
+        if kind.lower() == "bearer":
+            made = f"Bearer {self._token(dict(ASKED.findall(rest)), login)}"
+        elif kind.lower() == "basic" and login is not None:
+            made = login.basic()
+        else:
+            return False
+        before, self._authorization = self._authorization, made
+        return made != before
+
+    def _token(self, asked: Mapping[str, str], login: Login | None) -> str:
+        """From the server that the registry names; a password goes there only over a connection that hides it."""
+        realm = asked.get("realm", "")
+        host = urlsplit(realm).netloc
+        if urlsplit(realm).scheme != "https" and not _is_loopback(host):
+            raise RegistryError(401, f"{self.host} wants a password sent in the clear to {host or realm}")
+        wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
+        if login is not None and login.is_identity:
+            form = {**wanted, "grant_type": "refresh_token", "refresh_token": login.secret, "client_id": "podwright"}
+            request = urllib.request.Request(realm, urlencode(form).encode())
+        else:
+            request = urllib.request.Request(f"{realm}?{urlencode(wanted)}")
+            if login is not None:
+                request.add_unredirected_header("Authorization", login.basic())
+        try:
+            row = json.loads(self._send(request)[1])
+        except ValueError:
+            row = {}
+        return str(row.get("token") or row.get("access_token") or "")
+
+
+def _is_loopback(host: str) -> bool:
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _opener(host: str, local: bool) -> urllib.request.OpenerDirector:
+    """With the proxy and the authorities of the user and the site; nothing stands between us and the loopback."""
+    if local:
+        return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    context = ssl.create_default_context()
+    for folder in CERTIFICATES:
+        for path in sorted(Path(folder).expanduser().joinpath(host).glob("*.crt")):
+            context.load_verify_locations(path)
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+
+def _error(error: urllib.error.HTTPError) -> RegistryError:
+    try:
+        told = [str(one.get("message") or one.get("code")) for one in json.loads(error.read())["errors"]]
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        told = []
+    words = "; ".join(dict.fromkeys(told)) or f"it answers {error.code}"
+    return RegistryError(error.code, words, error.headers.get("WWW-Authenticate") or "")
+
+
+def _words(reason: object) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {reason.verify_message}"
+    return str(getattr(reason, "strerror", None) or reason or type(reason).__name__).lower()
