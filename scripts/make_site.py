@@ -19,7 +19,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SITE = DOCS / "site"
-TOKENS = ROOT / "src" / "podwright" / "report" / "assets" / "tokens.css"
+TOKENS = ROOT / "src" / "podwright" / "theme" / "assets" / "tokens.css"
 
 # The order of the menu. A page that is missing here fails the build, so that none is unreachable.
 MENU = {

@@ -115,22 +115,16 @@ def _check(made: Design, path: Path, as_json: bool) -> int:
 
 
 def _write(made: Design, growth: Growth | None, out: Path) -> None:
+    from podwright import theme
     from podwright.cli.writing import write_files
     from podwright.design.exports.files import design_files
     from podwright.design.exports.tables import growth_plan
 
-    files = design_files(made, _tokens())
+    files = design_files(made, theme.asset("tokens.css"))
     if growth is not None:
         files["growth.csv"] = growth_plan(growth, made)
     write_files(files, out)
     talk.say("wrote", f"{len(files)} files to {out}")
-
-
-def _tokens() -> str:
-    """Reads the sheet of design tokens; importing the report for it would take longer than the design."""
-    import podwright
-
-    return (Path(podwright.__file__).parent / "report" / "assets" / "tokens.css").read_text(encoding="utf-8")
 
 
 def _designed(pod: str | None, nodes: int | None, model: str | None) -> Design:

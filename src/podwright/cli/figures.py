@@ -27,14 +27,14 @@ def results(values: Mapping[str, object], limit: int | None = None) -> str:
 
 def duration(seconds: float | None) -> str:
     """Gives `2m 11s`, or `-` for what did not happen."""
-    from podwright.spec.quantity import format_duration
+    from podwright.theme.words import format_duration
 
     return "-" if seconds is None else format_duration(seconds)
 
 
 def size(count: float | None) -> str:
     """Gives `3.1 GiB`, or `-` for what was not read."""
-    from podwright.spec.quantity import format_size
+    from podwright.theme.words import format_size
 
     return "-" if count is None else format_size(int(count))
 

@@ -1,10 +1,10 @@
 """What a person looks at: the report of a run and the comparison of several, each one HTML file."""
 
-from podwright.report._compare import render_comparison
-from podwright.report._data import Confusion, Example, LogTail, ReportData, TextFile, Track
-from podwright.report._gather import gather
-from podwright.report._page import render_run
-from podwright.report._write import write_comparison, write_run_report
+from podwright.analysis.data import Confusion, Example, LogTail, ReportData, TextFile, Track
+from podwright.analysis.gather import gather
+from podwright.report.comparison import render_comparison
+from podwright.report.page import render_run
+from podwright.report.write import write_comparison, write_run_report
 
 __all__ = [
     "Confusion",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from podwright.spec.hostlist import expand_hosts, fold_hosts
     from podwright.spec.placeholders import fill, names_in
     from podwright.spec.problems import Problem, Refusal, refuse
-    from podwright.spec.quantity import duration_s, format_duration, format_size, size_bytes
+    from podwright.spec.quantity import duration_s, size_bytes
 
 _HOMES = {
     "_hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
@@ -50,7 +50,7 @@ _HOMES = {
     "hostlist": "expand_hosts fold_hosts",
     "placeholders": "fill names_in",
     "problems": "Problem Refusal refuse",
-    "quantity": "duration_s format_duration format_size size_bytes",
+    "quantity": "duration_s size_bytes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -85,8 +85,6 @@ __all__ = [
     "expand_hosts",
     "fill",
     "fold_hosts",
-    "format_duration",
-    "format_size",
     "library",
     "load",
     "load_pod",

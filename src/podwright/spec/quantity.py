@@ -78,33 +78,6 @@ def duration_s(text: str) -> float:
     return float(seconds)
 
 
-def format_size(size: int) -> str:
-    """Gives a size for people, in binary units with three figures: `2 GiB`, `1.46 TiB`."""
-    value, unit = float(size), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if abs(value) < 1023.95:
-            break
-        value, unit = value / 1024, larger
-    figures = f"{value:.0f}" if unit == "B" or abs(value) >= 100 else f"{value:.3g}"
-    return f"{figures} {unit}"
-
-
-def format_duration(seconds: float) -> str:
-    """Gives a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
-    if seconds < 0:
-        return "-" + format_duration(-seconds)
-    if round(seconds, 1) < 60:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s".replace(".0 ", " ")
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60}s"
-    minutes = round(seconds / 60)
-    if minutes < 1440:
-        return f"{minutes // 60}h {minutes % 60}m"
-    hours = round(seconds / 3600)
-    return f"{hours // 24}d {hours % 24}h"
-
-
 def exact_size(size: int) -> str:
     """Gives the shortest text that `size_bytes` reads back as exactly this number."""
     units = ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB")

@@ -6,7 +6,8 @@ from importlib import resources
 
 import pytest
 
-ASSETS = resources.files("podwright.report") / "assets"
+ASSETS = resources.files("podwright.theme") / "assets"
+SHEETS = resources.files("podwright.report") / "assets"
 TOKENS = (ASSETS / "tokens.css").read_text("utf-8")
 PAIRS = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS)}
 READ = ("ink", "ink-soft", "accent", "good", "warn", "bad")
@@ -39,7 +40,7 @@ def test_lines_can_be_seen(name: str, mode: int) -> None:
 
 def test_every_token_in_use_is_defined() -> None:
     defined = set(re.findall(r"(--[\w-]+):", TOKENS))
-    sheets = [path.read_text("utf-8") for path in ASSETS.iterdir() if path.name in ("report.css", "sections.css")]
+    sheets = [path.read_text("utf-8") for path in SHEETS.iterdir() if path.name in ("report.css", "sections.css")]
     own = set(re.findall(r"(--[\w-]+):", "".join(sheets))) | {"--zoom-width", "--zoom-left", "--shade"}
     assert set(re.findall(r"var\((--[\w-]+)", "".join(sheets))) - defined - own == set()
 

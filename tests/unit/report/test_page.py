@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.analysis.validate import tidy
 from podwright.report import ReportData, gather, render_comparison, render_run, write_comparison, write_run_report
-from podwright.report._tidy import tidy
 from tests.fixtures.run_folder import START, Shape, write_run
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

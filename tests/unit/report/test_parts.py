@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
+from podwright.analysis.curves import Point, curves_of, thin
+from podwright.analysis.ranks import story_of
 from podwright.report import Confusion, ReportData
-from podwright.report._classes import class_bars, in_use, matrix_rows, most_mixed
-from podwright.report._curves import Point, curves_of, thin
-from podwright.report._facts import environment, recipe
-from podwright.report._lanes import lanes_of
-from podwright.report._ranks import story_of
-from podwright.report._words import fold, number, quantity, score
+from podwright.report.facts import environment, recipe
+from podwright.report.timeline import lanes_of
+from podwright.theme.words import fold, number, quantity, score
 from tests.fixtures.run_folder import START
 
 SMALL = Confusion(("road", "car", "ghost", "never"), ((90, 10, 0, 0), (5, 15, 5, 0), (0,) * 4, (0,) * 4), {})

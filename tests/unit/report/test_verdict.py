@@ -2,9 +2,9 @@
 
 import pytest
 
+from podwright.analysis.ranks import story_of
 from podwright.report import ReportData
-from podwright.report._ranks import story_of
-from podwright.report._verdict import figures_of, verdict_of
+from podwright.report.verdict import figures_of, verdict_of
 
 SENTENCES = {
     "succeeded": "Reached mean IoU 0.70, goal at least 0.65, in 1m 31s.",

@@ -14,12 +14,11 @@ from podwright.spec.quantity import (
     duration_s,
     exact_duration,
     exact_size,
-    format_duration,
-    format_size,
     power_w,
     size_bytes,
     speed_gbps,
 )
+from podwright.theme.words import format_duration, format_size
 
 
 @pytest.mark.parametrize(

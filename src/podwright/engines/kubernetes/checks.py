@@ -13,7 +13,7 @@ from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
 from podwright.engines.kubernetes.shape import COUNTS, kind_of, mounts, namespace_of
 from podwright.spec.problems import refuse, short
-from podwright.spec.quantity import format_size
+from podwright.theme.words import format_size
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request

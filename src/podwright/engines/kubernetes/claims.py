@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from podwright.clients.kubernetes.quantities import number_of
-from podwright.spec.quantity import format_size
+from podwright.theme.words import format_size
 
 
 def why_unbound(

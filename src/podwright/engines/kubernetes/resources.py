@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podwright.clients.kubernetes.quantities import size_text
 from podwright.engines.kubernetes.facts import Facts, NodeKind
 from podwright.spec.problems import short
-from podwright.spec.quantity import format_size
+from podwright.theme.words import format_size
 
 if TYPE_CHECKING:
     from podwright.spec import NodeModel, Workload

@@ -12,7 +12,8 @@ from podwright.engines.slurm import containers
 from podwright.engines.slurm.containers import Problem
 from podwright.engines.slurm.facts import Facts, NodeKind, Partition, time_text
 from podwright.spec.problems import refuse, short
-from podwright.spec.quantity import exact_duration, format_size
+from podwright.spec.quantity import exact_duration
+from podwright.theme.words import format_size
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request

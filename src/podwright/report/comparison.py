@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podwright.report import _curves as curves
-from podwright.report import _page as page
-from podwright.report import _verdict as verdict
-from podwright.report import _words as words
-from podwright.report._data import ReportData
-from podwright.report._figures import Figure, cost_figure, field, four, result, results_of
-from podwright.report._ranks import Story, story_of
-from podwright.report._sweep import is_sweep, render_sweep
+from podwright.analysis import curves
+from podwright.analysis.data import ReportData
+from podwright.analysis.figures import Figure, cost_figure, field, four, result, results_of
+from podwright.analysis.ranks import Story, story_of
+from podwright.report import page, verdict
+from podwright.report.sweep import is_sweep, render_sweep
+from podwright.theme import words
 
 _MINUS = "\u2212"
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podwright.report import _series as series
-from podwright.report import _words as words
-from podwright.report._data import Track
-from podwright.report._ranks import Span, Story
+from podwright.analysis import series
+from podwright.analysis.data import Track
+from podwright.analysis.ranks import Span, Story
+from podwright.theme import words
 
 MANY_NODES = 16
 POINTS_PER_LINE = 2_000

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podwright.report import _words as words
-from podwright.report._data import ReportData
-from podwright.report._ranks import Span
+from podwright.analysis.data import ReportData
+from podwright.analysis.ranks import Span
+from podwright.theme import words
 
 _POINTS = 2_000
 _PROGRESS = frozenset({"step", "steps", "epoch", "epochs"})

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from podwright.report import _words as words
-from podwright.report._ranks import Story
+from podwright.analysis.ranks import Story
+from podwright.theme import words
 
 Read = Callable[[Story], float | None]
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from podwright.report import _curves as curves
-from podwright.report import _page as page
-from podwright.report import _verdict as verdict
-from podwright.report import _words as words
-from podwright.report._figures import Figure, cost_figure, field, four, result, results_of
-from podwright.report._ranks import Story
+from podwright.analysis import curves
+from podwright.analysis.figures import Figure, cost_figure, field, four, result, results_of
+from podwright.analysis.ranks import Story
+from podwright.report import page, verdict
+from podwright.theme import words
 
 MANY = 8
 """More runs than this are rows of a table, not columns."""

@@ -4,11 +4,36 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from podwright.spec.quantity import format_duration, format_size
-
 _NAMES = {"mean_iou": "mean IoU", "iou": "IoU", "lr": "learning rate", "images_per_s": "images per second"}
 _PLAIN_UNITS = {"percent": "%", "watts": "W", "celsius": "°C", "mhz": "MHz", "seconds": "s"}
 NONE = "–"  # noqa: RUF001  an en dash stands for "no value" in every table
+
+
+def format_size(size: int) -> str:
+    """Gives a size for people, in binary units with three figures: `2 GiB`, `1.46 TiB`."""
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if abs(value) < 1023.95:
+            break
+        value, unit = value / 1024, larger
+    figures = f"{value:.0f}" if unit == "B" or abs(value) >= 100 else f"{value:.3g}"
+    return f"{figures} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Gives a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
+    if seconds < 0:
+        return "-" + format_duration(-seconds)
+    if round(seconds, 1) < 60:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s".replace(".0 ", " ")
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60}s"
+    minutes = round(seconds / 60)
+    if minutes < 1440:
+        return f"{minutes // 60}h {minutes % 60}m"
+    hours = round(seconds / 3600)
+    return f"{hours // 24}d {hours % 24}h"
 
 
 def duration(seconds: float | None) -> str:

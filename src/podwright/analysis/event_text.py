@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from podwright.report import _words as words
-from podwright.report._data import Event
-from podwright.report._ranks import Story, exit_words
+from podwright.analysis.data import Event
+from podwright.analysis.ranks import Story, exit_words
+from podwright.theme import words
 
 _SEEN = {"xid": "XID", "ecc": "ECC error", "oom": "out of memory", "throttle": "throttled", "gpu_lost": "GPU lost"}
 

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from podwright.report._data import Track
+from podwright.analysis.data import Track
 
 Values = list[float | None]
 

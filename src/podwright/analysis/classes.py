@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from podwright.report import _words as words
-from podwright.report._data import Confusion, ReportData
+from podwright.analysis.data import Confusion, ReportData
+from podwright.theme import words
 
 _MOST_MIXED = 12
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from podwright.report import _words as words
-from podwright.report._data import Event
-from podwright.report._ranks import Story
+from podwright.analysis.data import Event
+from podwright.analysis.ranks import Story
+from podwright.theme import words
 
 _MOST_NAMED = 6
 

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from podwright.report import _moments as moments
-from podwright.report import _words as words
-from podwright.report._charts import MANY_NODES
-from podwright.report._data import Event
-from podwright.report._ranks import Attempt, Story
+from podwright.analysis import event_text as moments
+from podwright.analysis.data import Event
+from podwright.analysis.ranks import Attempt, Story
+from podwright.report.charts import MANY_NODES
+from podwright.theme import words
 
 _RUN_MARKS = ("checkpoint", "goal", "retry")
 _NODE_MARKS = ("failed", "hang", "seen", "signal", "fenced", "given_back")

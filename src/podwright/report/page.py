@@ -12,17 +12,17 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
-from podwright.report import _charts as charts
-from podwright.report import _classes as classes
-from podwright.report import _curves as curves
-from podwright.report import _facts as facts
-from podwright.report import _lanes as lanes
-from podwright.report import _moments as moments
-from podwright.report import _verdict as verdict
-from podwright.report import _words as words
-from podwright.report._data import ReportData
-from podwright.report._ranks import Story, story_of
+from podwright import theme
+from podwright.analysis import classes, curves
+from podwright.analysis import event_text as moments
+from podwright.analysis.data import ReportData
+from podwright.analysis.ranks import Story, story_of
+from podwright.report import charts, facts, verdict
+from podwright.report import timeline as lanes
+from podwright.theme import words
 
+_SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.js", "charts.js"})
+"""What every page of ours has, and the theme keeps."""
 _STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
 _SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "page.js")
 _MOST_EVENTS = 500
@@ -114,6 +114,8 @@ def as_json(payload: Mapping[str, Any]) -> str:
 
 @cache
 def _asset(name: str) -> str:
+    if name in _SHARED:
+        return theme.asset(name)
     return (resources.files("podwright.report") / "assets" / name).read_text("utf-8")
 
 

@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from podwright.report._compare import render_comparison
-from podwright.report._gather import gather
-from podwright.report._page import render_run
+from podwright.analysis.gather import gather
+from podwright.report.comparison import render_comparison
+from podwright.report.page import render_run
 
 
 def write_run_report(folder: Path) -> Path:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.report._data import Confusion, Event, Example, LogTail, ReportData, TextFile, Track
-from podwright.report._tidy import tidy
+from podwright.analysis.data import Confusion, Event, Example, LogTail, ReportData, TextFile, Track
+from podwright.analysis.validate import tidy
 from podwright.runs import Fold, RunFolder
 from podwright.spec.problems import Refusal
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podwright.report import _words as words
-from podwright.report._data import Event, ReportData
+from podwright.analysis.data import Event, ReportData
+from podwright.theme import words
 
 
 @dataclass(frozen=True)

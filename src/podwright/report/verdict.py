@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podwright.report import _moments as moments
-from podwright.report import _words as words
-from podwright.report._curves import Goal, goal_of, progress_of
-from podwright.report._data import Event
-from podwright.report._ranks import Story
+from podwright.analysis import event_text as moments
+from podwright.analysis.curves import Goal, goal_of, progress_of
+from podwright.analysis.data import Event
+from podwright.analysis.ranks import Story
+from podwright.theme import words
 
 _MISSED = "missed"
 

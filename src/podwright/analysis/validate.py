@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from podwright.report._data import Event
+from podwright.analysis.data import Event
 
 
 def _whole(value: object) -> bool:
