@@ -22,9 +22,9 @@ from pathlib import Path
 
 import podwright
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, say, start
-from podwright.lab import slurm
-from podwright.lab.site import CONTROLLER
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm import lab as slurm
+from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import pods
 from podwright.runs import Home
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from podwright import spec
-from podwright.cli.commands import EVERY
 from podwright.cli.main import main as podwright
+from podwright.cli.table import EVERY
 from scripts.make_site import slug
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"

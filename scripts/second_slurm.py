@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from podwright.lab import veil
+from podwright.lab import mask
 from scripts import debian_root
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +98,7 @@ class Told(NamedTuple):
 
 def command(root: Path, report: Path, words: Sequence[str]) -> list[str]:
     """Gives the command line that runs the suite in a root and writes its report."""
-    folders = sorted({str(folder) for folder in veil.needed_folders()})
+    folders = sorted({str(folder) for folder in mask.needed_folders()})
     spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     inside = ["/bin/sh", "-c", INSIDE, "second_slurm", str(root), str(WORK), str(ROOT), "\n".join(folders)]
     pytest = [sys.executable, "-m", "pytest", "-p", "tests.plugins.no_skips", "-p", "no:cacheprovider"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm.lab import Lab
 from tests.contract.sites import KubernetesSite, LocalSite, Site, SlurmSite
 from tests.real.labs import ON_KUBERNETES, slurm_lab
 

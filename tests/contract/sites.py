@@ -15,7 +15,7 @@ from typing import Any
 from podwright import launch, spec
 from podwright.engines.local.engine import lock_holder, marked
 from podwright.lab import kubernetes
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm.lab import Lab
 from podwright.launch import Run, pods
 from podwright.runs import Home
 from tests.real.clients import PATIENCE_S, pod_of

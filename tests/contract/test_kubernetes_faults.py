@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.kubernetes.reader import is_ready
+from podwright.engines.kubernetes.claim_reader import is_ready
 from podwright.lab.kubernetes import Lab
 from podwright.launch import Run
 from podwright.spec import Refusal

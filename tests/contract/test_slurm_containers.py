@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm.lab import Lab
 from podwright.launch import Run, pods
 from tests.contract.sites import END_S, SlurmSite, until
 from tests.real import images

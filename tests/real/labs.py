@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from podwright.lab import kubernetes, slurm
-from podwright.lab.kubernetes import image, parts
-from podwright.lab.slurm import Lab, Say, quiet
+from podwright.lab import kubernetes
+from podwright.lab.kubernetes import binaries, image
+from podwright.lab.slurm import lab as slurm
+from podwright.lab.slurm.lab import Lab, Say, quiet
 
 ON_KUBERNETES = [
     pytest.mark.kubernetes,
@@ -27,7 +28,7 @@ ON_KUBERNETES = [
 
 @contextmanager
 def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[Lab]:
-    """Gives a Slurm cluster; takes the fields of `podwright.lab.shape.Shape` by name."""
+    """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.Shape` by name."""
     with _folder() as folder:
         try:
             yield slurm.up(folder, nodes=nodes, accounting=accounting, **wanted)
@@ -41,7 +42,7 @@ def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, say: Say = quiet, **w
 
     `say` is told how far the build of its programs is, which a machine without them needs minutes for.
     """
-    parts.get(say, parts.Lines(say))
+    binaries.get(say, binaries.Lines(say))
     image.base_layer(say)
     with _folder() as folder:
         try:

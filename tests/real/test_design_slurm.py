@@ -19,8 +19,8 @@ from podwright.bringup.slurm import Version, render
 from podwright.cli.main import main
 from podwright.lab import processes
 from podwright.lab.scripts import INSIDE
-from podwright.lab.site import CONTROLLER, site
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.site import CONTROLLER, site
 from podwright.spec import SlurmScheduler, expand_hosts, load_pod
 from tests.real.labs import slurm_lab
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from podwright.clients.kubernetes.manifest import yaml_objects
-from podwright.lab.kubernetes import Lab, parts
+from podwright.lab.kubernetes import Lab, binaries
 from tests.paths import CASES as ALL_CASES
 from tests.real.clients import kubectl, until
 from tests.real.labs import ON_KUBERNETES
@@ -84,7 +84,7 @@ def strict(node: Any) -> Any:
 @pytest.fixture(scope="module")
 def openshift(kubernetes_cluster: Lab) -> dict[str, Any]:
     """What OpenShift publishes of its kinds, which comes with the lab's programs."""
-    file = parts.cache() / "manifests" / "openapi.json"
+    file = binaries.cache() / "manifests" / "openapi.json"
     schema: dict[str, Any] = strict(json.loads(file.read_text()))
     return schema
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podwright.lab.kubernetes import Lab
-from podwright.lab.kubernetes.texts import PLAYED_FOR
+from podwright.lab.kubernetes.configs import PLAYED_FOR
 from tests.real.clients import Client, kubectl, pods, until
 from tests.real.labs import ON_KUBERNETES
 

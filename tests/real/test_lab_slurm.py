@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.slurm import SlurmSite, render
-from podwright.lab import processes, slurm
-from podwright.lab.slurm import Lab
+from podwright.lab import processes
+from podwright.lab.slurm import lab as slurm
+from podwright.lab.slurm.lab import Lab
 from podwright.spec import SlurmScheduler, load_pod
 from tests.paths import CASES
 from tests.real.clients import PATIENCE_S

@@ -9,8 +9,8 @@ import pytest
 
 from podwright.bringup.jobhooks import Hooks, render, settings
 from podwright.lab.scripts import INSIDE
-from podwright.lab.site import CONTROLLER
-from podwright.lab.slurm import Lab
+from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.site import CONTROLLER
 from tests.contract.sites import until
 from tests.real.labs import slurm_lab
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
-from podwright.launch import usage
-from podwright.launch.waste import JobUse
+from podwright.usage import gather
+from podwright.usage.waste import JobUse
 from tests.contract.sites import END_S, SlurmSite, until
 from tests.real.labs import slurm_lab
 from tests.unit.cli.test_shell import PODWRIGHT, typed
@@ -80,7 +80,7 @@ def test_waste_knows_own_runs(site: SlurmSite) -> None:
 
 
 def _own(site: SlurmSite, run_id: str) -> JobUse | None:
-    (found,) = usage.wasted(site.home, "lab-slurm", 3600)
+    (found,) = gather.wasted(site.home, "lab-slurm", 3600)
     assert found.waste is not None
     return next((one for one in found.waste.jobs if one.run == run_id), None)
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from podwright.design.units import scalable_units, unit_name
+from podwright.design.topology import scalable_units, unit_name
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 

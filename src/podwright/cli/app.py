@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from podwright.cli.commands import COMMANDS, Command, overview, overview_of
-from podwright.cli.values import convert_plainly
+from podwright.cli.parameters import convert_plainly
+from podwright.cli.table import COMMANDS, Command, overview, overview_of
 
 # Plain help and no library tracebacks: the rich forms of both cost more start-up time than all else together.
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -78,7 +78,7 @@ def make_command(row: Command) -> Any:
         group = _group(_nothing)
         group.row = row
         return group
-    module = importlib.import_module(f"podwright.cli.{row.module}")
+    module = importlib.import_module(f"podwright.cli.commands.{row.module}")
     single = typer.Typer(add_completion=False, context_settings=_CONTEXT, **_PLAIN)
     single.command(row.name.split()[-1], cls=PlainCommand, help=row.help, epilog=row.example)(
         getattr(module, row.function)

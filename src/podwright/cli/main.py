@@ -52,7 +52,7 @@ def _answer(args: list[str]) -> int:
 
         return complete(args)
     if not args or args in (["-h"], ["--help"]):
-        from podwright.cli.commands import overview
+        from podwright.cli.table import overview
 
         # Nothing was asked for: that is a wrong command line, and a script shall notice.
         print(overview(), end="", file=sys.stdout if args else sys.stderr, flush=True)
@@ -68,12 +68,12 @@ def _answer(args: list[str]) -> int:
 
 
 def _explained(error: Exception, args: list[str]) -> int:
-    from podwright.cli import ends
+    from podwright.cli import errors
 
     try:
-        return ends.explain(error, args)
+        return errors.explain(error, args)
     except BrokenPipeError:
-        return _reader_has_gone() or ends.code_of(error, args)
+        return _reader_has_gone() or errors.code_of(error, args)
 
 
 def _make_streams_safe() -> None:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from podwright.design.asks import Asked
 from podwright.design.lengths import Laid
 from podwright.design.racks import model_name, switch_model
+from podwright.design.requirements import Asked
 from podwright.design.wiring import Switch
 from podwright.spec import SwitchModel
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from podwright.design.asks import Asked
 from podwright.design.networks import Network, Wanted, cut_networks
+from podwright.design.requirements import Asked
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
 

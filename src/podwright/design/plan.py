@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from podwright.design import bom, lengths, sizing, wiring
-from podwright.design.asks import Asked, asked_of
 from podwright.design.management import Management, design_management
 from podwright.design.racks import Floor, lay_out
+from podwright.design.requirements import Asked, asked_of
 from podwright.design.systems import storage_ends
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel

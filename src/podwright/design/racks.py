@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from podwright.design.asks import Asked
+from podwright.design.requirements import Asked
 from podwright.design.wiring import Switch, slot_of
 from podwright.spec import SwitchModel
 from podwright.spec.problems import Refusal, refuse

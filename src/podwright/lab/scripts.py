@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from podwright.lab.veil import Shown
+from podwright.lab.mask import Shown
 
 INSIDE = "/run/lab"
 """Where the lab's folder is seen by its own machines: short, since the path of a socket has 107 bytes at most."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from podwright.lab import door
+from podwright.lab import ssh_listener
 from podwright.lab.machines import ENVIRONMENT, Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.user import LabUser
@@ -72,7 +72,17 @@ def open_door(machines: Machines, wanted: int) -> int:
     with _listening(wanted) as listening:
         port = int(listening.getsockname()[1])
         number = str(listening.fileno())
-        program = [sys.executable, "-I", "-S", door.__file__, number, _SSHD, "-i", "-f", f"{INSIDE}/ssh/sshd_config"]
+        program = [
+            sys.executable,
+            "-I",
+            "-S",
+            ssh_listener.__file__,
+            number,
+            _SSHD,
+            "-i",
+            "-f",
+            f"{INSIDE}/ssh/sshd_config",
+        ]
         with (machines.folder / "log" / "sshd.log").open("a") as log:
             living = subprocess.Popen(
                 machines.command(LOGIN, program),

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podwright.spec._hardware import (
+    from podwright.spec.hardware import (
         ComputeFabric,
         Fabrics,
         Gpus,
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
         StorageModel,
         SwitchModel,
     )
-    from podwright.spec._library import library, node_model
-    from podwright.spec._load import KINDS, load, load_pod, load_workload, schema
-    from podwright.spec._pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
-    from podwright.spec._workload import (
+    from podwright.spec.hardware_library import library, node_model
+    from podwright.spec.hostlist import expand_hosts, fold_hosts
+    from podwright.spec.loader import KINDS, load, load_pod, load_workload, schema
+    from podwright.spec.placeholders import fill, names_in
+    from podwright.spec.pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
+    from podwright.spec.problems import Problem, Refusal, refuse
+    from podwright.spec.quantity import duration_s, size_bytes
+    from podwright.spec.workload import (
         Build,
         Goal,
         KubernetesOptions,
@@ -35,18 +39,14 @@ if TYPE_CHECKING:
         points,
         workload_json,
     )
-    from podwright.spec.hostlist import expand_hosts, fold_hosts
-    from podwright.spec.placeholders import fill, names_in
-    from podwright.spec.problems import Problem, Refusal, refuse
-    from podwright.spec.quantity import duration_s, size_bytes
 
 _HOMES = {
-    "_hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
+    "hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
     " SwitchModel",
-    "_library": "library node_model",
-    "_load": "KINDS load load_pod load_workload schema",
-    "_pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
-    "_workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",
+    "hardware_library": "library node_model",
+    "loader": "KINDS load load_pod load_workload schema",
+    "pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
+    "workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",
     "hostlist": "expand_hosts fold_hosts",
     "placeholders": "fill names_in",
     "problems": "Problem Refusal refuse",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podwright.spec._check import Check, Model, checked, mapping, no_gaps
-from podwright.spec._types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
-from podwright.spec._words import Finding
-from podwright.spec._yaml import parse
+from podwright.spec.check import Check, Model, checked, mapping, no_gaps
+from podwright.spec.findings import Finding
 from podwright.spec.problems import refuse
+from podwright.spec.types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
+from podwright.spec.yaml_document import parse
 
 __all__ = [
     "Bandwidth",

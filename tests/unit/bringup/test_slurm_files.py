@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podwright.bringup.slurm import SlurmSite, render, topology_lines
-from podwright.lab.shape import Shape
-from podwright.lab.site import site as lab_site
+from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.site import site as lab_site
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod
 from tests.paths import CASES as ALL_CASES
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.cli import figures
+from podwright.cli.terminal import figures
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from podwright.cli import follow, views
 from podwright.cli.main import main
-from podwright.cli.progress import Progress
+from podwright.cli.terminal import follow, views
+from podwright.cli.terminal.progress import Progress
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
 from tests.paths import CASES as ALL_CASES

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli.commands import EVERY
 from podwright.cli.main import main
+from podwright.cli.table import EVERY
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli" / "help"

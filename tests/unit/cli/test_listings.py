@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from podwright.cli import follow, ps, show, talk, top
-from podwright.cli.progress import Progress
+from podwright.cli.commands import ps, show, top
+from podwright.cli.terminal import follow, output
+from podwright.cli.terminal.progress import Progress
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli"
@@ -117,7 +118,7 @@ def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
 )
 def test_show(name: str, given: dict[str, Any], goal: dict[str, Any] | None, golden: Golden) -> None:
     facts = show.facts(given, goal, [], NOW)
-    lines = [line for word, said in facts for line in talk.aligned(word, said, io.StringIO())]
+    lines = [line for word, said in facts for line in output.aligned(word, said, io.StringIO())]
     golden(CASES / "show" / f"{name}.txt", text(lines))
 
 

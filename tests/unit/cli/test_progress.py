@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.picture import picture
-from podwright.cli.progress import Progress, goal_text
+from podwright.cli.terminal.live import picture
+from podwright.cli.terminal.progress import Progress, goal_text
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli" / "live"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli import queue
+from podwright.cli.commands import queue
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
 from podwright.engines.usage import partitions
-from podwright.launch.usage import Queue
+from podwright.usage.gather import Queue
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "usage"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from podwright.cli.shell import shell_of
+from podwright.cli.commands.shell import shell_of
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 

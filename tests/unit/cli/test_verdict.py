@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podwright.cli import verdict
+from podwright.cli.terminal import verdict
 
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli import waste
+from podwright.cli.commands import waste
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_past
-from podwright.launch.usage import Wasted
-from podwright.launch.waste import Price, sum_up
+from podwright.usage.gather import Wasted
+from podwright.usage.waste import Price, sum_up
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "usage"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.cli.main import main
-from podwright.design.capacity import as_json, reckon, si
-from podwright.design.capacity_file import CapacityFile, parse_capacity
+from podwright.design.predict.capacity import as_json, reckon, si
+from podwright.design.predict.capacity_file import CapacityFile, parse_capacity
 from tests.paths import ROOT
 
 CASES = ROOT / "tests" / "cases" / "capacity"

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-import podwright
+from podwright import theme
 from podwright.cli.main import main
 from tests.paths import CASES
 
 FOLDER = CASES / "design"
 CASES = sorted(path.name for path in FOLDER.iterdir() if (path / "pod.yaml").is_file())
 GOOD = ("small",)
-TOKENS = Path(podwright.__file__).parent / "report" / "assets" / "tokens.css"
+TOKENS = theme.asset("tokens.css")
 Golden = Callable[[Path, str], None]
 
 
 def without_colours(text: str) -> str:
     """Leaves the design tokens out, which belong to all pages and not to these."""
-    text = text.replace(TOKENS.read_text(), "/* tokens */\n")
+    text = text.replace(TOKENS, "/* tokens */\n")
     return re.sub(r"(?<=<style>\n)text \{.*?(?=</style>)", "/* colours */\n", text, flags=re.S)
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.design import collectives, collectives_place, collectives_sheet
-from podwright.design.collectives import FAMILIES, Job, Wires, available, chosen, estimate, wires_of
+from podwright.design.predict import acceptance, collectives, placement
+from podwright.design.predict.collectives import FAMILIES, Job, Wires, available, chosen, estimate, wires_of
 from podwright.spec import Pod, Refusal, load_pod, node_model
 from tests.paths import CASES as ALL_CASES
 
@@ -93,29 +93,29 @@ def test_the_first_nodes_stand_in_one_unit(tmp_path: Path) -> None:
     given_pod = pod(tmp_path)
     spans = {}
     for count in (1, 20, 21, 140):
-        spans[count] = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, count)).span
+        spans[count] = placement.place(given_pod, placement.first_hosts(given_pod, count)).span
     assert spans == {1: "one node", 20: "one scalable unit", 21: "2 scalable units", 140: "7 scalable units"}
 
 
 def test_order_of_ranks_matters_where_the_fabric_is_narrow(tmp_path: Path) -> None:
     narrow = pod(tmp_path, more="fabrics:\n  compute: {oversubscription: 4}\n")
-    across = collectives_place.place(narrow, collectives_place.first_hosts(narrow, 40))
-    assert collectives_place.job(across).share == 1.0
-    assert collectives_place.job(across, "scattered").share == 0.25
+    across = placement.place(narrow, placement.first_hosts(narrow, 40))
+    assert placement.job(across).share == 1.0
+    assert placement.job(across, "scattered").share == 0.25
 
 
 def test_the_core_counts_between_pods(tmp_path: Path) -> None:
     tapered = pod(tmp_path)
-    two = collectives_place.place(tapered, collectives_place.first_hosts(tapered, 140), pods=2)
-    assert collectives_place.job(two, "scattered").share == 0.5
+    two = placement.place(tapered, placement.first_hosts(tapered, 140), pods=2)
+    assert placement.job(two, "scattered").share == 0.5
 
 
 def test_what_a_failure_costs(tmp_path: Path) -> None:
     given_pod = pod(tmp_path)
-    inside = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 20))
-    across = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 140))
-    assert [(one.what, one.scattered) for one in collectives_place.failures(inside)] == [("port of a node", 0.875)]
-    costs = {one.what: (one.in_order, one.scattered) for one in collectives_place.failures(across)}
+    inside = placement.place(given_pod, placement.first_hosts(given_pod, 20))
+    across = placement.place(given_pod, placement.first_hosts(given_pod, 140))
+    assert [(one.what, one.scattered) for one in placement.failures(inside)] == [("port of a node", 0.875)]
+    costs = {one.what: (one.in_order, one.scattered) for one in placement.failures(across)}
     assert costs == {
         "port of a node": (0.875, 0.875),
         "leaf-spine link": (1.0, 0.95),
@@ -125,9 +125,9 @@ def test_what_a_failure_costs(tmp_path: Path) -> None:
 
 def test_sheets(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
     given_pod = pod(tmp_path)
-    placed = collectives_place.place(given_pod, collectives_place.first_hosts(given_pod, 16))
-    golden(CASES / "sixteen-nodes" / "expected" / "sheet.csv", collectives_sheet.as_csv(placed))
-    document = json.dumps(collectives_sheet.as_json(placed), indent=2) + "\n"
+    placed = placement.place(given_pod, placement.first_hosts(given_pod, 16))
+    golden(CASES / "sixteen-nodes" / "expected" / "sheet.csv", acceptance.as_csv(placed))
+    document = json.dumps(acceptance.as_json(placed), indent=2) + "\n"
     golden(CASES / "sixteen-nodes" / "expected" / "sheet.json", document)
 
 
@@ -142,12 +142,12 @@ def test_sheets(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
 def test_refusals(tmp_path: Path, model: str, message: str) -> None:
     given_pod = pod(tmp_path, "n[1-2]", model)
     with pytest.raises(Refusal, match=message):
-        collectives_place.place(given_pod, ["n1", "n2"])
+        placement.place(given_pod, ["n1", "n2"])
 
 
 def test_nodes_must_be_alike_and_there(tmp_path: Path) -> None:
     mixed = pod(tmp_path, "a[1-2]", more='  - {hosts: "b[1-2]", model: dgx-h100}\n')
     with pytest.raises(Refusal, match="these nodes are not alike"):
-        collectives_place.place(mixed, ["a1", "b1"])
+        placement.place(mixed, ["a1", "b1"])
     with pytest.raises(Refusal, match="has 4 nodes with GPUs, not 5"):
-        collectives_place.first_hosts(mixed, 5)
+        placement.first_hosts(mixed, 5)

@@ -6,21 +6,20 @@ import csv
 import io
 import xml.etree.ElementTree as ET
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import podwright
+from podwright import theme
 from podwright.design.exports.files import design_files
 from podwright.design.exports.schedulers import branches, topology_conf, topology_yaml
 from podwright.design.exports.svg import CLASSES, palette
 from podwright.spec import expand_hosts
 from tests.unit.design.pods import designed
 
-TOKENS = (Path(podwright.__file__).parent / "report" / "assets" / "tokens.css").read_text()
+TOKENS = theme.asset("tokens.css")
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import podwright
+from podwright import theme
 from podwright.design.document import design_json
 from podwright.design.exports.files import design_files
 from podwright.design.plan import design_pod
 from podwright.spec import Pod, Refusal
 
-TOKENS = (Path(podwright.__file__).parent / "report" / "assets" / "tokens.css").read_text()
+TOKENS = theme.asset("tokens.css")
 SWITCHES = st.sampled_from(["qm8790", "sn3700", "sn2201", *({"ports": ports} for ports in (1, 3, 4, 8, 64))])
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.design import scaling, scaling_errors
-from podwright.design.scaling import Measured, Point, Range, fit, forecast, forecast_from_two, step_from_marks
-from podwright.design.scaling_errors import Series, errors, read_series
+from podwright.design.predict import scaling, scaling_errors
+from podwright.design.predict.scaling import Measured, Point, Range, fit, forecast, forecast_from_two, step_from_marks
+from podwright.design.predict.scaling_errors import Series, errors, read_series
 from tests.paths import ROOT
 
 CASES = ROOT / "tests" / "cases" / "scaling"

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab import files, packages, places, scripts, slurm, ssh
-from podwright.lab.shape import Shape
+from podwright.lab import home, packages, scripts, ssh
+from podwright.lab.mask import Shown
+from podwright.lab.slurm import files
+from podwright.lab.slurm import lab as slurm
+from podwright.lab.slurm.shape import Shape
 from podwright.lab.user import LabUser
-from podwright.lab.veil import Shown
 from podwright.spec import Refusal
 from tests.paths import CASES as ALL_CASES
 
@@ -82,20 +84,20 @@ def test_without_root_the_line_with_sudo_is_told(monkeypatch: pytest.MonkeyPatch
 def test_a_lab_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
     with pytest.raises(Refusal) as caught:
-        places.the_lab(None)
+        home.the_lab(None)
     assert str(caught.value) == '--name: there is no lab "lab-slurm"\n\nhint: `podwright lab up` makes one'
 
 
 def test_of_several_labs_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
     for name in ("one", "two"):
-        folder = places.folder_of(name)
+        folder = home.folder_of(name)
         folder.mkdir(parents=True)
         slurm.shape.write(folder, Shape(name=name), USER)
     with pytest.raises(Refusal, match="there are several labs"):
-        places.the_lab(None)
-    assert places.the_lab("two").shape.name == "two"
-    assert places.wanted_shape(Shape(name="two"), {"nodes": None, "gpus": 2}) == Shape(name="two", gpus=2)
+        home.the_lab(None)
+    assert home.the_lab("two").shape.name == "two"
+    assert home.wanted_shape(Shape(name="two"), {"nodes": None, "gpus": 2}) == Shape(name="two", gpus=2)
 
 
 def test_whoever_called_sudo_owns_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +105,7 @@ def test_whoever_called_sudo_owns_the_labs(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SUDO_UID", "1")
     monkeypatch.setattr("pwd.getpwuid", lambda uid: type("Entry", (), {"pw_dir": "/home/ann"}))
-    assert places.home() == Path("/home/ann/.local/share/podwright")
+    assert home.home() == Path("/home/ann/.local/share/podwright")
 
 
 def test_a_lab_is_kept_among_the_known_pods_until_it_is_forgotten(
@@ -111,11 +113,11 @@ def test_a_lab_is_kept_among_the_known_pods_until_it_is_forgotten(
 ) -> None:
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUDO_UID", raising=False)
-    lab = slurm.Lab(places.make_home() / "lab-slurm", Shape(), USER)
+    lab = slurm.Lab(home.make_home() / "lab-slurm", Shape(), USER)
     lab.folder.mkdir()
     lab.pod_file.write_text("name: lab-slurm\n")
-    places.make_known(lab)
+    home.make_known(lab)
     known = tmp_path / "home" / "pods" / "lab-slurm.yaml"
     assert known.read_text() == "name: lab-slurm\n"
-    places.forget("lab-slurm")
+    home.forget("lab-slurm")
     assert not known.exists()

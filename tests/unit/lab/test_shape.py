@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.design.units import scalable_units
-from podwright.lab import shape
-from podwright.lab.shape import Shape
-from podwright.lab.slurm import addresses
+from podwright.design.topology import scalable_units
+from podwright.lab.slurm import shape
+from podwright.lab.slurm.lab import addresses
+from podwright.lab.slurm.shape import Shape
 from podwright.lab.user import LabUser
 from podwright.spec import Refusal, load_pod
 

@@ -16,7 +16,7 @@ from podwright.launch import run as module
 from podwright.launch.run import _ranges, explain
 from podwright.runs import Home, Record
 from podwright.spec.problems import Refusal
-from tests.unit.launch.conftest import Load
+from tests.fixtures.launching import Load
 from tests.unit.runs.made import asked
 
 

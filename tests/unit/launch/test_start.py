@@ -13,7 +13,7 @@ from podwright.engines.local import LocalEngine
 from podwright.engines.payload import compiled_name
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
-from tests.unit.launch.conftest import Load
+from tests.fixtures.launching import Load
 
 start_module = import_module("podwright.launch.start")  # the package has a function of that name
 SECRET = "tr0ub4dor-and-3"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from podwright.design.exports.ends import PortNames
+from podwright.design.exports.port_names import PortNames
 from podwright.design.plan import Design
 from podwright.spec import SwitchModel
 

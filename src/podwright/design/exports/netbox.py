@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from podwright.design.exports.ends import PortNames
+from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.tables import write_csv
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podwright.design.plan import Design
-from podwright.design.units import unit_name
+from podwright.design.topology import unit_name
 from podwright.spec.hostlist import fold_hosts
 
 LABEL = "podwright.dev"

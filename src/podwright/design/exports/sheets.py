@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
-from podwright.design.exports.ends import PortNames
+from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.rack_drawing import rack_svg
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design

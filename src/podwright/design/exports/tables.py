@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from podwright.design.exports.ends import PortNames
+from podwright.design.exports.port_names import PortNames
 from podwright.design.growth import Growth
 from podwright.design.plan import Design
 from podwright.design.wiring import Cable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podwright.design.exports.ends import PortNames
+from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.tables import write_csv
 from podwright.design.plan import Design
 from podwright.design.racks import model_name
@@ -28,7 +28,7 @@ def point_to_point(design: Design, fabric: str) -> str:
 
 def adapter_map(design: Design, fabric: str) -> str:
     """Gives which adapter each port number of the sheet means."""
-    from podwright.design.asks import ports_of
+    from podwright.design.requirements import ports_of
 
     model = design.asked.models[design.asked.hosts[0]]
     return write_csv(("port", "hca-name"), enumerate(ports_of(model, fabric), 1))

@@ -11,7 +11,7 @@ from podwright.engines.kubernetes import resources
 from podwright.engines.kubernetes.facts import Claim, Facts
 from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
-from podwright.engines.kubernetes.shape import COUNTS, kind_of, mounts, namespace_of
+from podwright.engines.kubernetes.run_spec import COUNTS, kind_of, mounts, namespace_of
 from podwright.spec.problems import refuse, short
 from podwright.theme.words import format_size
 

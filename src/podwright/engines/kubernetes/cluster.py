@@ -12,8 +12,8 @@ from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.listing import Listing
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.base import Seen
-from podwright.engines.kubernetes.reader import site_of
-from podwright.engines.kubernetes.words import seen
+from podwright.engines.kubernetes.claim_reader import site_of
+from podwright.engines.kubernetes.states import seen
 from podwright.runs import RunFolder
 
 COLLECT_S = 1.0

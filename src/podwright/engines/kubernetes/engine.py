@@ -13,13 +13,13 @@ from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Seen
+from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import Cluster
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
-from podwright.engines.kubernetes.reader import site_of
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
-from podwright.engines.kubernetes.shape import namespace_of
+from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder

@@ -8,8 +8,8 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
-from podwright.engines.kubernetes.shape import Shape
-from podwright.engines.kubernetes.template import Object, launcher_template, node_template
+from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
+from podwright.engines.kubernetes.run_spec import Shape
 
 PASSWD = """\
 root:x:0:0:root:/root:/bin/sh

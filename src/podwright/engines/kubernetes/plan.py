@@ -14,8 +14,8 @@ from podwright.engines.base import Files, Job, Part, Request, order_of
 from podwright.engines.kubernetes.checks import check
 from podwright.engines.kubernetes.facts import Facts
 from podwright.engines.kubernetes.objects import run_objects
+from podwright.engines.kubernetes.run_spec import Shape, image_of, shape_of
 from podwright.engines.kubernetes.scripts import SCRIPTS
-from podwright.engines.kubernetes.shape import Shape, image_of, shape_of
 from podwright.engines.network import network_env
 
 if TYPE_CHECKING:

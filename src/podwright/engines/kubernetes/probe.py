@@ -18,8 +18,8 @@ from podwright.engines.base import Request
 from podwright.engines.kubernetes.claims import why_unbound
 from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds
 from podwright.engines.kubernetes.plan import code_pieces
+from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
-from podwright.engines.kubernetes.shape import image_of, kind_of
 from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
 
 if TYPE_CHECKING:

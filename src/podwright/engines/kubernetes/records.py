@@ -17,7 +17,7 @@ from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.frames import assemble
-from podwright.engines.kubernetes.reader import Reader, is_ready
+from podwright.engines.kubernetes.claim_reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse

@@ -16,10 +16,10 @@ from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
-from podwright.engines.slurm.parcel import pack
 from podwright.engines.slurm.queue import FORGOTTEN, Queue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from podwright.engines.slurm.upload import pack
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from podwright.clients.ssh import Reach
 from podwright.engines.base import Seen
-from podwright.engines.slurm.words import seen
+from podwright.engines.slurm.states import seen
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from podwright.design.units import unit_size
+from podwright.design.topology import unit_size
 from podwright.engines.slurm import containers
 from podwright.engines.slurm.containers import Problem
 from podwright.engines.slurm.facts import Facts, NodeKind, Partition, time_text

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from podwright.clients.ssh import Here, Reach, Ssh
-from podwright.engines.slurm.words import seen
+from podwright.engines.slurm.states import seen
 from podwright.engines.usage import Allocation, NodeUse, Past, QueuedJob
 from podwright.spec.problems import refuse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from podwright.lab.kubernetes import image, parts
+from podwright.lab.kubernetes import binaries, image
 
 
 def say(word: str, text: str) -> None:
@@ -14,9 +14,9 @@ def say(word: str, text: str) -> None:
 
 def main() -> int:
     """Fills the cache; ends at once when it is full."""
-    found = parts.get(say, parts.Lines(say))
+    found = binaries.get(say, binaries.Lines(say))
     image.base_layer(say)
-    say("ready", f"Kubernetes {parts.version()} in {found['etcd'].parent}")
+    say("ready", f"Kubernetes {binaries.version()} in {found['etcd'].parent}")
     return 0
 
 

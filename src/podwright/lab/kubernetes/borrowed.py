@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from podwright.lab.folder import keep, kept, locked, remove
-from podwright.lab.kubernetes import parts
+from podwright.lab.kubernetes import binaries
 from podwright.lab.kubernetes.control import state_of
 from podwright.lab.kubernetes.shape import DEFAULT, NAMESPACE
 from podwright.spec.problems import Refusal, refuse
@@ -151,7 +151,7 @@ def _nodes(loan: Loan) -> list[dict[str, Any]]:
 
 def _kubectl(loan: Loan, *words: str) -> str:
     """Runs kubectl on the borrowed cluster; what it says when it fails is told as it is."""
-    program = shutil.which("kubectl") or str((parts.find(os.environ) or {}).get("kubectl", ""))
+    program = shutil.which("kubectl") or str((binaries.find(os.environ) or {}).get("kubectl", ""))
     if not program:
         raise refuse("a cluster that is there is used through kubectl, which is not", hint="put kubectl on PATH")
     where = [f"--kubeconfig={loan.kubeconfig}"] if loan.kubeconfig and os.pathsep not in loan.kubeconfig else []

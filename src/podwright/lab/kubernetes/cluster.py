@@ -15,13 +15,14 @@ from typing import Any
 
 from podwright.lab import packages, processes
 from podwright.lab.folder import locked, remove
-from podwright.lab.kubernetes import cgroups, doors, files, parts, shape
+from podwright.lab.kubernetes import binaries, cgroups, files, shape
+from podwright.lab.kubernetes import ports as doors
+from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control, running
 from podwright.lab.kubernetes.nodes import Nodes
-from podwright.lab.kubernetes.parts import Progress
 from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
 from podwright.lab.machines import HUB, Machines
-from podwright.lab.slurm import Say, quiet
+from podwright.lab.slurm.lab import Say, quiet
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -170,7 +171,7 @@ class Lab:
 
     def _parts(self) -> dict[str, Path]:
         """Gives the programs it was started with; those of now where they have been cleared away."""
-        return parts.kept(self.folder / "parts.json") or parts.get(quiet, no_progress)
+        return binaries.kept(self.folder / "parts.json") or binaries.get(quiet, no_progress)
 
     def _control(self, programs: dict[str, Path]) -> closing[Control]:
         return closing(Control(self.machines, self.shape, self.ports, programs))
@@ -213,14 +214,14 @@ def up(folder: Path, say: Say = quiet, progress: Progress = no_progress, **wante
     folder = Path(folder).absolute()
     _check(folder, asked)
     if find(folder) is None:
-        parts.get(say, progress)
+        binaries.get(say, progress)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with locked(folder):
         lab = find(folder)
         if lab is None:
             lab = Lab(folder, asked, Ports(*doors.choose(2)))
             say("lab", f"{asked.name} in {folder}")
-            files.write_all(folder, asked, lab.ports, parts.get(say, progress))
+            files.write_all(folder, asked, lab.ports, binaries.get(say, progress))
         lab._heal(asked.hosts(), lab._parts(), say)
         return lab
 

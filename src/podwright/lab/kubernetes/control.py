@@ -10,16 +10,17 @@ from typing import Any
 
 import yaml
 
-from podwright.design.units import scalable_units, unit_name
+from podwright.design.topology import scalable_units, unit_name
 from podwright.lab import processes
-from podwright.lab.kubernetes import doors, image, objects, pki, programs, relay, texts
+from podwright.lab.kubernetes import configs, image, objects, pki, programs, relay
+from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.api import Api
-from podwright.lab.kubernetes.parts import CONSTRAINTS, JOB_SETS, MPI_JOBS
+from podwright.lab.kubernetes.binaries import CONSTRAINTS, JOB_SETS, MPI_JOBS
 from podwright.lab.kubernetes.registry import Registry
 from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
 from podwright.lab.machines import Machines
 from podwright.lab.scripts import INSIDE
-from podwright.lab.slurm import Say
+from podwright.lab.slurm.lab import Say
 from podwright.spec import load_pod
 
 _READY_S = 120.0
@@ -49,7 +50,7 @@ class Control:
         """Starts store and API server, and opens the ways in; waits for none of them."""
         start(self.machines, CONTROL, programs.store(self.parts))
         if not self._lives(relay.PROGRAM):
-            ways = {self.ports.api: texts.API_PORT, self.ports.registry: texts.REGISTRY_PORT}
+            ways = {self.ports.api: configs.API_PORT, self.ports.registry: configs.REGISTRY_PORT}
             doors.open_doors(self.machines, ways)
 
     def start_rest(self) -> None:
@@ -80,7 +81,7 @@ class Control:
         if done.exists():
             return
         self._until(self.registry.answers, "docker-registry")
-        self.registry.put(texts.PAUSE_IMAGE, image.pause(self.parts["pause"]))
+        self.registry.put(configs.PAUSE_IMAGE, image.pause(self.parts["pause"]))
         self.registry.put(IMAGE, image.base(say))
         done.touch()
 

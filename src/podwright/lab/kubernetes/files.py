@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import scripts, veil
-from podwright.lab.files import write
-from podwright.lab.kubernetes import cgroups, parts, pki, programs, shape, texts
+from podwright.lab import mask, scripts
+from podwright.lab.kubernetes import binaries, cgroups, configs, pki, programs, shape
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
 from podwright.lab.machines import ENVIRONMENT, HUB
+from podwright.lab.slurm.files import write
 
 _FOLDERS = ("bin", "etc", "log", "nodes", "pids", "registry", "run", "volumes")
 _SYSTEM = Path("/usr")
@@ -26,7 +26,7 @@ def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Pat
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     (folder / "etcd").mkdir(exist_ok=True, mode=0o700)
-    parts.keep(found, folder / "parts.json")
+    binaries.keep(found, folder / "parts.json")
     _write_machines(folder, wanted, found.values())
     _write_access(folder, wanted, ports)
     _write_control(folder, ports, found["kwok"].parent / "manifests")
@@ -38,20 +38,20 @@ def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Pat
 
 def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     """Writes what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
-    seen = [*veil.needed_folders(), *{path.parent for path in found}, folder]
-    covers = veil.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
+    seen = [*mask.needed_folders(), *{path.parent for path in found}, folder]
+    covers = mask.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
     names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
     write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
     write(folder / "bin" / "start", scripts.start_script(folder))
     write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
-    write(folder / "bin" / "machine.sh", scripts.machine_script(texts.node_lines(wanted)))
-    write(folder / "bin" / programs.KEEPER, texts.keeper(), 0o755)
+    write(folder / "bin" / "machine.sh", scripts.machine_script(configs.node_lines(wanted)))
+    write(folder / "bin" / programs.KEEPER, configs.keeper(), 0o755)
 
 
 def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
     keys = folder / "pki"
     pki.make_all(keys, pki.certificates(wanted))
-    inner = f"https://{CONTROL_ADDRESS}:{texts.API_PORT}"
+    inner = f"https://{CONTROL_ADDRESS}:{configs.API_PORT}"
     outer = f"https://{pki.LOOPBACK}:{ports.api}"
     for name in (*_INNER, *wanted.hosts()):
         write(folder / "etc" / f"{name}.kubeconfig", pki.kubeconfig(keys, name, inner), 0o600)
@@ -67,28 +67,28 @@ def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
 
 def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
     etc = folder / "etc"
-    write(etc / "scheduler.yaml", texts.scheduler())
-    write(etc / programs.ENDING, texts.ending((manifests / programs.ENDING).read_text()))
-    write(etc / "Corefile", texts.corefile())
-    write(etc / "registry.yml", texts.registry())
-    write(etc / "jobset.yaml", texts.jobset())
-    write(etc / "container.json", texts.container(_default_container(), shown_to_containers()))
+    write(etc / "scheduler.yaml", configs.scheduler())
+    write(etc / programs.ENDING, configs.ending((manifests / programs.ENDING).read_text()))
+    write(etc / "Corefile", configs.corefile())
+    write(etc / "registry.yml", configs.registry())
+    write(etc / "jobset.yaml", configs.jobset())
+    write(etc / "container.json", configs.container(_default_container(), shown_to_containers()))
     registry = etc / "registries" / f"localhost:{ports.registry}"
     registry.mkdir(parents=True, exist_ok=True)
-    write(registry / "hosts.toml", texts.registry_hosts())
+    write(registry / "hosts.toml", configs.registry_hosts())
 
 
 def _write_node(folder: Path, wanted: Shape, ports: Ports, host: str) -> None:
     node = folder / "nodes" / host
     (node / "network").mkdir(parents=True, exist_ok=True)
-    write(node / "network" / "10-lab.conflist", texts.network(wanted, host))
-    write(node / "containerd.toml", texts.containerd(ports, host))
-    write(node / "kubelet.yaml", texts.kubelet(host, cgroups.tree(folder)))
+    write(node / "network" / "10-lab.conflist", configs.network(wanted, host))
+    write(node / "containerd.toml", configs.containerd(ports, host))
+    write(node / "kubelet.yaml", configs.kubelet(host, cgroups.tree(folder)))
 
 
 def shown_to_containers() -> list[Path]:
     """Gives this Python's folders; the system's own stay the image's, which has a Python of the same release."""
-    there = [path for path in veil.needed_folders() if path.is_dir() and path != _SYSTEM]
+    there = [path for path in mask.needed_folders() if path.is_dir() and path != _SYSTEM]
     return [path for path in sorted(set(there)) if not any(path.is_relative_to(one) for one in there if one != path)]
 
 

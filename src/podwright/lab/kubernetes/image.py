@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from podwright.lab.kubernetes.parts import Say, cache_root, locked
+from podwright.lab.kubernetes.binaries import Say, cache_root, locked
 from podwright.spec.problems import refuse
 
 _PACKAGES = ("python3", "openmpi-bin", "openssh-server", "openssh-client", "ca-certificates", "iproute2", "procps")

@@ -6,10 +6,10 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from podwright.lab.kubernetes.configs import WEBHOOK_PORT
 from podwright.lab.kubernetes.pki import USER
 from podwright.lab.kubernetes.provisioner import PROVISIONER
 from podwright.lab.kubernetes.shape import CLAIM, CONTROL_ADDRESS, NAMESPACE, STORAGE_CLASS
-from podwright.lab.kubernetes.texts import WEBHOOK_PORT
 
 Object = dict[str, Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podwright.lab.kubernetes import provisioner
+from podwright.lab.kubernetes.configs import API_PORT, CONTAINERD, ETC, PKI, POD_NETWORKS, SERVICE_NETWORK
 from podwright.lab.kubernetes.objects import DEVICE_FILES, devices
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, STORAGE_CLASS, Shape
-from podwright.lab.kubernetes.texts import API_PORT, CONTAINERD, ETC, PKI, POD_NETWORKS, SERVICE_NETWORK
 from podwright.lab.scripts import INSIDE
 
 Commands = dict[str, list[str]]

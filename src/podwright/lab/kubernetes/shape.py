@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.shape import MOST_GPUS, check_name, model
+from podwright.lab.slurm.shape import MOST_GPUS, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 

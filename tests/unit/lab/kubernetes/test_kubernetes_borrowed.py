@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab import kubernetes, places
+from podwright.lab import home, kubernetes
 from podwright.lab.kubernetes import borrowed
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES as ALL_CASES
@@ -59,11 +59,11 @@ def test_a_borrowed_cluster_is_a_pod(golden: Callable[[Path, str], None], tmp_pa
 
 
 def test_it_is_given_back_with_what_was_added(asked: Path) -> None:
-    lab = kubernetes.borrow(places.new_folder("mine"), "kind", "mine")
-    places.make_known(lab)
+    lab = kubernetes.borrow(home.new_folder("mine"), "kind", "mine")
+    home.make_known(lab)
     assert lab.loan.words() == "3 nodes of the cluster kind"
     assert [row["kubernetes"] for row in lab.status()] == ["Ready"] * 3
-    assert isinstance(places.the_lab("mine"), kubernetes.BorrowedLab)
+    assert isinstance(home.the_lab("mine"), kubernetes.BorrowedLab)
     lab.down()
     assert not lab.folder.exists()
     said = asked.read_text().splitlines()
@@ -72,7 +72,7 @@ def test_it_is_given_back_with_what_was_added(asked: Path) -> None:
 
 
 def test_nothing_of_it_is_broken(asked: Path) -> None:
-    lab = kubernetes.borrow(places.new_folder("mine"), "kind", "mine")
+    lab = kubernetes.borrow(home.new_folder("mine"), "kind", "mine")
     for harm in (lambda: lab.kill_node("gpu1"), lambda: lab.cut_node("gpu1"), lab.heal, lab.restart_controller):
         with pytest.raises(Refusal, match="mine is the cluster kind, which was not started here"):
             harm()
@@ -87,6 +87,6 @@ def test_a_context_that_is_not_there_is_told(asked: Path, tmp_path: Path) -> Non
 
 
 def test_its_name_is_not_taken_for_a_lab_that_is_started(asked: Path) -> None:
-    kubernetes.borrow(places.new_folder("mine"), "kind", "mine")
+    kubernetes.borrow(home.new_folder("mine"), "kind", "mine")
     with pytest.raises(Refusal, match="mine is there already, and of another kind"):
-        places.wanted_shape(kubernetes.Shape(name="mine"), {})
+        home.wanted_shape(kubernetes.Shape(name="mine"), {})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab.kubernetes import parts
+from podwright.lab.kubernetes import binaries
 from podwright.spec import Refusal
 
 GO = """#!/bin/sh
@@ -31,7 +31,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
     (tmp_path / "bin").mkdir()
-    for wanted in (parts._MANIFESTS, parts._NEWER_MANIFESTS):
+    for wanted in (binaries._MANIFESTS, binaries._NEWER_MANIFESTS):
         for folders in wanted.values():
             for folder, names in folders.items():
                 (tmp_path / "modules" / folder).mkdir(parents=True, exist_ok=True)
@@ -53,27 +53,27 @@ def quiet(word: str, text: str) -> None:
 def test_all_is_built_once_and_counted(machine: Path) -> None:
     put_go(machine)
     seen: list[tuple[int, int]] = []
-    found = parts.get(quiet, lambda done, total: seen.append((done, total)))
+    found = binaries.get(quiet, lambda done, total: seen.append((done, total)))
     assert seen == [(1, 2), (2, 2), (2, 2)] * 2
-    assert found["etcd"] == parts.cache() / "etcd"
+    assert found["etcd"] == binaries.cache() / "etcd"
     assert found["etcd"].is_file()
-    assert (parts.cache() / "manifests" / parts.MPI_JOBS).read_text() == parts.MPI_JOBS
+    assert (binaries.cache() / "manifests" / binaries.MPI_JOBS).read_text() == binaries.MPI_JOBS
     (machine / "bin" / "go").unlink()
-    assert parts.get(quiet, lambda done, total: None) == found
+    assert binaries.get(quiet, lambda done, total: None) == found
 
 
 def test_a_build_that_fails_says_its_last_words_and_leaves_no_cache(machine: Path) -> None:
     put_go(machine, build="echo 'no space left' >&2; exit 1")
     with pytest.raises(Refusal, match="Kubernetes could not be built:\none\nno space left"):
-        parts.get(quiet, lambda done, total: None)
-    assert not parts.cache().exists()
+        binaries.get(quiet, lambda done, total: None)
+    assert not binaries.cache().exists()
 
 
 @pytest.mark.parametrize("version", ["go1.19.8", "devel"])
 def test_without_a_go_that_is_new_enough_it_is_said_how_to_get_one(machine: Path, version: str) -> None:
     put_go(machine, version)
     with pytest.raises(Refusal) as caught:
-        parts.get(quiet, lambda done, total: None)
+        binaries.get(quiet, lambda done, total: None)
     assert str(caught.value) == (
         "Kubernetes is built with Go, and this machine has none that is new enough\n\n"
         "hint: install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"

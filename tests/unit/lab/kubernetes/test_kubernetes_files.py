@@ -13,7 +13,7 @@ import pytest
 
 from podwright.clients.kubernetes.names import UNIT
 from podwright.lab import scripts
-from podwright.lab.kubernetes import objects, parts, programs, shape, texts
+from podwright.lab.kubernetes import binaries, configs, objects, programs, shape
 from podwright.lab.kubernetes.shape import Ports, Shape
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES as ALL_CASES
@@ -21,7 +21,7 @@ from tests.paths import CASES as ALL_CASES
 CASES = ALL_CASES / "lab_kubernetes"
 SHAPE = Shape(nodes=2, virtual_nodes=140)
 PORTS = Ports(api=20001, registry=20002)
-PARTS = {name: Path("/parts") / name for name in parts.PROGRAMS}
+PARTS = {name: Path("/parts") / name for name in binaries.PROGRAMS}
 Golden = Callable[[Path, str], None]
 
 
@@ -30,23 +30,23 @@ def lines(commands: programs.Commands) -> str:
 
 
 def test_the_machine_script(golden: Golden) -> None:
-    golden(CASES / "machine.sh", scripts.machine_script(texts.node_lines(SHAPE)))
+    golden(CASES / "machine.sh", scripts.machine_script(configs.node_lines(SHAPE)))
     subprocess.run(["sh", "-n", CASES / "machine.sh"], check=True)
 
 
 def test_files_of_the_control_machine(golden: Golden) -> None:
-    golden(CASES / "Corefile", texts.corefile())
-    golden(CASES / "registry.yml", texts.registry())
-    golden(CASES / "hosts.toml", texts.registry_hosts())
-    golden(CASES / "jobset.yaml", texts.jobset())
-    golden(CASES / "scheduler.yaml", texts.scheduler())
-    golden(CASES / "pod-complete.yaml", texts.ending("spec:\n  selector: {}\n  next:\n    statusTemplate: |\n"))
+    golden(CASES / "Corefile", configs.corefile())
+    golden(CASES / "registry.yml", configs.registry())
+    golden(CASES / "hosts.toml", configs.registry_hosts())
+    golden(CASES / "jobset.yaml", configs.jobset())
+    golden(CASES / "scheduler.yaml", configs.scheduler())
+    golden(CASES / "pod-complete.yaml", configs.ending("spec:\n  selector: {}\n  next:\n    statusTemplate: |\n"))
 
 
 def test_files_of_a_node(golden: Golden) -> None:
-    golden(CASES / "n2" / "containerd.toml", texts.containerd(PORTS, "n2"))
-    golden(CASES / "n2" / "kubelet.yaml", texts.kubelet("n2", "podwright-0a1b2c3d"))
-    golden(CASES / "n2" / "10-lab.conflist", texts.network(SHAPE, "n2"))
+    golden(CASES / "n2" / "containerd.toml", configs.containerd(PORTS, "n2"))
+    golden(CASES / "n2" / "kubelet.yaml", configs.kubelet("n2", "podwright-0a1b2c3d"))
+    golden(CASES / "n2" / "10-lab.conflist", configs.network(SHAPE, "n2"))
 
 
 def test_command_lines(golden: Golden) -> None:
@@ -83,7 +83,7 @@ def test_units_are_labelled_as_the_engine_looks_for_them() -> None:
 
 def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:
     default: dict[str, Any] = {"process": {"cwd": "/", "rlimits": [{"soft": 1}]}, "mounts": [{"destination": "/proc"}]}
-    made = json.loads(texts.container(default, [Path("/work/env")]))
+    made = json.loads(configs.container(default, [Path("/work/env")]))
     assert made["process"] == {"cwd": "/"}
     added = {"destination": "/work/env", "type": "bind", "source": "/work/env", "options": ["rbind", "ro"]}
     assert made["mounts"] == [{"destination": "/proc"}, added]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab.kubernetes import cgroups, doors, image, parts, pki, provisioner
+from podwright.lab.kubernetes import binaries, cgroups, image, pki, ports, provisioner
 from podwright.lab.kubernetes.cluster import check_environment
 from podwright.lab.kubernetes.control import is_usable, state_of
 from podwright.lab.kubernetes.shape import Shape
@@ -128,36 +128,36 @@ def test_the_pause_image_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_parts_of_the_machine_go_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert parts.find({}) is None
-    parts.cache().mkdir(parents=True)
+    assert binaries.find({}) is None
+    binaries.cache().mkdir(parents=True)
     assets = tmp_path / "assets"
     assets.mkdir()
-    release = parts.version().rpartition(".")[0]
+    release = binaries.version().rpartition(".")[0]
     for name, version in (("kubelet", f"{release}.99"), ("kube-proxy", "v1.20.0")):
         (assets / name).write_text(f"#!/bin/sh\necho Kubernetes {version}\n")
         (assets / name).chmod(0o755)
-    found = parts.find({"KUBEBUILDER_ASSETS": str(assets), "PATH": ""})
+    found = binaries.find({"KUBEBUILDER_ASSETS": str(assets), "PATH": ""})
     assert found is not None
     assert found["kubelet"] == assets / "kubelet"
-    assert found["kube-proxy"] == parts.cache() / "kube-proxy"
-    assert found["etcd"] == parts.cache() / "etcd"
+    assert found["kube-proxy"] == binaries.cache() / "kube-proxy"
+    assert found["etcd"] == binaries.cache() / "etcd"
 
 
 def test_a_lab_keeps_its_parts_until_they_are_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "etcd").touch()
-    parts.keep({"etcd": tmp_path / "etcd"}, tmp_path / "parts.json")
-    assert parts.kept(tmp_path / "parts.json") == {"etcd": tmp_path / "etcd"}
+    binaries.keep({"etcd": tmp_path / "etcd"}, tmp_path / "parts.json")
+    assert binaries.kept(tmp_path / "parts.json") == {"etcd": tmp_path / "etcd"}
     (tmp_path / "etcd").unlink()
-    assert parts.kept(tmp_path / "parts.json") is None
+    assert binaries.kept(tmp_path / "parts.json") is None
 
 
 def test_the_cache_is_named_after_the_release() -> None:
-    assert parts.cache().name.startswith(f"{parts.version()}-")
+    assert binaries.cache().name.startswith(f"{binaries.version()}-")
 
 
 def test_ports_are_free_and_below_those_of_outgoing_connections() -> None:
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    for port in doors.choose(2):
+    for port in ports.choose(2):
         assert port < first
         with socket.create_server(("127.0.0.1", port)) as server:
             assert server.getsockname() == ("127.0.0.1", port)

@@ -1,0 +1,57 @@
+"""`capacity`: from cars and cameras to bandwidth, storage and nodes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson, complete_file
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from podwright.design.predict.capacity import Plan
+
+_VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
+
+
+def capacity_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capacity file.", autocompletion=complete_file)],
+    as_json: AsJson = False,
+) -> None:
+    """Reckons and prints every figure with how it came about."""
+    from podwright.design.predict import capacity
+    from podwright.design.predict.capacity_file import parse_capacity
+    from podwright.spec.source import decode, read_source
+
+    plan = capacity.reckon(parse_capacity(decode(read_source(file), str(file)), str(file)))
+    if as_json:
+        return output.print_json(capacity.as_json(plan))
+    return print("\n".join(_lines(plan)))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    from podwright.design.predict.capacity import shown
+
+    figures = {(one.section, one.name): shown(one) for one in plan.figures}
+    told = [text.format(figures[section, name]) for section, name, text in _VERDICTS if (section, name) in figures]
+    yield from output.aligned("needs", ", ".join(told), sys.stdout)
+    yield ""
+    rows = []
+    for section, group in groupby(plan.figures, key=lambda one: one.section):
+        for number, one in enumerate(group):
+            rows.append([section if number == 0 else "", _words(one.name), figures[section, one.name], one.how])
+    yield from output.table(["", "what", "how much", "how"], rows, output.width_of(sys.stdout))
+    yield ""
+    if plan.assumptions:
+        yield from output.aligned("assumed", "\n".join(plan.assumptions), sys.stdout)
+    yield from output.aligned("origin", "modelled from what the file gives", sys.stdout)
+
+
+def _words(name: str) -> str:
+    """A figure's name as people say it; its unit stands beside the number."""
+    return name.replace("_bytes_s", " rate").replace("bytes_s", "rate").replace("_", " ")

@@ -1,0 +1,54 @@
+"""`check` and `schema`: what can be said of the two files without starting anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from podwright.cli.options import AsJson, complete_file
+from podwright.cli.terminal.output import print_json
+
+
+def check_command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Pod and workload files.", autocompletion=complete_file)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Loads every file and tells what each is; the problems of all of them come at once."""
+    from podwright.spec.problems import Refusal
+
+    answers = [_check(path) for path in files]
+    good = [answer for answer in answers if isinstance(answer, dict)]
+    refusals = [answer for answer in answers if isinstance(answer, Refusal)]
+    if as_json and not refusals:
+        return print_json(good)
+    for answer in [] if as_json else good:
+        print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
+    if refusals:
+        raise Refusal([problem for refusal in refusals for problem in refusal.problems])
+    return None
+
+
+def _check(path: Path) -> Any:
+    """Gives what a file is, or the refusal of it: one bad file must not hide the next."""
+    from podwright import spec
+    from podwright.spec.problems import Refusal
+
+    try:
+        loaded = spec.load(path)
+    except Refusal as refusal:
+        return refusal
+    return {"file": str(path), "kind": type(loaded).__name__.lower(), "name": loaded.name}
+
+
+def schema_command(
+    kind: Annotated[Literal["pod", "workload"], typer.Argument(metavar="pod|workload", help="Which of the two files.")],
+    as_json: AsJson = False,
+) -> None:
+    """Prints a JSON schema; it is JSON with and without `--json`."""
+    from podwright import spec
+
+    print_json(spec.schema(kind))

@@ -1,0 +1,113 @@
+"""`init`: a workload file for a script that is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson
+from podwright.cli.terminal import output
+from podwright.cli.terminal.files import in_words
+
+if TYPE_CHECKING:
+    from podwright.drafts.draft import Facts, Guess
+    from podwright.drafts.script import Seen
+
+_NAME = "workload.yaml"
+_REQUIREMENTS = ("requirements.txt", "requirements/base.txt")
+_BASE = "python:3.11-slim"
+_MOST_BYTES = 1 << 20
+
+
+def init_command(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A Python program that works on one machine.")],
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="[-- WORD...]", help="What it is started with, instead of a guess.")
+    ] = [],  # noqa: B006 - the library makes a new list for each call
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write; workload.yaml beside it if not said.")
+    ] = None,
+    base: Annotated[str, typer.Option("--base", metavar="IMAGE", help="The image that its own starts from.")] = _BASE,
+    as_json: AsJson = False,
+) -> None:
+    """Looks at a script and writes the workload that runs it; the path goes to stdout, what was guessed to stderr."""
+    from podwright import spec
+
+    target = out or script.parent / _NAME
+    found = _guess(script, target, base, tuple(arguments))
+    _write(target, found.text)
+    workload = spec.load_workload(target)
+    if as_json:
+        document = {"file": str(target), "name": workload.name, "guessed": list(found.notes)}
+        return output.print_json({**document, "missing": list(found.missing)})
+    for note in found.notes:
+        output.say("guessed", note)
+    if found.missing:
+        output.say("missing", f"{', '.join(found.missing)}: the script wants it; add it to the command")
+    output.say("next", f"podwright run {target}")
+    return print(target, flush=True)
+
+
+def _guess(script: Path, target: Path, base: str, arguments: tuple[str, ...]) -> Guess:
+    from podwright.drafts.draft import guess
+
+    if target.exists():
+        raise _refusal(f"{target} is there already", "remove it first, or write elsewhere with --out")
+    folder = target.parent.resolve()
+    seen = _look(script)
+    if not script.resolve().is_relative_to(folder):
+        raise _refusal(f"{script} is not below {target.parent}", "the workload's folder is what travels with a run")
+    return guess(seen, _facts(script, folder, seen, base, arguments))
+
+
+def _look(script: Path) -> Seen:
+    from podwright.drafts.script import look
+
+    text = _text(script)
+    beside = {path.stem: _text(path) for path in sorted(script.parent.glob("*.py")) if path != script}
+    beside |= {path.parent.name: _text(path) for path in sorted(script.parent.glob("*/__init__.py"))}
+    try:
+        return look(text, beside)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        where, words = str(script), str(error)
+        if isinstance(error, SyntaxError):
+            where = f"{error.filename or script}:{error.lineno or 1}"
+            words = error.msg
+        raise _refusal(f"{where}: is not read as Python 3: {words}", "write the workload by hand") from None
+
+
+def _facts(script: Path, folder: Path, seen: Seen, base: str, arguments: tuple[str, ...]) -> Facts:
+    from podwright.drafts.draft import Facts
+
+    named = {option.default for option in seen.options if isinstance(option.default, str) and option.default}
+    return Facts(
+        script=script.resolve().relative_to(folder).as_posix(),
+        folder=folder.name,
+        base=base,
+        requirements=next((name for name in _REQUIREMENTS if (folder / name).is_file()), None),
+        there=frozenset(name for name in named if "\0" not in name and (folder / name).exists()),
+        gpus=len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]),
+        arguments=arguments,
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise _refusal(f"{path} cannot be read: {(error.strerror or str(error)).lower()}", None) from None
+
+
+def _write(target: Path, text: str) -> None:
+    """Made anew or not at all: another may have written it since we looked."""
+    with in_words(target), target.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _refusal(words: str, hint: str | None) -> Exception:
+    from podwright.spec.problems import refuse
+
+    return refuse(words, hint=hint)

@@ -1,0 +1,167 @@
+"""`lab`: a pod on this machine, to try things on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from podwright.cli.commands import lab_build
+from podwright.cli.options import AsJson, Yes
+from podwright.cli.terminal import figures, output
+
+if TYPE_CHECKING:
+    from podwright.lab.home import Lab
+    from podwright.lab.kubernetes import Lab as KubernetesLab
+    from podwright.lab.slurm.lab import Lab as SlurmLab
+
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Which lab, where there are several.")]
+Node = Annotated[str, typer.Argument(metavar="NODE", help="A compute node, such as n2.")]
+
+
+def lab_up_command(
+    kind: Annotated[Literal["slurm", "kubernetes"], typer.Argument(metavar="slurm|kubernetes", help="The scheduler.")],
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Nodes; 4, of Kubernetes 2.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="GPUs of each; 8 if not said.")] = None,
+    virtual_nodes: Annotated[
+        int | None, typer.Option("--virtual-nodes", metavar="N", help="Of Kubernetes: DGX nodes that are played; 140.")
+    ] = None,
+    no_accounting: Annotated[
+        bool, typer.Option("--no-accounting", help="Of Slurm: no slurmdbd, up in a second.")
+    ] = False,
+    use_context: Annotated[
+        str | None, typer.Option("--use-context", metavar="NAME", help="A Kubernetes that is there: its context.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name; lab-KIND if not said.")] = None,
+) -> None:
+    """Starts a lab and makes it known as a pod; one that is there already is only mended."""
+    from podwright.lab import home, packages
+
+    if use_context is not None:
+        _refuse("--use-context", "Kubernetes", kind != "kubernetes")
+        return _borrow(use_context, name)
+    packages.check_root(sys.argv[1:])
+    started = time.monotonic()
+    shared = {"nodes": nodes, "gpus": gpus}
+    lab: SlurmLab | KubernetesLab
+    if kind == "slurm":
+        _refuse("--virtual-nodes", "Kubernetes", virtual_nodes is not None)
+        lab, hint = _slurm(name, {**shared, "accounting": False if no_accounting else None})
+    else:
+        _refuse("--no-accounting", "Slurm", no_accounting)
+        lab, hint = _kubernetes(name, {**shared, "virtual_nodes": virtual_nodes})
+    home.make_known(lab)
+    took = figures.duration(time.monotonic() - started)
+    output.say("up", f"{lab.name}, {lab.shape.words()}, in {took}")
+    return output.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\n{hint}")
+
+
+def _borrow(context: str, name: str | None) -> None:
+    """Makes a lab of a cluster that is there; no root is needed for what others keep running."""
+    from podwright.lab import home, kubernetes
+
+    called = name or kubernetes.DEFAULT
+    lab = kubernetes.borrow(home.new_folder(called), context, called)
+    home.make_known(lab)
+    output.say("up", f"{lab.name}, {lab.loan.words()}")
+    output.say("next", f"podwright run WORKLOAD --on {lab.name}   (the workload names its image)")
+
+
+def _refuse(option: str, kind: str, given: bool) -> None:
+    from podwright.spec.problems import refuse
+
+    if given:
+        raise refuse(f"only a {kind} lab has this", field=option)
+
+
+def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
+    """Starts a Slurm lab; gives it with the command that shows it."""
+    from dataclasses import asdict
+
+    from podwright.lab import home
+    from podwright.lab.slurm import lab as slurm
+    from podwright.lab.slurm import shape
+
+    wanted = home.wanted_shape(shape.Shape(name=name or home.DEFAULT), given)
+    lab = slurm.up(home.make_home() / wanted.name, say=output.say, **asdict(wanted))
+    return lab, f"ssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
+
+
+def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab, str]:
+    """Starts a Kubernetes lab; gives it with the command that shows it."""
+    from dataclasses import asdict
+
+    from podwright.lab import home, kubernetes
+
+    usual = kubernetes.Shape(name=name or kubernetes.DEFAULT)
+    wanted = home.wanted_shape(usual, given)
+    with lab_build.Bar() as bar:
+        lab = kubernetes.up(home.make_home() / wanted.name, say=output.say, progress=bar.show, **asdict(wanted))
+    return lab, shlex.join([str(lab.kubectl_path), f"--kubeconfig={lab.kubeconfig}", "get", "nodes"])
+
+
+def lab_status_command(name: Name = None, as_json: AsJson = False) -> None:
+    """Lists the machines, each with what it is, what it does, and the scheduler's word for it."""
+    machines = _lab(name).status()
+    if as_json:
+        return output.print_json(machines)
+    head = tuple(machines[0])
+    rows = [tuple(machine[key] or "-" for key in head) for machine in machines]
+    return print("\n".join(output.table(head, rows, output.width_of(sys.stdout))))
+
+
+def lab_kill_node_command(node: Node, name: Name = None) -> None:
+    """Ends process 1 of a node."""
+    lab = _lab(name)
+    lab.kill_node(node)
+    output.say("killed", f"{node} of {lab.name}; `podwright lab heal` starts it again")
+
+
+def lab_cut_node_command(node: Node, name: Name = None) -> None:
+    """Takes a node's wire down."""
+    lab = _lab(name)
+    lab.cut_node(node)
+    output.say("cut", f"{node} of {lab.name}; `podwright lab heal` joins it again")
+
+
+def lab_heal_command(
+    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="A compute node; left out: all.")] = None,
+    name: Name = None,
+) -> None:
+    """Brings a node or the whole lab back."""
+    lab = _lab(name)
+    touched = lab.heal(node)
+    output.say("healed", ", ".join(touched) if touched else f"nothing was wrong with {node or lab.name}")
+
+
+def lab_restart_controller_command(name: Name = None) -> None:
+    """Kills slurmctld, or the API server, and starts it again."""
+    lab = _lab(name)
+    lab.restart_controller()
+    output.say("restarted", f"the controller of {lab.name}")
+
+
+def lab_down_command(name: Name = None, yes: Yes = False) -> None:
+    """Ends a lab for good."""
+    from podwright.lab import home
+
+    lab = _lab(name)
+    if not output.confirm(f"End {lab.name} and remove {lab.folder}?", yes):
+        return
+    lab.down()
+    home.forget(lab.name)
+    output.say("down", f"{lab.name} and all it left")
+
+
+def _lab(name: str | None) -> Lab:
+    """Gives the lab; all that is done to one that was started here needs root, and being told so first."""
+    from podwright.lab import home, packages
+    from podwright.lab.kubernetes import BorrowedLab
+
+    found = home.the_lab(name)
+    if not isinstance(found, BorrowedLab):
+        packages.check_root(sys.argv[1:])
+    return found

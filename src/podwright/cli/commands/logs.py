@@ -1,0 +1,75 @@
+"""`logs`: what the ranks wrote, in the order in which they wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson, RunRef
+from podwright.cli.terminal.follow import say_left
+
+if TYPE_CHECKING:
+    from podwright.launch import Run
+    from podwright.runs import LogLine
+
+
+def logs_command(
+    run: RunRef,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
+    rank: Annotated[int | None, typer.Option("--rank", metavar="R", help="Only this rank.")] = None,
+    node: Annotated[int | None, typer.Option("--node", metavar="N", help="Only the ranks of this node.")] = None,
+    grep: Annotated[str | None, typer.Option("--grep", metavar="TEXT", help="Only lines with this text.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prints log lines; of several ranks each line begins with its rank."""
+    from podwright import launch
+    from podwright.runs import Home
+
+    found = launch.find(Home.open(), run)
+    _refuse_unknown(found, rank, node)
+    lines = matching(found.logs(rank=rank, follow=follow), node, grep)
+    try:
+        _print_json(lines) if as_json else _print(lines, found.record().world_size if rank is None else 1, follow)
+    except KeyboardInterrupt:
+        say_left([found.id])
+        raise
+
+
+def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:
+    width = len(str(ranks - 1))
+    for line in lines:
+        prefix = f"[{'-' if line.rank is None else line.rank:>{width}}] " if ranks > 1 else ""
+        print(f"{prefix}{line.text}", flush=at_once)
+
+
+def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
+    """Refuses what would silently print nothing: a rank or node there is not, or a parent, which has no ranks."""
+    from podwright.spec.problems import refuse
+
+    if points := run.points():
+        raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
+    record = run.record()
+    for name, given, count in (("--rank", rank, record.world_size), ("--node", node, record.nodes)):
+        if given is not None and not 0 <= given < count:
+            raise refuse(f"{run.id} has no {given}", f"it has 0 to {count - 1}", field=name)
+
+
+def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> Iterator[LogLine]:
+    """Leaves out the lines of other nodes and those without the text."""
+    return (line for line in lines if (node is None or line.node == node) and (text is None or text in line.text))
+
+
+def _print_json(lines: Iterable[LogLine]) -> None:
+    """Prints one array, a line an element, as they come; it is closed also when Ctrl-C ends the following."""
+    import json
+
+    separator = "["
+    try:
+        for line in lines:
+            row = {"t": line.t, "node": line.node, "rank": line.rank, "stream": line.stream, "text": line.text}
+            print(separator, json.dumps(row, ensure_ascii=False), sep="\n", end="", flush=True)
+            separator = ","
+    finally:
+        print("[]" if separator == "[" else "\n]", flush=True)

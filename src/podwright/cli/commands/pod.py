@@ -1,0 +1,179 @@
+"""`pod`: the pods that can be named as targets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli.options import AsJson, Yes, complete_file
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from podwright.clients.kubernetes.apply import Applied
+    from podwright.spec import KubernetesScheduler, Pod
+
+PodFile = Annotated[Path, typer.Argument(metavar="POD.yaml", help="The pod's file.", autocompletion=complete_file)]
+
+
+def complete_pod(incomplete: str) -> list[str]:
+    """Gives the names of known pods that begin like this; silent when there is no home."""
+    from podwright.runs.store import default_home
+
+    try:
+        return sorted(path.stem for path in (default_home() / "pods").glob(f"{incomplete}*.yaml"))
+    except (OSError, ValueError):
+        return []
+
+
+PodName = Annotated[str, typer.Argument(metavar="NAME", help="A pod's name.", autocompletion=complete_pod)]
+PodRef = Annotated[
+    str, typer.Argument(metavar="POD", help="A pod's name, or its file (.yaml).", autocompletion=complete_pod)
+]
+
+
+def pod_add_command(file: PodFile, as_json: AsJson = False) -> None:
+    """Checks the file and keeps a copy under the pod's name; the name alone goes to stdout, for scripts."""
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    pod = pods.add(Home.open(), file)
+    if as_json:
+        return output.print_json(document(pod))
+    targets = ", ".join(_targets(pod)) or "none: it has no scheduler"
+    output.say("added", f"{pod.name}; targets: {targets}")
+    return print(pod.name, flush=True)
+
+
+def pod_ls_command(as_json: AsJson = False) -> None:
+    """Lists the pods that were made known."""
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    home = Home.open()
+    found = [pods.find(home, name) for name in pods.known(home)]
+    if as_json:
+        return output.print_json([document(pod) for pod in found])
+    if not found:
+        return output.say("no pods", "make one known with `podwright pod add POD.yaml`")
+    return print("\n".join(listing([document(pod) for pod in found], output.width_of(sys.stdout))))
+
+
+def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
+    """Removes the copy; runs hold on to their own and are followed as before."""
+    from podwright.launch import pods
+    from podwright.runs import Home
+    from podwright.spec.problems import refuse, short
+
+    if name.endswith((".yaml", ".yml")):
+        raise refuse(f"{short(name)} is a file; a pod is forgotten by its name", hint="`podwright pod ls` lists them")
+    pods.forget(Home.open(), name)
+    if as_json:
+        return output.print_json({"name": name, "forgotten": True})
+    return output.say("forgotten", name)
+
+
+def pod_grant_command(
+    pod: PodRef,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", metavar="NAME", help="Left out: where runs go by the pod file.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="NAME", help="Of several, the one that is meant.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
+    ] = None,
+    render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> int:
+    """Applies what a namespace needs for runs, by the same function that renders it."""
+    from podwright.bringup.kubernetes.grant import grant_objects
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    found = pods.find(Home.open(), pod)
+    kubernetes = pods.kubernetes_of(found, scheduler)
+    place = namespace or _namespace(kubernetes)
+    objects = grant_objects(found, kubernetes, place, group)
+    if render:
+        return _print_objects(objects, as_json)
+    if not dry_run and not output.confirm(f"Apply {len(objects)} objects for the namespace {place}?", yes):
+        return 1
+    done = _apply(kubernetes, objects, dry_run)
+    if as_json:
+        rows = [one.as_json() for one in done]
+        output.print_json({"pod": found.name, "namespace": place, "dry_run": dry_run, "objects": rows})
+    else:
+        _tell(done, dry_run, bool(group))
+    return 0
+
+
+def _print_objects(objects: list[dict[str, Any]], as_json: bool) -> int:
+    from podwright.clients.kubernetes.manifest import yaml_text
+
+    if as_json:
+        output.print_json(objects)
+    else:
+        print(yaml_text(objects), end="", flush=True)
+    return 0
+
+
+def _namespace(scheduler: KubernetesScheduler) -> str:
+    from podwright.clients.kubernetes.kubeconfig import read_entry
+
+    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+
+
+def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: bool) -> list[Applied]:
+    from podwright.clients.kubernetes.apply import apply_objects, reach
+
+    api = reach(scheduler)
+    try:
+        return apply_objects(api, objects, dry)
+    finally:
+        api.close()
+
+
+def _tell(done: list[Applied], dry: bool, bound: bool) -> None:
+    """A line for each object, which is what was asked for, so that it goes to stdout."""
+    for one in done:
+        place = f"{one.namespace}/" if one.namespace else ""
+        print("\n".join(output.aligned(one.result, f"{one.kind} {place}{one.name}", sys.stdout)), flush=True)
+    if dry:
+        output.say("dry run", "nothing was changed")
+    if not bound:
+        output.say("next", "name the users who may run things there with `--group`; administrators may already")
+
+
+def document(pod: Pod) -> dict[str, Any]:
+    """Gives what can be said of a pod in a line, as `--json` has it."""
+    hosts = pod.compute_hosts()
+    models = [pod.model_of(host) for host in hosts]
+    return {
+        "name": pod.name,
+        "title": pod.title,
+        "nodes": len(hosts),
+        "gpus": sum(model.gpus.count for model in models if model.gpus),
+        "schedulers": [one.name for one in pod.schedulers],
+        "targets": _targets(pod),
+    }
+
+
+def _targets(pod: Pod) -> list[str]:
+    if len(pod.schedulers) == 1:
+        return [pod.name]
+    return [f"{pod.name}:{one.name}" for one in pod.schedulers]
+
+
+def listing(found: list[dict[str, Any]], width: int | None) -> list[str]:
+    """Lays the pods out."""
+    rows = [
+        (pod["name"], str(pod["nodes"]), str(pod["gpus"]), ", ".join(pod["targets"]), pod["title"] or "")
+        for pod in found
+    ]
+    return output.table(("pod", "nodes", "gpus", "targets", "title"), rows, width)

@@ -1,0 +1,35 @@
+"""`report`: what a person looks at, as one HTML file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.cli.options import AsJson, RunRefs
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from podwright.launch import Run
+
+
+def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
+    """Writes the report of one run into its folder, or of several side by side, and prints the path."""
+    from podwright import launch
+    from podwright.runs import Home
+
+    path = write_report(launch.find_all(Home.open(), runs)).resolve()
+    if as_json:
+        return output.print_json({"report": str(path)})
+    print(path)
+    return output.say("open", path.as_uri())
+
+
+def write_report(runs: list[Run]) -> Path:
+    """Writes one report: of the run, or a comparison of several or of a parent's points."""
+    from podwright.report import write_comparison, write_run_report
+
+    folders = [one.folder.path for run in runs for one in (run.points() or [run])]
+    if len(folders) == 1:
+        return write_run_report(folders[0])
+    return write_comparison(folders, runs[0].folder.path / "comparison.html")

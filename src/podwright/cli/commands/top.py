@@ -1,0 +1,132 @@
+"""`top`: the nodes of all active runs, live."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli.options import AsJson
+from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.progress import Progress
+
+if TYPE_CHECKING:
+    from podwright.runs import Home
+
+REFRESH_EVERY_S = 2.0
+# The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
+TAIL_BYTES = 96 * 1024
+_HEAD = ("run", "node", "cpu", "mem", "gpus", "gpu", "gpu mem", "power")
+
+
+def top_command(
+    once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Shows each node of each active run; once where nobody watches, and with `--json`."""
+    from podwright.runs import Home
+
+    home = Home.open()
+    if as_json:
+        return output.print_json([_document(progress) for progress in active(home)])
+    if once or not sys.stdout.isatty():
+        return print("\n".join(listing(active(home), output.width_of(sys.stdout))), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        _watch(home)
+    return None
+
+
+def active(home: Home) -> list[Progress]:
+    """Gives the runs that have not ended, each with the latest readings of its nodes."""
+    from podwright import launch
+
+    found = [launch.find(home, record.id) for record in launch.recent(home, limit=0) if not record.is_final]
+    records = [one for run in found for whole, points in [run.records()] for one in (points or [whole])]
+    progresses = [Progress(record.as_json()) for record in records if not record.is_final]
+    for progress in progresses:
+        progress.take(progress.record, [], last_samples(Path(progress.record["folder"]) / "record"))
+    return progresses
+
+
+def last_samples(record_path: Path) -> list[dict[str, Any]]:
+    """Gives what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
+    from podwright.pilot.protocol import parse_line, record_folders
+
+    newest = {node: Path(folder) for node, _, folder in record_folders(str(record_path))}
+    lines = (line for folder in newest.values() for line in _end_of(folder / "metrics.jsonl").splitlines())
+    return [row for row in map(parse_line, lines) if row and "n" in row]
+
+
+def _end_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def listing(progresses: list[Progress], width: int | None) -> list[str]:
+    """Lays out a line per node; the run's name stands beside its first node."""
+    if not progresses:
+        return ["no active runs"]
+    rows = [row for progress in progresses for row in _rows(progress)]
+    return output.table(_HEAD, rows, width)
+
+
+def _rows(progress: Progress) -> list[tuple[str, ...]]:
+    name = progress.record["id"]
+    if not progress.nodes:
+        return [(name, progress.record["state"], "-", "-", "-", "-", "-", "-")]
+    rows = [_node_row(progress, number) for number in sorted(progress.nodes)]
+    return [(name if index == 0 else "", *row) for index, row in enumerate(rows)]
+
+
+def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
+    node = progress.nodes[number]
+    gpus = len(node.gpus("utilization_percent"))
+    power = node.gpu_power_w
+    return (
+        progress.label(number),
+        figures.percent(node.cpu_percent).strip(),
+        figures.size(node.values.get("memory_used_bytes")),
+        str(gpus or "-"),
+        figures.percent(node.gpu_percent).strip(),
+        figures.size(node.gpu_memory_bytes),
+        "-" if power is None else f"{power:.0f} W",
+    )
+
+
+def _document(progress: Progress) -> dict[str, Any]:
+    """Gives a run with its nodes' readings by their full names: a program may want those the table leaves out."""
+    nodes = [
+        {"node": number, "host": progress.label(number), "values": node.values}
+        for number, node in sorted(progress.nodes.items())
+    ]
+    return {**progress.record, "node_values": nodes}
+
+
+def _watch(home: Home) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            lines = _fitting(listing(active(home), console.width), console.height - 2)
+            clock = time.strftime("%H:%M:%S")
+            live.update(Text("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines])), refresh=True)
+            time.sleep(REFRESH_EVERY_S)
+
+
+def _fitting(lines: list[str], height: int) -> list[str]:
+    """Cuts the table to the screen and says how much is below."""
+    if len(lines) <= height:
+        return lines
+    shown = max(1, height - 1)
+    return [*lines[:shown], f"... {len(lines) - shown} more; `podwright top --once` prints all"]

@@ -1,0 +1,268 @@
+"""The commands there are: one table, from which the overview, each command's help and completion are made.
+
+It is apart from the commands' code so that `podwright --help` reads this file and nothing else: importing the command
+line library alone takes five times as long as starting Python. For the same reason nothing is imported here.
+"""
+
+from __future__ import annotations
+
+
+class Command:
+    """One command: where it is listed, which file of this folder holds its function, and what its help says.
+
+    A command that has commands of its own (`with_commands`) is only the word before them and has no function.
+    """
+
+    def __init__(self, name: str, group: str, module: str, summary: str, example: str, details: str = "") -> None:
+        self.name = name
+        self.group = group
+        self.module = module
+        self.summary = summary
+        self.example = example
+        self.details = details
+        self.commands: dict[str, Command] = {}
+
+    def with_commands(self, *rows: tuple[str, str, str, str]) -> Command:
+        """Adds the commands that follow this word, each by name, summary, arguments of its example, and details."""
+        for name, summary, arguments, details in rows:
+            whole = f"{self.name} {name}"
+            example = f"podwright {whole} {arguments}".rstrip()
+            self.commands[name] = Command(whole, self.group, self.module, summary, example, details)
+        return self
+
+    @property
+    def function(self) -> str:
+        """The function's name; apart from the command's where that would hide a Python or a module name."""
+        return f"{self.name.replace(' ', '_').replace('-', '_')}_command"
+
+    @property
+    def help(self) -> str:
+        """The text above the options in the command's own help."""
+        return "\n\n".join(part for part in (f"{self.summary}.", self.details) if part)
+
+
+_RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
+
+_UP_TOO = (
+    "What the machine lacks (Slurm, containerd, ...) is told with the command that installs it.\n"
+    "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
+)
+
+_GRANT_TOO = (
+    "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
+    " again changes nothing."
+)
+
+_ROWS = (
+    Command(
+        "run",
+        "Run",
+        "run",
+        "Start a workload and follow it to its end",
+        "podwright run workload.yaml --set nodes=4",
+        _RUN_TOO,
+    ),
+    Command("attach", "Run", "run", "Follow a run that was started before", "podwright attach last", _RUN_TOO),
+    Command(
+        "wait",
+        "Run",
+        "wait",
+        "Wait until runs have ended",
+        "podwright wait segmentation-7f3k last --timeout 2h",
+        "The exit code tells how they ended: 0 succeeded, 1 failed or lost, 4 cancelled; of several, 1 comes before 4.",
+    ),
+    Command("cancel", "Run", "cancel", "Cancel runs", "podwright cancel segmentation-7f3k"),
+    Command("ps", "Look", "ps", "List the runs that are active and the latest others", "podwright ps --all --json"),
+    Command("show", "Look", "show", "Show what is known of a run", "podwright show last"),
+    Command("logs", "Look", "logs", "Print what the ranks wrote", "podwright logs last --rank 3 --grep loss -f"),
+    Command("top", "Look", "top", "Watch the nodes of all active runs", "podwright top --once"),
+    Command(
+        "shell",
+        "Look",
+        "shell",
+        "Open a shell beside the ranks of a run",
+        "podwright shell last --node 1",
+        "On a cluster it is a step of the run's own job, in its container.",
+    ),
+    Command(
+        "report",
+        "Look",
+        "report",
+        "Write the report of a run, or of several side by side",
+        "podwright report last",
+        "Prints the path of an HTML file that needs no network.",
+    ),
+    Command(
+        "pull",
+        "Keep",
+        "pull",
+        "Copy results and checkpoints of a run to this machine",
+        "podwright pull last checkpoints --to best-model",
+        "Prints the paths of the copies.",
+    ),
+    Command("rm", "Keep", "cancel", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
+    Command(
+        "rebuild",
+        "Keep",
+        "rebuild",
+        "Make the index of runs anew from their folders",
+        "podwright rebuild",
+        "The folders are the truth and the index is a cache of them: nothing is lost.",
+    ),
+    Command(
+        "design",
+        "Pods",
+        "design",
+        "Size, wire and place the fabrics of a pod",
+        "podwright design pod.yaml --out plan",
+        "Prints switches, cables, networks, racks and the bill of materials.",
+    ),
+    Command(
+        "predict",
+        "Pods",
+        "predict",
+        "Predict collectives and training on some nodes of a pod",
+        "podwright predict pod.yaml --nodes 16",
+        "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
+    ),
+    Command(
+        "capacity",
+        "Pods",
+        "capacity",
+        "Reckon storage, bandwidth and nodes for a fleet of cars",
+        "podwright capacity examples/capacity-fleet.yaml",
+    ),
+    Command(
+        "pod",
+        "Pods",
+        "pod",
+        "Make pods known, so that runs can go to them",
+        "podwright pod add pod.yaml",
+    ).with_commands(
+        ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
+        ("ls", "List the pods that are known", "--json", ""),
+        ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
+        ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers", _GRANT_TOO),
+    ),
+    Command(
+        "queue",
+        "Pods",
+        "queue",
+        "Show what runs on a target, what waits and why, and what is free",
+        "podwright queue adas",
+    ),
+    Command(
+        "waste",
+        "Pods",
+        "waste",
+        "Add up GPU hours that were held and idle, and what they cost",
+        "podwright waste adas --since 30d",
+        "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
+    ),
+    Command(
+        "lab",
+        "Pods",
+        "lab",
+        "Try a pod: a real cluster on this machine",
+        "podwright lab up slurm --nodes 4",
+        "Every node has processes, a network and a name of its own, and may be killed or\ncut off. A lab is a pod: `run"
+        " --on lab-slurm` uses it. It needs root.",
+    ).with_commands(
+        ("up", "Start a lab, or whatever of it has died", "slurm --nodes 4", _UP_TOO),
+        ("status", "List the machines of a lab", "--json", ""),
+        ("kill-node", "Power a node off", "n2", "All its processes are gone at once."),
+        ("cut-node", "Take a node off the network", "n2", "What runs on it goes on, and nobody hears of it."),
+        ("heal", "Start what has died and join what was cut off", "n2", ""),
+        ("restart-controller", "Kill the controller and start it again", "", "Jobs go on meanwhile."),
+        ("down", "End a lab and remove all of it", "--yes", "The runs on it end, and their folders on the lab go."),
+    ),
+    Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
+    Command(
+        "render",
+        "Files",
+        "render",
+        "Print what `run` would start, and start nothing",
+        "podwright render workload.yaml --out job",
+    ),
+    Command(
+        "init",
+        "Files",
+        "init",
+        "Write the workload of a script that is there already",
+        "podwright init train.py -- --epochs 3",
+        "It reads the script, what lies beside it and requirements.txt; nothing is run. What it guessed is said in"
+        " the file. A file that is there is never written over.",
+    ),
+    Command(
+        "image",
+        "Files",
+        "image",
+        "Build the image that a workload describes",
+        "podwright image build workload.yaml",
+        "What `build:` says becomes a Containerfile, which podman or buildah builds. An\nimage is named by its content:"
+        " what is built already is not built again.",
+    ).with_commands(
+        ("render", "Print the Containerfile, and build nothing", "workload.yaml", ""),
+        ("build", "Build the image", "workload.yaml --squashfs toy.sqsh", "Prints its name."),
+        (
+            "push",
+            "Put the built image into a registry",
+            "workload.yaml --to registry.example/team/toy",
+            "Prints its name with the digest, for `image:`.",
+        ),
+        ("inspect", "Show what this machine has of the image", "workload.yaml --json", ""),
+    ),
+    Command("schema", "Files", "check", "Print the JSON schema of a file, for editors", "podwright schema workload"),
+)
+
+COMMANDS = {row.name: row for row in _ROWS}
+"""The commands by their first word."""
+EVERY = {row.name: row for first in _ROWS for row in (first, *first.commands.values())}
+"""All of them by all their words, such as `lab up`."""
+
+_TOP = """\
+Usage: podwright COMMAND [OPTIONS] [ARGUMENTS]
+
+Takes a GPU pod from drawing board to trained model.
+"""
+
+_GROUPS = {
+    "Run": "Run a workload",
+    "Look": "Look at runs",
+    "Keep": "Keep and clear away",
+    "Pods": "Design and try pods",
+    "Files": "The two files",
+}
+
+_REST = """\
+Options:
+  -h, --help            Print this, or a command's own help with an example
+  --version             Print the version
+  --install-completion  Complete commands and run ids in this shell
+  --show-completion     Print the script that does so
+
+RUN is an id, an unambiguous start of one, or `last`. TARGET is `local`, or
+POD[:SCHEDULER]. State is kept in PODWRIGHT_HOME.
+
+Exit codes: 0 done; 1 the run failed or is lost, or the answer is no; 2 the
+command line or a file is wrong; 3 the target cannot be reached; 4 cancelled;
+70 a fault of Podwright's; 130 interrupted, the run goes on.
+"""
+
+
+def overview() -> str:
+    """Gives the text of `podwright --help`, 80 columns wide."""
+    sections = [f"{title}:\n{_listing(group)}" for group, title in _GROUPS.items()]
+    return "\n".join([_TOP, *sections, _REST])
+
+
+def overview_of(row: Command) -> str:
+    """Gives the help of a command that has commands of its own, in the same form."""
+    width = max(map(len, row.commands)) + 2
+    listed = "".join(f"  {name:<{width}}{inner.summary}\n" for name, inner in row.commands.items())
+    usage = f"Usage: podwright {row.name} COMMAND [OPTIONS] [ARGUMENTS]\n"
+    return "\n".join([usage, f"{row.help}\n", f"Commands:\n{listed}", f"Example:\n  {row.example}\n"])
+
+
+def _listing(group: str) -> str:
+    return "".join(f"  {row.name:<10}{row.summary}\n" for row in COMMANDS.values() if row.group == group)

@@ -1,0 +1,180 @@
+"""What is known of a run while it is followed: changes folded into figures and lines worth printing; draws nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from podwright.cli.terminal import figures
+
+HISTORY = 60
+
+
+@dataclass
+class NodeView:
+    """The latest readings of one node, and the curves of its CPU and GPU use."""
+
+    number: int
+    host: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    cpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+    gpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+
+    def take(self, values: Mapping[str, float]) -> None:
+        """Takes one tick; a value that was not read at this tick keeps its last reading."""
+        self.values.update(values)
+        if "cpu_percent" in values:
+            self.cpu.append(values["cpu_percent"])
+        use = [value for name, value in values.items() if _is_gpu(name, "utilization_percent")]
+        if use:
+            self.gpu.append(sum(use) / len(use))
+
+    def gpus(self, metric: str) -> list[float]:
+        """Gives the last reading of a metric for each GPU of the node."""
+        return [value for name, value in self.values.items() if _is_gpu(name, metric)]
+
+    @property
+    def cpu_percent(self) -> float | None:
+        """The CPU's latest use."""
+        return self.cpu[-1] if self.cpu else None
+
+    @property
+    def gpu_percent(self) -> float | None:
+        """The mean use of the node's GPUs at the latest tick."""
+        return self.gpu[-1] if self.gpu else None
+
+    @property
+    def gpu_power_w(self) -> float | None:
+        """What all GPUs of the node draw together."""
+        power = self.gpus("power_watts")
+        return sum(power) if power else None
+
+    @property
+    def gpu_memory_bytes(self) -> float | None:
+        """What is used of the memory of all GPUs of the node together."""
+        used = self.gpus("memory_used_bytes")
+        return sum(used) if used else None
+
+
+def _is_gpu(name: str, metric: str) -> bool:
+    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+
+
+class Progress:
+    """One run as its followers see it. `goal` is the workload's, None when it has none."""
+
+    def __init__(self, record: Mapping[str, Any], goal: Mapping[str, Any] | None = None) -> None:
+        self.record = record
+        self.goal = goal
+        self.nodes: dict[int, NodeView] = {}
+        self.values: dict[str, float] = {}
+        self.joined = 0
+
+    def take(
+        self, record: Mapping[str, Any], events: Iterable[Mapping[str, Any]], samples: Iterable[Mapping[str, Any]]
+    ) -> list[tuple[str, str]]:
+        """Folds one change in; gives the (word, text) lines that a reader should not miss."""
+        self.record = record
+        for sample in samples:
+            self.node(sample["n"]).take(sample.get("v", {}))
+        told = (self._event(event) for event in events)
+        return [line for line in told if line]
+
+    def node(self, number: int) -> NodeView:
+        """Gives the view of a node, made when it is first heard of."""
+        return self.nodes.setdefault(number, NodeView(number))
+
+    def _event(self, event: Mapping[str, Any]) -> tuple[str, str] | None:
+        kind = event.get("k", "")
+        if kind == "pilot":
+            self.node(event["n"]).host = str(event.get("host", ""))
+        elif kind == "joined":
+            self.joined += 1
+        elif kind == "go":
+            self.joined = 0
+        elif kind == "result":
+            self.values.update(event.get("values", {}))
+        tell = _TOLD.get(kind)
+        return tell(self, event) if tell else None
+
+    def label(self, number: int) -> str:
+        """Gives the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
+        hosts = self.record.get("hosts") or [node.host for node in self.nodes.values()]
+        host = hosts[number] if number < len(hosts) else ""
+        return host if host and hosts.count(host) == 1 and len(hosts) > 1 else f"node{number}"
+
+    def share(self) -> float | None:
+        """Gives how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
+        for name, total in (("step", "steps"), ("epoch", "epochs")):
+            if name in self.values and self.values.get(total, 0) > 0:
+                return min(1.0, max(0.0, self.values[name] / self.values[total]))
+        return None
+
+    def how_far(self) -> str:
+        """Gives `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
+        for name, total in (("epoch", "epochs"), ("step", "steps")):
+            if name in self.values:
+                end = f"/{figures.value(self.values[total])}" if total in self.values else ""
+                return f"{name} {figures.value(self.values[name])}{end}"
+        return ""
+
+    def quality(self) -> str:
+        """Gives the loss and what the goal is about, else the first two other results."""
+        wanted = [name for name in ("loss", (self.goal or {}).get("metric")) if name in self.values]
+        names = wanted if self.goal else [*wanted, *(name for name in self.values if name not in wanted)]
+        return figures.results({name: self.values[name] for name in names if name is not None}, limit=3)
+
+    def news(self) -> str:
+        """Gives how far the run is and how good, in one line."""
+        return "  ".join(part for part in (self.how_far(), self.quality()) if part)
+
+    def waiting_for(self) -> str:
+        """Says what a run that has no progress yet is waiting for."""
+        if self.joined:
+            return f"{self.joined} of {self.record.get('nodes')} nodes joined"
+        return str(self.record.get("reason") or "")
+
+
+def goal_text(goal: Mapping[str, Any]) -> str:
+    """Gives `>= 0.65` or `<= 3.2`."""
+    least = goal.get("at_least")
+    return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
+
+
+def _go(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
+    proven = f"world size {event['world_size']} proven in {figures.duration(event.get('took_s'))}"
+    attempt = event.get("attempt", 1)
+    return ("joined", proven) if attempt == 1 else ("joined", f"{proven}, attempt {attempt}")
+
+
+def _hang(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
+    where = progress.label(event.get("node", event["n"]))
+    return "hang", f"rank {event.get('rank')} on {where} was silent for {figures.duration(event.get('silent_s'))}"
+
+
+def _goal(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
+    sense = f" {goal_text(progress.goal)}" if progress.goal else ""
+    return "goal", f"{event['metric']} {figures.value(event['value'])}{sense}"
+
+
+def _seen(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
+    device = f" {event['device']}" if event.get("device") else ""
+    return "seen", f"{progress.label(event['n'])}{device}: {event.get('text') or event.get('what')}"
+
+
+# What a follower is told at once; all other kinds are in the record and the report.
+_TOLD: dict[str, Callable[[Progress, Mapping[str, Any]], tuple[str, str]]] = {
+    "go": _go,
+    "retry": lambda progress, event: ("retry", f"attempt {event['attempt']}: {event.get('why', '')}"),
+    "hang": _hang,
+    "goal": _goal,
+    "seen": _seen,
+    "fenced": lambda progress, event: ("fenced", f"{progress.label(event['n'])} gave way to a newer attempt"),
+    "requeued": lambda progress, event: ("waiting", f"the run {event['why']}"),
+    "given_back": lambda progress, event: (
+        "waiting",
+        f"{progress.label(event['n'])}: {event.get('why', '')}",
+    ),
+}

@@ -1,0 +1,96 @@
+"""The acceptance sheet for NCCL tests: what to expect of these nodes at each size, and below what to raise an alarm."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podwright.design.predict.collectives import VALIDATED, WORST_ERROR, Estimate, available, chosen, estimate
+from podwright.design.predict.placement import Placement, failures, job
+from podwright.spec.hostlist import fold_hosts
+
+SIZES = tuple(1 << power for power in range(20, 33, 2))
+VERDICT_SIZE = 1 << 30
+# Below this part of what is expected something is broken: the model's error and the spread of a good fabric are less.
+ALARM_SHARE = 0.9
+# NCCL tests' own program, one rank for each GPU.
+TEST = "all_reduce_perf -b 1M -e 4G -f 4 -g 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One size of the sheet."""
+
+    expected: Estimate
+    others: tuple[Estimate, ...]
+
+    @property
+    def alarm_gb_s(self) -> float:
+        """The bus bandwidth under which something is broken."""
+        return self.expected.bus_gb_s * ALARM_SHARE
+
+
+def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[Row]:
+    """Gives a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
+    asked = job(placement, order)
+    return [Row(chosen(asked, size), tuple(estimate(asked, name, size) for name in available(asked))) for size in sizes]
+
+
+def settings(placement: Placement) -> str:
+    """The command of the test and the variables it needs to measure what the sheet expects."""
+    prefix = "NCCL_ALGO=Ring " if len(placement.hosts) == 2 else "NCCL_COLLNET_ENABLE=0 "
+    return prefix + TEST if len(placement.hosts) > 1 else TEST
+
+
+def as_csv(placement: Placement) -> str:
+    """The sheet for a program that compares measured values."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["nodes", "size_bytes", "algorithm", "protocol", "time_us", "bus_gb_s", "alarm_under_gb_s"])
+    for row in rows(placement):
+        one = row.expected
+        numbers = [f"{one.time_s * 1e6:.1f}", f"{one.bus_gb_s:.1f}", f"{row.alarm_gb_s:.1f}"]
+        writer.writerow([len(placement.hosts), one.size_bytes, one.algorithm, one.protocol, *numbers])
+    return out.getvalue()
+
+
+def as_json(placement: Placement) -> dict[str, Any]:
+    """The sheet with everything it rests on."""
+    wires = placement.wires
+    return {
+        "nodes": len(placement.hosts),
+        "hosts": fold_hosts(list(placement.hosts)),
+        "gpus": len(placement.hosts) * wires.gpus,
+        "span": placement.span,
+        "nvlink_gb_s": round(wires.family.nvlink_gb_s, 1),
+        "network_gb_s": round(wires.network_gb_s, 1),
+        "test": settings(placement),
+        "sizes": [_row_json(row) for row in rows(placement)],
+        "scattered": [_estimate_json(row.expected) for row in rows(placement, "scattered")],
+        "failures": [
+            {"what": one.what, "left_in_order": round(one.in_order, 4), "left_scattered": round(one.scattered, 4)}
+            for one in failures(placement)
+        ],
+        "origin": {"kind": "modelled", "error": WORST_ERROR, "note": " ".join(VALIDATED)},
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        **_estimate_json(row.expected),
+        "alarm_under_gb_s": round(row.alarm_gb_s, 1),
+        "algorithms": {one.algorithm: _estimate_json(one) for one in row.others},
+    }
+
+
+def _estimate_json(one: Estimate) -> dict[str, Any]:
+    return {
+        "size_bytes": one.size_bytes,
+        "algorithm": one.algorithm,
+        "protocol": one.protocol,
+        "time_us": round(one.time_s * 1e6, 1),
+        "bus_gb_s": round(one.bus_gb_s, 1),
+    }

@@ -1,0 +1,176 @@
+"""From cars to nodes: what a fleet records, what must be carried and kept, and what it takes to train on it.
+
+Sizes are decimal, as discs and lines are sold. Every figure carries how it came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podwright.design.predict.capacity_file import CapacityFile, Fleet, Labels, Sensor, Tier, Training
+
+DAY_S = 86400.0
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the chain: its name in JSON, the number, its unit, and how it came about."""
+
+    section: str
+    name: str
+    value: float
+    unit: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All figures of a capacity file, in the order of the chain."""
+
+    name: str
+    figures: tuple[Figure, ...]
+    assumptions: tuple[str, ...] = field(default=())
+
+    def get(self, section: str, name: str) -> float | None:
+        """Gives one figure's number; None where the file does not ask for it."""
+        return next((one.value for one in self.figures if (one.section, one.name) == (section, name)), None)
+
+
+def reckon(file: CapacityFile) -> Plan:
+    """Follows the chain as far as the file goes."""
+    figures: list[Figure] = []
+    if file.fleet:
+        figures += _data(file.fleet)
+        per_day = _value(figures, "bytes_per_day")
+        figures += _ingest(file, per_day)
+        figures += [_tier(tier, per_day, file.fleet) for tier in file.tiers]
+    if file.labels:
+        figures += _labels(file.labels, file.fleet, figures)
+    if file.labels and file.training:
+        figures += _training(file.training, file.labels, _value(figures, "images"))
+    return Plan(file.name, tuple(figures), file.assumptions)
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """The figures by section, whole numbers where they count things."""
+    document: dict[str, Any] = {"name": plan.name}
+    for one in plan.figures:
+        value = int(one.value) if one.value == int(one.value) else one.value
+        document.setdefault(one.section, {})[one.name] = value
+    how = {f"{one.section}.{one.name}": one.how for one in plan.figures}
+    return {**document, "how": how, "assumptions": list(plan.assumptions), "origin": {"kind": "modelled"}}
+
+
+def shown(figure: Figure) -> str:
+    """A figure for people: sizes and rates with the unit that fits, counts with separators."""
+    value, unit = figure.value, figure.unit
+    if unit in ("B", "B/s"):
+        return si(value, unit)
+    number = f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+    return f"{number} {unit.removesuffix('s') if value == 1 else unit}".strip()
+
+
+def si(value: float, unit: str) -> str:
+    """Gives `199 PB`: three figures and a decimal prefix."""
+    power = 0
+    while abs(value) >= 999.5 and power + 1 < len(_PREFIXES):
+        value, power = value / 1000, power + 1
+    return f"{value:.3g} {_PREFIXES[power]}{unit}"
+
+
+def _data(fleet: Fleet) -> Iterator[Figure]:
+    rate = sum(sensor.count * _rate(sensor) for sensor in fleet.sensors)
+    frames_s = sum(sensor.count * (sensor.fps or 0.0) for sensor in fleet.sensors)
+    seconds = fleet.hours_per_day * 3600
+    cars = f"{_counted(fleet.cars, 'car')} x {fleet.hours_per_day:g} h"
+    for sensor in fleet.sensors:
+        yield Figure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _told(sensor))
+    yield Figure("data", "car_bytes_s", rate, "B/s", "all sensors of a car")
+    yield Figure("data", "bytes_per_day", rate * seconds * fleet.cars, "B", f"{cars} x {si(rate, 'B/s')}")
+    per_year = rate * seconds * fleet.cars * fleet.days_per_year
+    yield Figure("data", "bytes_per_year", per_year, "B", f"{fleet.days_per_year:g} days of recording")
+    if frames_s:
+        frames = frames_s * seconds * fleet.cars
+        yield Figure("data", "frames_per_day", frames, "", f"{cars} x {frames_s:g} pictures/s")
+
+
+def _rate(sensor: Sensor) -> float:
+    if sensor.rate_bytes_s is not None:
+        return sensor.rate_bytes_s
+    return (sensor.megapixels or 0.0) * 1e6 * (sensor.fps or 0.0) * sensor.bits / 8
+
+
+def _told(sensor: Sensor) -> str:
+    if sensor.rate_bytes_s is not None:
+        return f"{sensor.count} x {si(sensor.rate_bytes_s, 'B/s')}"
+    return f"{sensor.count} x {sensor.megapixels:g} MP x {sensor.fps:g}/s x {sensor.bits:g} bit"
+
+
+def _ingest(file: CapacityFile, per_day: float) -> Iterator[Figure]:
+    ingest = file.ingest
+    rate = per_day / ingest.window_s
+    yield Figure("ingest", "bytes_s", rate, "B/s", f"a day's data within {ingest.window_s / 3600:g} h")
+    if ingest.link_gbps is not None:
+        one = ingest.link_gbps * 1e9 / 8 * ingest.link_share
+        how = f"{ingest.link_gbps:g} Gb/s each, {ingest.link_share * 100:g} % of it data"
+        yield Figure("ingest", "links", ceil(rate / one), "links", how)
+
+
+def _tier(tier: Tier, per_day: float, fleet: Fleet) -> Figure:
+    """Data of the days that are kept; of a long time only the days with recordings count."""
+    days = tier.keep_s / DAY_S
+    recorded = days if days <= fleet.days_per_year else days * fleet.days_per_year / 365
+    stored = per_day * recorded * tier.share / tier.compression * tier.copies
+    how = [f"{days:g} days"]
+    how += [f"{tier.share * 100:g} % of it"] if tier.share < 1 else []
+    how += [f"packed {tier.compression:g}:1"] if tier.compression > 1 else []
+    how += [f"{tier.copies} copies"] if tier.copies > 1 else []
+    return Figure("tiers", tier.name, stored, "B", ", ".join(how))
+
+
+def _labels(labels: Labels, fleet: Fleet | None, figures: list[Figure]) -> Iterator[Figure]:
+    if labels.images is not None or fleet is None:
+        images, how = labels.images or 0.0, "given"
+    else:
+        share = labels.share_of_frames or 0.0
+        images = _value(figures, "frames_per_day") * fleet.days_per_year * share
+        how = f"{share * 100:g} % of a year's pictures"
+    yield Figure("labels", "images", images, "", how)
+
+
+def _training(training: Training, labels: Labels, images: float) -> Iterator[Figure]:
+    trainings = training.networks * training.experiments
+    each = images / training.images_per_node_day
+    node_days = trainings * each
+    within = training.within_s / DAY_S
+    nodes = ceil(round(node_days / within / training.utilization, 9))
+    how = f"{_counted(training.networks, 'network')} x {_counted(training.experiments, 'experiment')}"
+    yield Figure("training", "trainings", trainings, "", how)
+    speed = f"{training.images_per_node_day:,.0f} images a node and day"
+    yield Figure("training", "node_days_each", each, "", speed)
+    yield Figure("training", "node_days", node_days, "", "all trainings")
+    yield Figure("training", "gpu_days", node_days * training.gpus_per_node, "", "all GPUs of a node")
+    used = f", {training.utilization * 100:g} % used" if training.utilization < 1 else ""
+    yield Figure("training", "nodes", nodes, "nodes", f"all within {within:g} days{used}")
+    if labels.image_bytes is not None:
+        rate = nodes * training.images_per_node_day * labels.image_bytes / DAY_S
+        yield Figure(
+            "training",
+            "read_bytes_s",
+            rate,
+            "B/s",
+            f"{_counted(nodes, 'node')} x {si(labels.image_bytes, 'B')} an image",
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _value(figures: list[Figure], name: str) -> float:
+    return next((one.value for one in figures if one.name == name), 0.0)

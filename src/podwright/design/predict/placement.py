@@ -1,0 +1,145 @@
+"""Which nodes a job has, and what the fabric between them lets through: whole, or with something broken.
+
+Routes are taken as evenly spread, which adaptive routing and the fat-tree engine of a subnet manager come near to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from podwright.design.predict.collectives import Job, Wires, needs_network, wires_of
+from podwright.design.requirements import asked_of
+from podwright.design.sizing import size_compute
+from podwright.design.topology import scalable_units
+from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+ORDERS = ("in order", "scattered")
+# SHARP's reductions of large messages came with 200 Gb/s switches.
+SHARP_SPEED_GBPS = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """A leaf switch: its ports for each node, its links up, the spines these go to, and the leaves that share those.
+
+    Units whose leaves share no spine meet in the core, as pods do, where the taper counts.
+    """
+
+    ports_per_node: int
+    uplinks: int
+    spines: int
+    leaves: int
+    taper: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The nodes of a job: how many in each scalable unit, in how many pods, and the way up from a leaf."""
+
+    hosts: tuple[str, ...]
+    per_unit: tuple[int, ...]
+    wires: Wires
+    climb: Climb | None = None
+    in_network: bool = False
+    pods: int = 1
+
+    @property
+    def span(self) -> str:
+        """The widest thing the job crosses."""
+        if len(self.hosts) == 1:
+            return "one node"
+        if self.pods > 1:
+            return f"{self.pods} pods"
+        return "one scalable unit" if len(self.per_unit) == 1 else f"{len(self.per_unit)} scalable units"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something broken and what of the wires is left to a job, with its ranks in order and scattered."""
+
+    what: str
+    in_order: float
+    scattered: float
+
+
+def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
+    """Looks up where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
+    models = {pod.model_of(host).name or pod.model_of(host).title: pod.model_of(host) for host in hosts}
+    if len(models) > 1:
+        names = " and ".join(str(name) for name in models)
+        raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
+    chosen = set(hosts)
+    counts = [sum(host in chosen for host in unit) for unit in scalable_units(pod)]
+    wires = wires_of(next(iter(models.values())))
+    fabric = pod.compute_fabric()
+    switch = fabric.switch if fabric else None
+    reduces = bool(switch and switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS)
+    found = Placement(tuple(hosts), tuple(one for one in counts if one), wires, _climb(pod), reduces, pods)
+    needs_network(job(found))
+    return found
+
+
+def first_hosts(pod: Pod, count: int) -> list[str]:
+    """The first so many compute hosts with GPUs."""
+    hosts = [host for host in pod.compute_hosts() if pod.model_of(host).gpus]
+    if count > len(hosts):
+        raise refuse(
+            f"the pod {short(pod.name)} has {len(hosts)} nodes with GPUs, not {count}", hint=f"ask for {len(hosts)}"
+        )
+    return hosts[:count]
+
+
+def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> Job:
+    """The job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
+    share = _share(placement, order, climb or placement.climb)
+    return Job(len(placement.hosts), placement.wires, share, placement.in_network)
+
+
+def failures(placement: Placement) -> list[Failure]:
+    """What is left of the wires when one thing is broken; only what this job would feel."""
+    nodes, nics = len(placement.hosts), placement.wires.nics
+    if nodes == 1:
+        return []
+    left = (nics - 1) / nics
+    found = [Failure("port of a node", left, left)]
+    climb = placement.climb
+    if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
+        return found
+    cases = (
+        ("leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
+        ("spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
+    )
+    whole = {order: _share(placement, order, climb) for order in ORDERS}
+    for what, broken in cases:
+        after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
+        found.append(Failure(what, *after))
+    return found
+
+
+def _share(placement: Placement, order: str, climb: Climb | None) -> float:
+    """The part of the ports' bandwidth that gets through the narrowest place on the way.
+
+    In order, one neighbour of each unit lies outside it; scattered, all do. Between pods the core's taper counts.
+    """
+    if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
+        return 1.0
+    outside = 1 if order == "in order" else max(placement.per_unit)
+    through_core = placement.pods > 1 or len(placement.per_unit) > climb.leaves
+    width = climb.uplinks / (climb.taper if through_core else 1.0)
+    return min(1.0, width / (climb.ports_per_node * outside))
+
+
+def _climb(pod: Pod) -> Climb | None:
+    """A leaf's way up, as the pod's design has it."""
+    fabric = pod.compute_fabric()
+    ask = asked_of(pod).compute if fabric and fabric.switch else None
+    if ask is None:
+        return None
+    size = size_compute(ask)
+    return Climb(ask.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, ask.taper)

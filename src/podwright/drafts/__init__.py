@@ -1,0 +1,1 @@
+"""The draft of a workload, guessed from a script."""

@@ -1,0 +1,145 @@
+"""A small container that reads a claim when no container of a run is left that could: it ends by itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.clients.kubernetes.confinement import confined
+from podwright.clients.kubernetes.paths import path_of
+from podwright.engines.kubernetes.plan import SITE
+from podwright.engines.kubernetes.pod_template import BESIDE, gone_tolerations
+from podwright.engines.kubernetes.states import waiting_words
+from podwright.engines.kubernetes.submit import lasting, share, shared_maps
+from podwright.runs import RunFolder
+from podwright.spec.problems import refuse
+
+IDLE_S = 60
+WAIT = f"""\
+touch {names.WORK}/used
+while [ $(($(date +%s) - $(stat -c %Y {names.WORK}/used))) -lt {IDLE_S} ]; do sleep 2; done
+"""
+USE = f'touch {names.WORK}/used; exec "$@"'
+
+
+def site_of(folder: RunFolder) -> dict[str, Any]:
+    """Of a point it lies in the parent's folder."""
+    return _site(folder.path.parent / (folder.asked.parent or folder.id) / SITE)
+
+
+@lru_cache(maxsize=4096)
+def _site(path: Path) -> dict[str, Any]:
+    """Written once, before anything starts."""
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+class Reader:
+    """One for each claim; clients share it. It is a Job, so that Kubernetes itself clears it away."""
+
+    def __init__(self, api: Api, namespace: str, claim: str) -> None:
+        self._api, self._namespace, self._claim = api, namespace, claim
+        self._name = f"podwright-reader-{claim}"[:63].rstrip("-.")
+        self._pod: str | None = None
+
+    def run(self, folder: RunFolder, command: Sequence[str], given: bytes, timeout_s: float, start_s: float) -> bytes:
+        """In the reader that was there a moment ago, else in one that is looked for or made."""
+        words = ["/bin/sh", "-c", USE, "podwright", *command]
+        if self._pod is not None:
+            with suppress(ApiError, Away):
+                return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
+        self._pod = None
+        self._pod = self._start(folder, start_s)
+        return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
+
+    def _start(self, folder: RunFolder, start_s: float) -> str:
+        """Made anew when the last one has ended, or its node is gone; waits until it runs, and says why it does not.
+
+        What is not ready yet is found further on by the next look.
+        """
+        deadline = time.monotonic() + start_s
+        path, words = path_of("Job", self._namespace, self._name), ""
+        while time.monotonic() < deadline:
+            job = lasting(lambda: self._api.find(path)) or self._make(folder, path)
+            pods = [pod for pod in lasting(self._pods) if _is_of(pod, job)]
+            for pod in pods:
+                if is_ready(pod):
+                    return path_of("Pod", self._namespace, pod["metadata"]["name"])
+                words = waiting_words(pod) or words
+            ended = any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions", []))
+            if (ended or any(map(_is_cut_off, pods))) and not job["metadata"].get("deletionTimestamp"):
+                lasting(lambda: self._api.delete(path))
+            time.sleep(0.2)
+        raise refuse(f"the claim {self._claim} cannot be read: {words or 'its reader does not start'}", exit_code=3)
+
+    def _pods(self) -> list[dict[str, Any]]:
+        selector = f"batch.kubernetes.io/job-name={self._name}"
+        return self._api.items(path_of("Pod", self._namespace), labelSelector=selector)[0]
+
+    def _make(self, folder: RunFolder, path: str) -> dict[str, Any]:
+        site = site_of(folder)
+        job = lasting(lambda: self._api.apply(path, reader_job(site, self._name)))
+        parent = folder.path.parent / (folder.asked.parent or folder.id)
+        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job)
+        return job
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """What ran on a node that is gone is still called running, but not ready."""
+    conditions = pod["status"].get("conditions") or []
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return ready and not pod["metadata"].get("deletionTimestamp")
+
+
+def _is_of(pod: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    """A Kubernetes pod of an earlier reader may stay for as long as its node is gone."""
+    return any(owner["uid"] == job["metadata"].get("uid") for owner in pod["metadata"].get("ownerReferences") or [])
+
+
+def _is_cut_off(pod: Mapping[str, Any]) -> bool:
+    """It ran and is not ready any more, or is taken from a node that cannot say that it is gone."""
+    return bool(pod["metadata"].get("deletionTimestamp")) or pod["status"].get("phase") == "Running"
+
+
+def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:
+    context: dict[str, Any] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    if site["uid"] is not None:
+        context |= {"runAsUser": site["uid"], "runAsGroup": site["uid"], "fsGroup": site["uid"]}
+    items = [{"key": key, "path": key} for key in site["payload"]["files"]]
+    volumes = [
+        {"name": "job", "configMap": {"name": site["payload"]["name"], "items": items}},
+        {"name": "work", "emptyDir": {}},
+        {"name": "claim", "persistentVolumeClaim": {"claimName": site["claim"]}},
+    ]
+    places = {"job": names.JOB_FOLDER, "work": names.WORK, "claim": names.CLAIM}
+    container = {
+        "name": names.PILOT,
+        "image": site["image"],
+        "command": ["/bin/sh", "-c", WAIT],
+        "resources": {"limits": {**BESIDE, "memory": "256Mi"}},
+        "securityContext": confined([]),
+        "volumeMounts": [{"name": volume, "mountPath": path} for volume, path in places.items()],
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": 3600,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 1,
+        "tolerations": gone_tolerations(),
+        "securityContext": context,
+        "volumes": volumes,
+        "containers": [container],
+    }
+    labels = {"app.kubernetes.io/managed-by": names.MANAGER, "app.kubernetes.io/component": "reader"}
+    metadata = {"name": name, "namespace": site["namespace"], "labels": labels}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    job = {"backoffLimit": 0, "ttlSecondsAfterFinished": IDLE_S, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job}

@@ -1,0 +1,210 @@
+"""The Kubernetes pod of one node of a run: what it may use, what it sees, and what it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.confinement import confined
+from podwright.clients.kubernetes.kinds import KINDS
+from podwright.clients.kubernetes.quantities import size_text
+from podwright.engines.kubernetes.run_spec import Shape
+
+Object = dict[str, Any]
+FAILURES = "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
+UID_OF_JOB = "metadata.labels['batch.kubernetes.io/controller-uid']"
+REPLICA = "metadata.labels['training.kubeflow.org/replica-index']"
+BESIDE = {"cpu": "100m", "memory": "128Mi"}
+"""What the containers get that only wait or copy."""
+
+
+def node_template(shape: Shape, run_id: str) -> Object:
+    """Of the pilot, before the user's patch."""
+    spec = pod_spec(shape, run_id)
+    spec["containers"] = [pilot_container(shape, run_id)]
+    if shape.claim is None:
+        spec["initContainers"] = [ship_container(shape, run_id)]
+    return {"metadata": _metadata(shape, run_id), "spec": spec}
+
+
+def launcher_template(shape: Shape, run_id: str) -> Object:
+    """Of an MPIJob's launcher, which is no node of the run and needs no device."""
+    spec = pod_spec(shape, run_id)
+    spec["volumes"] = [one for one in spec["volumes"] if one["name"] in ("job", "work")]
+    spec.pop("affinity", None)
+    mounts = [mount for mount in _mounts(shape) if mount["name"] in ("job", "work")]
+    env = [value(name, text) for name, text in (("PODWRIGHT_RUN", run_id), ("HOME", f"{names.WORK}/home"))]
+    container = _container(names.LAUNCHER, shape.image, "launch.sh", env)
+    container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([]), "volumeMounts": mounts}
+    return {"metadata": _metadata(shape, run_id), "spec": {**spec, "containers": [container]}}
+
+
+def _metadata(shape: Shape, run_id: str) -> Object:
+    metadata: Object = {"labels": names.labels(run_id, shape.parent, shape.name)}
+    if shape.queue and shape.by_unit:
+        metadata["annotations"] = {"kueue.x-k8s.io/podset-preferred-topology": names.UNIT}
+    return metadata
+
+
+def pod_spec(shape: Shape, run_id: str) -> Object:
+    """Everything of a Kubernetes pod but its containers."""
+    spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": shape.grace_s}
+    if shape.kind is KINDS["job"] and shape.nodes > 1:
+        spec["subdomain"] = run_id
+    if shape.deadline_s is not None:
+        spec["activeDeadlineSeconds"] = shape.deadline_s
+    if shape.priority:
+        spec["priorityClassName"] = shape.priority
+    if shape.account:
+        spec["serviceAccountName"] = shape.account
+    spec |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
+    spec["securityContext"] = _who(shape)
+    spec["tolerations"] = _tolerations(shape)
+    if shape.by_unit:
+        spec["affinity"] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(run_id)]}}
+    spec["volumes"] = _volumes(shape, run_id)
+    return spec
+
+
+def _who(shape: Shape) -> Object:
+    """Where the cluster decides who runs, nothing is said of it."""
+    context: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    if shape.uid is not None:
+        context |= {"runAsUser": shape.uid, "runAsGroup": shape.uid, "fsGroup": shape.uid}
+        context["fsGroupChangePolicy"] = "OnRootMismatch"
+    return context
+
+
+def _tolerations(shape: Shape) -> list[Object]:
+    """GPU nodes are kept for those who ask."""
+    found = gone_tolerations()
+    if any(name.startswith("nvidia.com/") for name in shape.limits):
+        found.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
+    return found
+
+
+def gone_tolerations() -> list[Object]:
+    """A node that is gone is given up after half a minute, not after five."""
+    gone = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": names.UNREACHABLE_S}
+    return [{"key": f"node.kubernetes.io/{why}", **gone} for why in ("unreachable", "not-ready")]
+
+
+def _near(run_id: str) -> Object:
+    """Wanted, not demanded: a unit that is nearly full must not keep a run from starting."""
+    same = {"matchLabels": {names.RUN: run_id}}
+    return {"weight": 100, "podAffinityTerm": {"labelSelector": same, "topologyKey": names.UNIT}}
+
+
+def _volumes(shape: Shape, run_id: str) -> list[Object]:
+    own = ["order.json", *(["passwd"] if _named(shape) else [])]
+    sources = [
+        _from_map(names.payload_name(shape.payload), shape.pilot_files),
+        _from_map(run_id, own),
+        *(_from_map(one, [f"code.{index}"]) for index, one in enumerate(shape.code)),
+    ]
+    shm: Object = {"medium": "Memory"}
+    if shape.shm_bytes is not None:
+        shm["sizeLimit"] = size_text(shape.shm_bytes)
+    found: list[Object] = [
+        {"name": "job", "projected": {"defaultMode": 0o444, "sources": sources}},
+        {"name": "token", "secret": {"secretName": run_id, "defaultMode": 0o440, "items": [_item("token")]}},
+        {"name": "work", "emptyDir": {}},
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "shm", "emptyDir": shm},
+    ]
+    if shape.claim:
+        found.append({"name": "claim", "persistentVolumeClaim": {"claimName": shape.claim}})
+    for index, mount in enumerate(shape.mounts):
+        claim = {"claimName": mount.claim, **({"readOnly": True} if mount.read_only else {})}
+        found.append({"name": f"data-{index}", "persistentVolumeClaim": claim})
+    return found
+
+
+def _from_map(name: str, keys: Any) -> Object:
+    return {"configMap": {"name": name, "items": [_item(key) for key in keys]}}
+
+
+def _item(key: str) -> Object:
+    return {"key": key, "path": key}
+
+
+def _named(shape: Shape) -> bool:
+    return shape.mpi and shape.named_uid is not None
+
+
+def _mounts(shape: Shape) -> list[Object]:
+    found: list[Object] = [
+        {"name": "job", "mountPath": names.JOB_FOLDER, "readOnly": True},
+        {"name": "token", "mountPath": names.TOKEN, "readOnly": True},
+        {"name": "work", "mountPath": names.WORK},
+        {"name": "tmp", "mountPath": "/tmp"},
+        {"name": "shm", "mountPath": "/dev/shm"},
+    ]
+    if _named(shape):
+        found.append({"name": "job", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True})
+    if shape.claim:
+        found.append({"name": "claim", "mountPath": names.CLAIM})
+    for index, mount in enumerate(shape.mounts):
+        row: Object = {"name": f"data-{index}", "mountPath": mount.path}
+        found.append({**row, "readOnly": True} if mount.read_only else row)
+    return found
+
+
+def value(name: str, text: str) -> Object:
+    return {"name": name, "value": text}
+
+
+def _field(name: str, path: str) -> Object:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def environment(shape: Shape, run_id: str) -> list[Object]:
+    """How a pilot finds its place. Where there is no claim, a Job tells how many copies of the node failed before."""
+    first = shape.kind.first.format(run=run_id)
+    leader = f"{first}.{run_id}" if shape.nodes > 1 else "127.0.0.1"
+    found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
+    if shape.mpi:
+        found += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
+        found += [value("PODWRIGHT_WORKERS", str(shape.nodes))]
+    else:
+        found += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
+        found += [] if shape.claim else [_field("PODWRIGHT_RESTART", FAILURES)]
+    found += [
+        _field("PODWRIGHT_HOST", "spec.nodeName"),
+        value("PODWRIGHT_TOKEN_FILE", f"{names.TOKEN}/token"),
+        value("PODWRIGHT_CLAIM", names.run_folder(run_id) if shape.claim else ""),
+        value("HOME", f"{names.WORK}/home"),
+        value("TMPDIR", "/tmp"),
+    ]
+    for name in shape.secrets:
+        found.append({"name": name, "valueFrom": {"secretKeyRef": {"name": run_id, "key": f"env.{name}"}}})
+    return found
+
+
+def pilot_container(shape: Shape, run_id: str) -> Object:
+    container = _container(shape.kind.container, shape.image, "enter.sh", environment(shape, run_id))
+    if shape.limits:
+        container["resources"] = {"limits": dict(shape.limits)}
+    container["securityContext"] = confined(["IPC_LOCK"] if shape.lock_memory else [])
+    container["volumeMounts"] = _mounts(shape)
+    return container
+
+
+def ship_container(shape: Shape, run_id: str) -> Object:
+    """Sends the record through its own output. It ends after the pilot, whatever becomes of that one."""
+    env = [one for one in environment(shape, run_id) if one["name"].startswith(("PODWRIGHT_R", "PODWRIGHT_J", "JOB_"))]
+    container = _container(names.SHIP, shape.image, "ship.sh", env)
+    container["restartPolicy"] = "Always"
+    container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([])}
+    container["volumeMounts"] = [mount for mount in _mounts(shape) if mount["name"] in ("job", "work", "tmp")]
+    return container
+
+
+def _container(name: str, image: str, script: str, env: list[Object]) -> Object:
+    return {
+        "name": name,
+        "image": image,
+        "command": ["/bin/sh", f"{names.JOB_FOLDER}/{script}"],
+        "env": env,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }

@@ -1,0 +1,151 @@
+"""What a run is to Kubernetes: everything its objects say, before any of it is an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from podwright.clients.kubernetes.kinds import KINDS, Kind
+from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
+from podwright.design.topology import unit_size
+from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.resources import limits
+from podwright.engines.kubernetes.scripts import SCRIPTS
+
+if TYPE_CHECKING:
+    from podwright.engines.base import Request
+    from podwright.spec import KubernetesScheduler, Pod, Workload
+
+COUNTS = (1, 29)
+"""The first release that counts replacements node by node, and lets side containers end after the others."""
+MARGIN_S = 300
+"""Unpacking and clearing up, beside the time that the run itself may take."""
+
+
+def kind_of(workload: Workload) -> Kind:
+    """Return the kind of object that a run becomes.
+
+    An MPI program needs hosts that it can reach by ssh, which an MPIJob gives it and no other does.
+    """
+    if workload.launcher == "mpi":
+        return KINDS["mpi"]
+    return KINDS[workload.kubernetes.kind]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A storage system of the pod, as a claim of the same name brings it into the container."""
+
+    claim: str
+    path: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class Shape:
+    parent: str
+    name: str
+    namespace: str
+    counted: bool
+    """Kubernetes counts by itself how often the place of each node was filled."""
+    nodes: int
+    ranks_per_node: int
+    kind: Kind
+    image: str
+    openshift: bool
+    claim: str | None
+    limits: dict[str, str | int]
+    rdma: bool
+    lock_memory: bool
+    """The capability IPC_LOCK may be asked for here."""
+    shm_bytes: int | None
+    grace_s: int
+    deadline_s: int | None
+    queue: str | None
+    priority: str | None
+    by_unit: bool
+    secrets: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+    payload: str
+    pilot_files: tuple[str, ...]
+    code: tuple[str, ...]
+    """ConfigMaps that hold it, piece by piece."""
+    uid: int | None
+    """Who the processes are; None where the cluster decides."""
+    named_uid: int | None
+    """The same, where it must have a name: sshd lets nobody in who has none."""
+    account: str | None
+    training_runtime: str = ""
+    patch: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def mpi(self) -> bool:
+        return self.kind is KINDS["mpi"]
+
+
+def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> Shape:
+    workload, openshift = request.workload, scheduler.dialect == "openshift"
+    model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
+    locks = workload.resources.rdma and facts.pod_security not in ("baseline", "restricted")
+    return Shape(
+        parent=request.run_id,
+        name=workload.name,
+        namespace=namespace_of(workload, scheduler, facts.home),
+        counted=facts.version >= COUNTS,
+        nodes=workload.nodes,
+        ranks_per_node=workload.ranks_per_node,
+        kind=kind_of(workload),
+        image=facts.code_image or image_of(workload, scheduler),
+        openshift=openshift,
+        claim=scheduler.claim,
+        limits=limits(workload, facts, model),
+        rdma=workload.resources.rdma,
+        lock_memory=locks,
+        shm_bytes=workload.resources.shm_bytes,
+        grace_s=int(workload.grace_s) + 30,
+        deadline_s=_deadline_s(workload),
+        queue=workload.kubernetes.queue,
+        priority=workload.kubernetes.priority,
+        by_unit=workload.nodes > 1 and unit_size(pod) is not None,
+        secrets=workload.secrets,
+        mounts=tuple(mounts(request, pod)),
+        payload=facts.payload,
+        pilot_files=("pilot.pyz", facts.compiled, *SCRIPTS),
+        code=() if facts.code_image else tuple(code_names(facts.code, facts.code_pieces)),
+        uid=None if openshift else USER,
+        named_uid=facts.uid if openshift else USER,
+        account=ACCOUNT if openshift and locks else None,
+        training_runtime=workload.kubernetes.training_runtime,
+        patch=workload.kubernetes.patch,
+    )
+
+
+def namespace_of(workload: Workload, scheduler: KubernetesScheduler, home: str) -> str:
+    return workload.kubernetes.namespace or scheduler.namespace or home
+
+
+def image_of(workload: Workload, scheduler: KubernetesScheduler) -> str:
+    return workload.image or scheduler.image or ""
+
+
+def _deadline_s(workload: Workload) -> int | None:
+    """Of one Kubernetes pod, from when it runs: time in a queue is no time of the run. The pilot itself is stricter."""
+    if workload.time_limit_s is None:
+        return None
+    return int(workload.time_limit_s + workload.join_timeout_s + workload.grace_s) + MARGIN_S
+
+
+def mounts(request: Request, pod: Pod) -> list[Mount]:
+    """Storage of the pod that the workload names a path in; only what holds checkpoints is mounted for writing."""
+    found = []
+    checkpoint = request.workload.checkpoint
+    for storage in pod.storage:
+        inside = [path for path in request.data.values() if storage.mount and _is_in(path, storage.mount)]
+        writes = storage.mount is not None and _is_in(checkpoint, storage.mount)
+        if storage.mount and (inside or writes):
+            found.append(Mount(storage.name, storage.mount, not writes))
+    return found
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

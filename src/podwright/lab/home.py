@@ -1,0 +1,110 @@
+"""Where labs are kept: a folder each in PODWRIGHT_HOME, and there among the pods that Podwright knows by name."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from podwright.lab import kubernetes
+from podwright.lab.folder import holds_lab
+from podwright.lab.kubernetes import borrowed
+from podwright.lab.slurm import lab as slurm
+from podwright.lab.slurm.shape import Shape, check_name
+from podwright.runs.store import default_home
+from podwright.spec.problems import refuse
+
+Lab = slurm.Lab | kubernetes.Lab | kubernetes.BorrowedLab
+AnyShape = TypeVar("AnyShape", Shape, kubernetes.Shape)
+
+DEFAULT = "lab-slurm"
+
+
+def home() -> Path:
+    """Gives PODWRIGHT_HOME; that of whoever called sudo, who will start the runs."""
+    uid = os.environ.get("SUDO_UID", "")
+    if uid.isdigit() and int(uid) and not {"PODWRIGHT_HOME", "XDG_DATA_HOME"} & os.environ.keys():
+        return Path(pwd.getpwuid(int(uid)).pw_dir) / ".local" / "share" / "podwright"
+    return default_home()
+
+
+def folder_of(name: str) -> Path:
+    """Gives the folder of a lab."""
+    return home() / "labs" / name
+
+
+def names() -> list[str]:
+    """Gives the names of the labs there are."""
+    try:
+        return sorted(path.name for path in (home() / "labs").iterdir() if holds_lab(path))
+    except FileNotFoundError:
+        return []
+
+
+def find(folder: Path) -> Lab | None:
+    """Gives the lab in a folder, of whatever kind; None where there is none."""
+    return slurm.find(folder) or kubernetes.find(folder) or borrowed.find(folder)
+
+
+def the_lab(name: str | None) -> Lab:
+    """Gives the lab of a name; without one the only lab there is."""
+    there = names()
+    if name is None and len(there) > 1:
+        raise refuse("there are several labs", hint=f"say which with --name: {', '.join(there)}", field="--name")
+    wanted = name or (there[0] if there else DEFAULT)
+    found = find(folder_of(wanted)) if wanted in there else None
+    if found is None:
+        known = f"there is {', '.join(there)}" if there else "`podwright lab up` makes one"
+        raise refuse(f'there is no lab "{wanted}"', hint=known, field="--name")
+    return found
+
+
+def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
+    """Gives the shape of a lab: as given, else as the lab is that has this name, else as labs usually are."""
+    check_name(usual.name)
+    found = find(folder_of(usual.name))
+    chosen = {key: value for key, value in given.items() if value is not None}
+    if found is None:
+        return replace(usual, **chosen)
+    if isinstance(found, kubernetes.BorrowedLab) or not isinstance(found.shape, type(usual)):
+        raise refuse(f"{usual.name} is there already, and of another kind", hint="take another --name", field="--name")
+    return replace(found.shape, **chosen)
+
+
+def new_folder(name: str) -> Path:
+    """Gives the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
+    check_name(name)
+    if isinstance(find(folder_of(name)), slurm.Lab | kubernetes.Lab):
+        raise refuse(f"{name} is there already, and was started here", hint="take another --name", field="--name")
+    return make_home() / name
+
+
+def make_home() -> Path:
+    """Makes the folders above a lab, as their later owner's, and gives the one that holds labs."""
+    labs = home() / "labs"
+    for folder in (*reversed(home().parents), home(), labs, home() / "pods"):
+        if not folder.exists():
+            folder.mkdir(mode=0o700 if folder == home() else 0o755)
+            _hand_over(folder)
+    return labs
+
+
+def make_known(lab: Lab) -> None:
+    """Puts the lab's pod among those that can be named after `--on`."""
+    path = home() / "pods" / f"{lab.name}.yaml"
+    shutil.copyfile(lab.pod_file, path)
+    _hand_over(path)
+
+
+def forget(name: str) -> None:
+    """Takes the lab's pod from those that can be named."""
+    (home() / "pods" / f"{name}.yaml").unlink(missing_ok=True)
+
+
+def _hand_over(path: Path) -> None:
+    if "SUDO_UID" in os.environ:
+        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1)))

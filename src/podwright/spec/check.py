@@ -1,0 +1,68 @@
+"""Checks a document against a model and gives all that is wrong with it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from podwright.spec.findings import Finding, Shape, findings, problems
+from podwright.spec.problems import Refusal, refuse
+from podwright.spec.yaml_document import Document, Path, walk
+
+Model = TypeVar("Model", bound=BaseModel)
+Check = Callable[[dict[str, Any]], Iterable[Finding]]
+
+
+def checked(
+    model: type[Model], document: Document, checks: Iterable[Check] = (), before: Iterable[Finding] = ()
+) -> Model:
+    """Gives the model of a document, or refuses with every problem of YAML, fields and checks together."""
+    tree = mapping(document)
+    found = [*before]
+    value: Model | None = None
+    try:
+        value = model.model_validate(tree)
+    except ValidationError as error:
+        taken = {one.path for one in found}
+        errors = error.errors(include_url=False)
+        found += [one for one in findings(errors, tree, lambda: shape(model)) if one.path not in taken]
+    for check in checks:
+        found += check(tree)
+    wrong = problems(found, document)
+    if wrong or value is None:
+        raise Refusal(wrong)
+    return value
+
+
+def mapping(document: Document) -> dict[str, Any]:
+    """Gives the top of the document, which must be a mapping."""
+    if isinstance(document.value, dict):
+        return document.value
+    if document.problems:
+        raise Refusal(document.problems)
+    if document.value is None:
+        raise refuse(
+            "is empty",
+            hint="`podwright schema workload` and `podwright schema pod` say what goes in",
+            file=document.file,
+        )
+    kind = "a list" if isinstance(document.value, list) else "a single value"
+    raise refuse(f"holds {kind} at the top, not fields", hint="write `name: value` lines", file=document.file)
+
+
+@cache
+def shape(model: type[BaseModel]) -> Shape:
+    """Gives the model's fields with their descriptions, to word problems with."""
+    return Shape(model.model_json_schema(by_alias=True))
+
+
+def no_gaps(tree: dict[str, Any], free: Path | None = None) -> Iterator[Finding]:
+    """Finds fields without a value and numbers that are none; below `free` anything goes."""
+    for path, value in walk(tree):
+        if value is None and (free is None or path[: len(free)] != free):
+            yield Finding(path, "has no value", "give it one, or take the line out")
+        elif isinstance(value, float) and value - value != 0:
+            yield Finding(path, "must be a finite number")

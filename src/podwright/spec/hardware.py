@@ -1,0 +1,208 @@
+"""The hardware that a pod is made of: nodes, switches, storage systems, and the fabrics that join them.
+
+A fact that nobody has published, or that we have not found, is left out: design and binding say so instead of guessing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
+from podwright.spec.problems import Refusal
+from podwright.spec.types import (
+    Bandwidth,
+    Count,
+    Flag,
+    Line,
+    Number,
+    Power,
+    Price,
+    Ratio,
+    Size,
+    Speed,
+    Strict,
+    Text,
+    Whole,
+    wrong,
+)
+
+StorageKind = Literal[
+    "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph"
+]
+
+
+class OrName:
+    """Lets a field take a library entry's name in the place of one that is written out."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def resolve(self, value: Any) -> Any:
+        """Gives the library entry of a name; anything else goes on to the model check."""
+        # The library's files are checked by the models of this module, so that it cannot be imported first.
+        from podwright.spec.hardware_library import find
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return find(self.kind, value)
+        except Refusal as refusal:
+            raise wrong(refusal.problems[0].message, refusal.problems[0].hint) from None
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        named = {"type": "string", "description": f"a name from the hardware library ({self.kind})"}
+        return {"anyOf": [handler(core), named]}
+
+
+_SWITCHES, _NODES, _STORAGE = OrName("switches"), OrName("nodes"), OrName("storage")
+
+
+class SwitchModel(Strict):
+    """A switch."""
+
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
+    kind: Literal["infiniband", "ethernet"] | None = Field(default=None, description="infiniband or ethernet")
+    ports: Count = Field(description="ports for nodes and other switches")
+    speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
+    uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
+    uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
+    rack_units: Count | None = Field(default=None, description="height")
+    power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
+    active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
+    price: Price | None = Field(default=None, description="of one, in the pod's currency")
+    source: Text | None = Field(default=None, description="where these facts come from")
+
+
+class StorageModel(Strict):
+    """A storage system as its maker sells it: one building block."""
+
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
+    kind: StorageKind = Field(description="the file system it serves")
+    capacity_bytes: Size | None = Field(default=None, alias="capacity", description="usable space of one block")
+    read_bytes_s: Bandwidth | None = Field(default=None, alias="read", description="read bandwidth of one block")
+    write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
+    rack_units: Count | None = Field(default=None, description="height of one block")
+    power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
+    price: Price | None = Field(default=None, description="of one block, in the pod's currency")
+    blocks_per_nodes: tuple[Count, Count] | None = Field(
+        default=None, description="a published pairing: so many blocks for so many nodes"
+    )
+    source: Text | None = Field(default=None, description="where these facts come from")
+
+
+class ComputeFabric(Strict):
+    """The network between GPUs."""
+
+    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+        default=None, description="a library name, or {ports: 64}"
+    )
+    layout: Literal["rail", "classic"] = Field(
+        "rail", description="rail: one leaf per NIC and unit; classic: leaves filled in order"
+    )
+    rails: Count | None = Field(default=None, description="planes of the fabric; divides the compute ports of a node")
+    scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
+    oversubscription: Ratio = Field(default=1, description="down-links to up-links of a leaf")
+    taper: Ratio = Field(default=1, description="down-links to up-links of a spine")
+    pods_planned: Count = Field(default=1, description="pods that will share the core switches")
+    nodes_planned: Count | None = Field(default=None, description="size spines and cores for so many nodes")
+    reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
+    sharp: Flag = Field(default=False, description="switches add up all-reduces themselves (SHARP)")
+    manager_cables: Whole = Field(default=4, description="cables of the fabric managers, in the reserved slots")
+
+
+class StorageFabric(Strict):
+    """The network between nodes and storage."""
+
+    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+        default=None, description="a library name, or {ports: 64}"
+    )
+    scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
+    node_ports: Count | None = Field(default=None, description="storage ports of a node")
+    ports_per_unit: Count | None = Field(default=None, description="ports of the storage system for each unit")
+
+
+class ManagementFabric(Strict):
+    """The network for set-up, logins and baseboard controllers."""
+
+    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+        default=None, description="a library name, or {ports: 48}"
+    )
+    aggregation: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+        default=None, description="the switch above: joins the others, and takes node ports faster than 10 Gb/s"
+    )
+    network: Line = Field(default="10.0.0.0/8", description="private IPv4 network that all addresses come from")
+    first_vlan: Count = Field(default=101, description="number of the first VLAN")
+
+
+class Fabrics(Strict):
+    """The networks of a pod; what is left out comes from the node model's library entry."""
+
+    compute: ComputeFabric | None = Field(default=None, description="between GPUs")
+    storage: StorageFabric | None = Field(default=None, description="between nodes and storage")
+    management: ManagementFabric | None = Field(
+        default=None, description="for set-up, logins and baseboard controllers"
+    )
+
+
+class Gpus(Strict):
+    """The GPUs of a node, which are all alike."""
+
+    model: Line = Field(description="such as A100-SXM4-40GB")
+    count: Count = Field(description="how many")
+    memory_bytes: Size | None = Field(default=None, alias="memory", description="memory of one")
+    numa: tuple[Whole, ...] = Field(default=(), description="the NUMA node of each, in the order of their numbers")
+
+
+class Nic(Strict):
+    """A port to a network."""
+
+    name: Line | None = Field(default=None, description="the device as the system names it, such as mlx5_0")
+    kind: Literal["compute", "storage", "management"] = Field(description="the fabric it belongs to")
+    speed_gbps: Speed = Field(alias="speed", description="such as 200Gb/s")
+    numa: Whole | None = Field(default=None, description="the NUMA node it belongs to")
+    gpus: tuple[Whole, ...] = Field(default=(), description="the GPUs that are nearest to it")
+
+
+class NumaNode(Strict):
+    """Cores and memory that are near each other."""
+
+    node: Whole = Field(description="its number")
+    cores: Line = Field(description="its logical CPUs, such as 48-63,176-191")
+
+
+class NodeModel(Strict):
+    """A server."""
+
+    name: Line | None = Field(default=None, description="its name in the hardware library")
+    title: Text | None = Field(default=None, description="what people call it")
+    gpus: Gpus | None = Field(default=None, description="its GPUs")
+    nics: tuple[Nic, ...] = Field(default=(), description="its ports")
+    cpu: Line | None = Field(default=None, description="its processor")
+    sockets: Count | None = Field(default=None, description="processors")
+    cores: Count | None = Field(default=None, description="cores of all processors")
+    threads: Count | None = Field(default=None, description="logical CPUs of all processors")
+    numa: tuple[NumaNode, ...] = Field(default=(), description="its NUMA nodes")
+    memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
+    power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    rack_units: Count | None = Field(default=None, description="height")
+    price: Price | None = Field(default=None, description="of one, in the pod's currency")
+    fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
+    source: Text | None = Field(default=None, description="where these facts come from")
+
+    def hardware(self) -> dict[str, Any]:
+        """Gives what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
+        numas = self.gpus.numa if self.gpus else ()
+        return {
+            "numa": [{"node": one.node, "cores": one.cores} for one in self.numa],
+            "gpus": [{"index": index, "numa": numa} for index, numa in enumerate(numas)],
+            "nics": [
+                {"name": one.name, "kind": one.kind, "numa": one.numa, "gpus": list(one.gpus)}
+                for one in self.nics
+                if one.name is not None
+            ],
+        }

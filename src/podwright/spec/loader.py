@@ -1,0 +1,123 @@
+"""Opens the two files: the only part of this package, beside the library, that touches the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podwright.spec import workload_checks
+from podwright.spec.check import checked, mapping, no_gaps
+from podwright.spec.findings import Finding, one_of
+from podwright.spec.overrides import apply_sets
+from podwright.spec.problems import refuse, short
+from podwright.spec.source import decode, read_source
+from podwright.spec.workload import Workload
+from podwright.spec.yaml_document import Document, parse, trap_hint
+
+if TYPE_CHECKING:
+    from podwright.spec.pod import Pod
+
+KINDS = ("pod", "workload")
+
+_PATCH = ("kubernetes", "patch")
+
+
+def load_workload(path: str | Path, sets: Iterable[str] = ()) -> Workload:
+    """Reads a workload file, with the settings of `--set` laid over it."""
+    source = read_source(Path(path))
+    return _workload(_document(path, source), Path(path), source, tuple(sets))
+
+
+def load_pod(path: str | Path) -> Pod:
+    """Reads a pod file."""
+    source = read_source(Path(path))
+    return _pod(_document(path, source), Path(path), source)
+
+
+def load(path: str | Path) -> Workload | Pod:
+    """Reads either file: one with a `command` is a workload."""
+    source = read_source(Path(path))
+    document = _document(path, source)
+    if _is_workload(mapping(document)):
+        return _workload(document, Path(path), source, ())
+    return _pod(document, Path(path), source)
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Gives the JSON schema of `workload` or `pod`, from which editors complete."""
+    if kind not in KINDS:
+        raise refuse(f'"{short(kind)}" is not a kind of file', hint=one_of(kind, "kind", KINDS))
+    made = _model(kind).model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _document(path: str | Path, source: bytes) -> Document:
+    return parse(decode(source, str(path)), str(path))
+
+
+def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ...]) -> Workload:
+    tree = mapping(document)
+    apply_sets(document, sets)
+    _take_as_written(document)
+    folder = path.absolute().parent
+    before = [*no_gaps(tree, _PATCH), *_octal_in_patch(document)]
+    checks = (*workload_checks.CHECKS, lambda values: workload_checks.on_disk(values, folder))
+    workload = checked(Workload, document, checks, before)
+    workload._path, workload._source, workload._document = folder / path.name, source, document
+    return workload
+
+
+def _model(kind: str) -> type[Workload] | type[Pod]:
+    # Building the models takes longer than reading a file, and a run needs no pod's.
+    from podwright.spec.pod import Pod
+
+    return Workload if kind == "workload" else Pod
+
+
+def _pod(document: Document, path: Path, source: bytes) -> Pod:
+    from podwright.spec import pod_checks
+    from podwright.spec.pod import Pod
+
+    pod = checked(Pod, document, pod_checks.CHECKS, no_gaps(mapping(document)))
+    pod._path, pod._source = path.absolute(), source
+    return pod
+
+
+def _is_workload(tree: dict[str, Any]) -> bool:
+    """Decides by `command`; a workload that lost it is known by its other fields."""
+    if "command" in tree:
+        return True
+    names = {kind: {field.alias or name for name, field in _model(kind).model_fields.items()} for kind in KINDS}
+    only_workload = set(tree) & (names["workload"] - names["pod"])
+    return len(only_workload) > len(set(tree) & (names["pod"] - names["workload"]))
+
+
+def _take_as_written(document: Document) -> None:
+    """Puts the text back where YAML made a number or a truth of something that is meant as it is written."""
+    for path, place in document.places.items():
+        if place.text is None or not path or path[0] not in ("command", "env", "matrix"):
+            continue
+        parent: Any = document.value
+        for part in path[:-1]:
+            parent = parent[part]
+        if _is_meant_as_text(parent[path[-1]], place.text, path[0] == "matrix"):
+            parent[path[-1]] = place.text
+
+
+def _is_meant_as_text(value: Any, text: str, in_matrix: bool) -> bool:
+    """In a matrix numbers and true and false keep their kind, which the record of a run shows."""
+    if isinstance(value, bool):
+        return not in_matrix or text.lower() not in ("true", "false")
+    return isinstance(value, (int, float)) and not in_matrix
+
+
+def _octal_in_patch(document: Document) -> list[Finding]:
+    """A file mode in a patch must not change its value silently."""
+    return [
+        Finding(path, "may be read as octal", trap_hint(place.text))
+        for path, place in document.places.items()
+        if path[:2] == _PATCH
+        and place.text
+        and (trap_hint(place.text) or "").startswith(f"YAML may read `{place.text}` as octal")
+    ]

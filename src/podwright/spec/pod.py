@@ -1,0 +1,268 @@
+"""The pod: one cluster, its nodes, fabrics, storage, schedulers, services and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
+from pydantic_core import CoreSchema
+
+from podwright.spec.findings import Finding, one_of, problems
+from podwright.spec.hardware import (
+    _NODES,
+    _STORAGE,
+    ComputeFabric,
+    Fabrics,
+    ManagementFabric,
+    NodeModel,
+    StorageFabric,
+    StorageKind,
+    StorageModel,
+)
+from podwright.spec.problems import Refusal, refuse, short
+from podwright.spec.source import decode
+from podwright.spec.types import (
+    Bandwidth,
+    Count,
+    Hosts,
+    Image,
+    Line,
+    Name,
+    Number,
+    Power,
+    Price,
+    Ratio,
+    Size,
+    Strict,
+    Text,
+)
+from podwright.spec.yaml_document import Document, parse
+
+Role = Literal["compute", "management", "login", "storage"]
+Service = Literal["registry", "mirror", "netboot", "monitoring", "logging", "firmware"]
+# A rack as the DGX POD reference architecture has it.
+RACK_POWER_W = 35_000.0
+
+Given = TypeVar("Given", ComputeFabric, StorageFabric, ManagementFabric)
+
+
+class NodeGroup(Strict):
+    """Hosts that are alike."""
+
+    hosts: Hosts = Field(description="such as dgx[001-140]")
+    model: Annotated[NodeModel, _NODES, BeforeValidator(_NODES.resolve)] = Field(
+        description="a name from the hardware library, or written out"
+    )
+    roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
+
+
+class Storage(Strict):
+    """A storage system of the pod."""
+
+    name: Name = Field(description="its name in this pod")
+    kind: StorageKind = Field(description="the file system it serves")
+    model: Annotated[StorageModel, _STORAGE, BeforeValidator(_STORAGE.resolve)] | None = Field(
+        default=None, description="a name from the hardware library"
+    )
+    capacity_bytes: Size | None = Field(default=None, alias="capacity", description="usable space")
+    bandwidth_bytes_s: Bandwidth | None = Field(
+        default=None, alias="bandwidth", description="read bandwidth of the whole system"
+    )
+    mount: Line | None = Field(default=None, description="where nodes see it")
+    server: Line | None = Field(default=None, description="the server or cluster to mount from")
+    csi: Line | None = Field(default=None, description="the CSI driver that serves it to Kubernetes")
+    storage_class: Line | None = Field(default=None, description="the Kubernetes storage class")
+
+
+class SlurmScheduler(Strict):
+    """Slurm on some hosts of the pod."""
+
+    kind: Literal["slurm"]
+    name: Name = Field(default="slurm", description="its name in targets")
+    hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
+    login: Line | None = Field(default=None, description="the host to reach it through; left out: this machine")
+    ssh_config: Line | None = Field(default=None, description="an ssh configuration to use instead of the user's own")
+    folder: Line | None = Field(
+        default=None, description="where runs live, on a file system that login and compute hosts share"
+    )
+    python: Line | None = Field(default=None, description="the Python for the pilot")
+    container: Literal["pyxis", "apptainer", "podman", "charliecloud", "oci"] | None = Field(
+        default=None, description="how containers are started; left out: by what the cluster has"
+    )
+
+
+class KubernetesScheduler(Strict):
+    """Kubernetes on some hosts of the pod."""
+
+    kind: Literal["kubernetes"]
+    name: Name = Field(default="kubernetes", description="its name in targets")
+    hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
+    dialect: Literal["kubernetes", "openshift"] = Field(default="kubernetes", description="kubernetes or openshift")
+    context: Line | None = Field(default=None, description="the kubeconfig context; left out: the current one")
+    kubeconfig: Line | None = Field(
+        default=None, description="the file that holds the context; left out: the user's own"
+    )
+    namespace: Line | None = Field(default=None, description="where runs go unless the workload says otherwise")
+    image: Image | None = Field(default=None, description="the image of workloads that name none")
+    claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")
+
+
+class _OrCount:
+    """Lets a number of racks stand for racks of which nothing else is said."""
+
+    @staticmethod
+    def wrap(value: Any) -> Any:
+        """Gives the fields that a bare number means."""
+        return {"count": value} if not isinstance(value, (dict, Racks)) else value
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [handler(core), {"type": "integer", "description": "racks there are"}]}
+
+
+class Racks(Strict):
+    """The racks there are, what each can take, and how they stand."""
+
+    count: Count | None = Field(default=None, description="racks there are; left out: as many as it takes")
+    rack_units: Count = Field(default=42, description="height of a rack")
+    power_w: Power | None = Field(
+        default=None, alias="power", description="most a rack can be fed with; left out: 35kW"
+    )
+    cooling_w: Power | None = Field(
+        default=None, alias="cooling", description="most heat a rack can be rid of; left out: as much as its power"
+    )
+    per_row: Count = Field(default=16, description="racks in a row")
+    pitch_m: Annotated[Number, Field(gt=0)] = Field(default=0.6, description="width of a rack, in metres")
+    row_m: Annotated[Number, Field(gt=0)] = Field(default=2.4, description="from row to row, in metres")
+
+    @property
+    def limit_w(self) -> float:
+        """What a rack may draw: no more than it is fed with, and no more than its heat can be got rid of."""
+        fed = self.power_w or RACK_POWER_W
+        return min(fed, self.cooling_w or fed)
+
+
+class CablePrices(Strict):
+    """What one cable costs, by its kind."""
+
+    dac: Price | None = Field(default=None, description="passive copper")
+    aoc: Price | None = Field(default=None, description="active optical")
+    fibre: Price | None = Field(default=None, description="fibre with a transceiver at both ends")
+    cat6: Price | None = Field(default=None, description="twisted pair, for management")
+
+
+class Costs(Strict):
+    """What things cost here."""
+
+    currency: Line = Field(default="EUR", description="such as EUR")
+    node_price: Price | None = Field(default=None, description="of one node")
+    power_price_kwh: Price | None = Field(default=None, description="of one kilowatt hour")
+    switch_price: Price | None = Field(default=None, description="of one switch whose model has no price")
+    cable_prices: CablePrices = Field(default=CablePrices(), description="of one cable, by its kind")
+    gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
+    staff_price_year: Price | None = Field(default=None, description="of the people who run the pod")
+    years: Annotated[Number, Field(gt=0)] | None = Field(
+        default=None, description="over which the price of a node is spread"
+    )
+    pue: Ratio | None = Field(default=None, description="power of the whole building to that of the machines")
+    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None, description="share of hours that are used"
+    )
+
+
+Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]
+
+
+class Pod(Strict):
+    """One cluster, as one file says it; hardware names are resolved."""
+
+    name: Name = Field(description="lower-case letters, digits and dashes")
+    nodes: tuple[NodeGroup, ...] = Field(description="groups of hosts that are alike")
+    fabrics: Fabrics = Field(default=Fabrics(), description="compute, storage and management networks")
+    storage: tuple[Storage, ...] = Field(default=(), description="storage systems")
+    schedulers: tuple[Scheduler, ...] = Field(default=(), description="Slurm, Kubernetes, or both on different hosts")
+    services: tuple[Service, ...] = Field(
+        (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
+    )
+    costs: Costs = Field(default=Costs(), description="what things cost")
+    title: Text | None = Field(default=None, description="a line about the pod")
+    racks: Annotated[Racks, _OrCount(), BeforeValidator(_OrCount.wrap)] = Field(
+        default=Racks(), description="the racks there are, or their number alone"
+    )
+
+    _path: Path = PrivateAttr(default=Path("pod.yaml"))
+    _source: bytes = PrivateAttr(default=b"")
+
+    @property
+    def path(self) -> Path:
+        """The file it was read from, absolute."""
+        return self._path
+
+    @property
+    def source(self) -> bytes:
+        """The file's bytes as given."""
+        return self._source
+
+    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Makes the refusal of fields that only show to be wrong in the design; each is (field, message, hint).
+
+        The file is read once more for the places: design refuses rarely, and every pod would carry them otherwise.
+        """
+        file = str(self._path)
+        document = parse(decode(self._source, file), file) if self._source else Document(file)
+        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in found]
+        return Refusal(problems(findings, document))
+
+    def hosts(self) -> list[str]:
+        """All hosts, in the order of the file."""
+        return [host for group in self.nodes for host in group.hosts]
+
+    def compute_hosts(self) -> list[str]:
+        """The hosts that workloads run on."""
+        return [host for group in self.nodes if "compute" in group.roles for host in group.hosts]
+
+    def model_of(self, host: str) -> NodeModel:
+        """The model of a host."""
+        for group in self.nodes:
+            if host in group.hosts:
+                return group.model
+        raise refuse(f'"{short(host)}" is not a host of the pod {self.name}')
+
+    def scheduler(self, name: str | None = None) -> SlurmScheduler | KubernetesScheduler:
+        """The scheduler of this name; without a name the only one there is."""
+        names = [one.name for one in self.schedulers]
+        if name is None and len(names) != 1:
+            which = f"say which: {', '.join(f'{self.name}:{one}' for one in names)}" if names else "add one to its file"
+            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=which)
+        for one in self.schedulers:
+            if name in (None, one.name):
+                return one
+        hint = one_of(str(name), "scheduler", names) if names else "add one to its file"
+        raise refuse(f'the pod {self.name} has no scheduler "{short(str(name))}"', hint=hint)
+
+    def scheduler_hosts(self, scheduler: SlurmScheduler | KubernetesScheduler) -> list[str]:
+        """The hosts of a scheduler: as given, else all compute hosts."""
+        return list(scheduler.hosts) if scheduler.hosts is not None else self.compute_hosts()
+
+    def compute_fabric(self) -> ComputeFabric | None:
+        """The compute fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.compute, self._defaults().compute)
+
+    def storage_fabric(self) -> StorageFabric | None:
+        """The storage fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.storage, self._defaults().storage)
+
+    def management_fabric(self) -> ManagementFabric | None:
+        """The management fabric; what the file leaves out comes from the node model."""
+        return _over(self.fabrics.management, self._defaults().management)
+
+    def _defaults(self) -> Fabrics:
+        return next((group.model.fabrics for group in self.nodes if "management" not in group.roles), Fabrics())
+
+
+def _over(given: Given | None, default: Given | None) -> Given | None:
+    """Lays what the file gives over what the library has."""
+    if given is None or default is None:
+        return given or default
+    return default.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})

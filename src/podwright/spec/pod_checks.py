@@ -1,0 +1,94 @@
+"""What must hold between the fields of a pod; looks at the values as written, like the checks of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podwright.spec.findings import Finding, near
+from podwright.spec.hostlist import expand_hosts, fold_hosts
+from podwright.spec.problems import Refusal, short
+
+# Looking for a close match among all hosts of a large pod would take seconds.
+MOST_COMPARED = 1000
+
+Tree = dict[str, Any]
+Found = Iterator[Finding]
+
+
+def nodes(tree: Tree) -> Found:
+    """There are nodes, and a host belongs to one group."""
+    if tree.get("nodes") == []:
+        yield Finding(("nodes",), "has no groups", 'write `- {hosts: "n[1-4]", model: cpu-server}`')
+    seen: set[str] = set()
+    for index, group in _entries(tree, "nodes"):
+        twice = [host for host in _hosts(group) if host in seen]
+        if twice:
+            yield Finding(("nodes", index, "hosts"), f"{_list(twice)} in another group too", "name each host once")
+        seen.update(_hosts(group))
+
+
+def schedulers(tree: Tree) -> Found:
+    """A scheduler has hosts of the pod, and none of another scheduler's."""
+    pod = [host for _, group in _entries(tree, "nodes") for host in _hosts(group)]
+    entries, taken, known = _entries(tree, "schedulers"), set[str](), set(pod)
+    for index, entry in entries:
+        path = ("schedulers", index, "hosts")
+        mine = _hosts(entry)
+        strange = [host for host in mine if host not in known]
+        both = [host for host in mine if host in taken]
+        if "hosts" not in entry and len(entries) > 1:
+            yield Finding(path, "is missing", "with several schedulers each one says which hosts it has")
+        if strange and pod:
+            close = near(strange[0], pod[:MOST_COMPARED])
+            hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
+            yield Finding(path, f"{_list(strange)} not in the pod", hint)
+        if both:
+            yield Finding(path, f"{_list(both)} of another scheduler too", "schedulers share no hosts")
+        taken.update(mine)
+
+
+def names(tree: Tree) -> Found:
+    """Names that targets and volumes go by are given once."""
+    for field, default in (("schedulers", "kind"), ("storage", None)):
+        seen: set[str] = set()
+        for index, entry in _entries(tree, field):
+            given = entry.get("name", entry.get(default) if default else None)
+            if isinstance(given, str) and given in seen:
+                hint = "give each one a `name:` of its own"
+                yield Finding((field, index, "name"), f'"{short(given)}" is there twice', hint)
+            seen.update([given] if isinstance(given, str) else [])
+
+
+def hardware(tree: Tree) -> Found:
+    """A node model that is written out holds together."""
+    for index, group in _entries(tree, "nodes"):
+        model = group.get("model")
+        gpus = model.get("gpus") if isinstance(model, dict) else None
+        if isinstance(gpus, dict) and isinstance(gpus.get("numa"), list) and isinstance(gpus.get("count"), int):
+            have, want = len(gpus["numa"]), gpus["count"]
+            if have != want:
+                path = ("nodes", index, "model", "gpus", "numa")
+                yield Finding(path, f"names {have} NUMA nodes for {want} GPUs", "name one for each GPU")
+
+
+CHECKS = (nodes, schedulers, names, hardware)
+
+
+def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:
+    value = tree.get(field)
+    return [(i, one) for i, one in enumerate(value) if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _hosts(entry: Tree) -> list[str]:
+    value = entry.get("hosts")
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = ",".join(value)
+    try:
+        return expand_hosts(value) if isinstance(value, str) else []
+    except Refusal:
+        return []
+
+
+def _list(hosts: list[str]) -> str:
+    return f"{short(fold_hosts(hosts))} {'is' if len(hosts) == 1 else 'are'}"

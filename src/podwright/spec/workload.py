@@ -1,0 +1,219 @@
+"""The workload: what to train and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, PrivateAttr
+
+from podwright.spec.findings import Finding, problems
+from podwright.spec.placeholders import Scalar
+from podwright.spec.problems import Refusal
+from podwright.spec.types import (
+    Argv,
+    AsWritten,
+    Count,
+    Duration,
+    EnvName,
+    FieldName,
+    Flag,
+    Image,
+    Line,
+    Lines,
+    Name,
+    Number,
+    Point,
+    Size,
+    Span,
+    Strict,
+    Whole,
+)
+from podwright.spec.yaml_document import Document
+
+Launcher = Literal["torchrun", "mpi", "ranks"]
+Runtime = Literal["bare", "container"]
+
+
+class Resources(Strict):
+    """What one node of a run gets."""
+
+    gpus: Whole = Field(default=0, description="GPUs per node; with `mig`, the number of slices")
+    cpus: Count | None = Field(default=None, description="CPU cores per node; left out: what the target gives")
+    memory_bytes: Size | None = Field(
+        default=None, alias="memory", description="memory per node; left out: what the target gives"
+    )
+    shm_bytes: Size | None = Field(
+        default=None, alias="shm", description="shared memory per node, for data loaders in containers"
+    )
+    rdma: Flag = Field(default=False, description="the ranks talk over InfiniBand or RoCE")
+    mig: Line | None = Field(
+        default=None, description="the profile of a GPU slice, such as 1g.10gb, instead of whole GPUs"
+    )
+
+
+class Build(Strict):
+    """How to make the image, when there is none yet."""
+
+    base: Image = Field(description="the image to start from")
+    apt: tuple[Line, ...] = Field(default=(), description="Debian packages to add")
+    pip: tuple[Line, ...] = Field(default=(), description="Python packages to add")
+    files: dict[Line, Line] = Field(
+        default={}, description="files to add: path beside this file -> absolute path in the image"
+    )
+    user: Line | None = Field(default=None, description="the user that the image runs as")
+    sshd: Flag = Field(default=False, description="add an SSH server, which MPI on Kubernetes needs")
+
+
+class Goal(Strict):
+    """The quality that ends the clock of time to train."""
+
+    metric: Line = Field(description="the name under which the program tells the value")
+    at_least: Number | None = Field(default=None, description="reached when the value is this or more")
+    at_most: Number | None = Field(default=None, description="reached when the value is this or less")
+
+    def reached_by(self, value: float) -> bool:
+        """Says whether this value reaches the goal."""
+        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+
+
+class SlurmOptions(Strict):
+    """What Slurm alone needs."""
+
+    partition: Line | None = Field(default=None, description="the partition to run in")
+    account: Line | None = Field(default=None, description="the account to charge")
+    qos: Line | None = Field(default=None, description="the quality of service")
+    reservation: Line | None = Field(default=None, description="the reservation to use")
+    time_s: Duration | None = Field(
+        default=None, alias="time", description="the length of one slice; a longer run goes on in the next"
+    )
+    exclusive: Flag = Field(default=False, description="share the nodes with nobody")
+    options: tuple[Line, ...] = Field(default=(), description="further #SBATCH options, taken verbatim")
+
+
+class KubernetesOptions(Strict):
+    """What Kubernetes alone needs."""
+
+    namespace: Line | None = Field(default=None, description="the namespace to run in")
+    queue: Line | None = Field(default=None, description="the Kueue queue")
+    priority: Line | None = Field(default=None, description="the name of a priority class")
+    kind: Literal["job", "jobset", "trainjob"] = Field(
+        default="job", description="what the run becomes: a Job, a JobSet or a TrainJob; an MPI program is an MPIJob"
+    )
+    training_runtime: Line = Field(
+        default="torch-distributed", description="of a TrainJob: the ClusterTrainingRuntime that it starts from"
+    )
+    patch: dict[str, Any] = Field(default={}, description="merged into the Kubernetes pod template")
+
+
+class Workload(Strict):
+    """What to train and what it needs, as one file says it; defaults are resolved."""
+
+    name: Name = Field(description="lower-case letters, digits and dashes")
+    argv: Argv = Field(
+        alias="command", description="what each rank runs: split like a shell would, or a list taken as it is"
+    )
+    code: Line | None = Field(default=None, description="the folder that travels with the run; ranks start in it")
+    setup: Lines = Field(default=(), description="shell lines before the ranks, such as `module load` or an activate")
+    nodes: Count = Field(default=1, description="how many nodes")
+    ranks_per_node_given: Count | None = Field(
+        default=None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"
+    )
+    launcher: Launcher = Field(
+        default="ranks", description="what starts the ranks: torchrun, mpi, or plain processes (ranks)"
+    )
+    image: Image | None = Field(default=None, description="the container image")
+    build: Build | None = Field(default=None, description="how to make the image, instead of naming one")
+    runtime_given: Runtime | None = Field(
+        default=None,
+        alias="runtime",
+        description="bare or container; left out: container when there is an image or build",
+    )
+    resources: Resources = Field(default=Resources(), description="what each node gets")
+    data: dict[FieldName, Line] = Field(default={}, description="data in, by name: a path, data://..., or a selection")
+    env: dict[EnvName, AsWritten] = Field(default={}, description="environment of the ranks")
+    secrets: tuple[EnvName, ...] = Field(
+        (), description="environment variables taken from the user's own, by name, and never written down"
+    )
+    checkpoint: Line = Field(
+        "checkpoints", description="the folder for checkpoints; relative: inside the run's own folder"
+    )
+    retries: Whole = Field(default=0, description="how often ranks that fail or hang start again from the checkpoint")
+    grace_s: Span = Field(
+        default=30.0,
+        alias="grace",
+        description="time between the request to stop and the kill",
+        json_schema_extra={"default": "30s"},
+    )
+    time_limit_s: Duration | None = Field(
+        default=None, alias="time_limit", description="of the whole run, all attempts"
+    )
+    hang_after_s: Duration | None = Field(
+        default=None, alias="hang_after", description="no output and no progress for so long ends the attempt"
+    )
+    join_timeout_s: Duration = Field(
+        default=600.0,
+        alias="join_timeout",
+        description="how long nodes wait for each other",
+        json_schema_extra={"default": "10m"},
+    )
+    goal: Goal | None = Field(default=None, description="the quality that ends the clock of time to train")
+    matrix: dict[FieldName, tuple[Point, ...]] = Field(
+        default={}, description="one run for each combination of these values"
+    )
+    slurm: SlurmOptions = Field(default=SlurmOptions(), description="what Slurm alone needs")
+    kubernetes: KubernetesOptions = Field(default=KubernetesOptions(), description="what Kubernetes alone needs")
+
+    _path: Path = PrivateAttr(default=Path("workload.yaml"))
+    _source: bytes = PrivateAttr(default=b"")
+    _document: Document = PrivateAttr(default=Document("workload.yaml"))
+
+    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Makes a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
+        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in found]
+        return Refusal(problems(findings, self._document))
+
+    @property
+    def path(self) -> Path:
+        """The file it was read from, absolute."""
+        return self._path
+
+    @property
+    def source(self) -> bytes:
+        """The file's bytes as given."""
+        return self._source
+
+    @property
+    def folder(self) -> Path:
+        """The file's folder, to which paths in it are relative."""
+        return self._path.parent
+
+    @property
+    def code_folder(self) -> Path | None:
+        """The folder that travels with the run, absolute."""
+        return None if self.code is None else (self.folder / self.code).resolve()
+
+    @property
+    def ranks_per_node(self) -> int:
+        """Processes per node: as given, else one per GPU, else 1."""
+        return self.ranks_per_node_given or self.resources.gpus or 1
+
+    @property
+    def runtime(self) -> Runtime:
+        """As given, else container when there is an image or a way to build one."""
+        return self.runtime_given or ("container" if self.image or self.build else "bare")
+
+
+def points(workload: Workload) -> list[dict[str, Scalar]]:
+    """Gives the combinations of the matrix in the file's order, the last name varying fastest; none: an empty list."""
+    if not workload.matrix:
+        return []
+    return [dict(zip(workload.matrix, values, strict=True)) for values in product(*workload.matrix.values())]
+
+
+def workload_json(workload: Workload) -> dict[str, Any]:
+    """Gives the resolved workload as JSON under the names of the file; `Workload.model_validate` takes it back."""
+    values = workload.model_dump(mode="json", by_alias=True)
+    return {**values, "ranks_per_node": workload.ranks_per_node, "runtime": workload.runtime}

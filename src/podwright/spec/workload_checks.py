@@ -1,0 +1,179 @@
+"""What must hold between the fields of a workload.
+
+These look at the values as written and not at the model, so that they speak even when some other field is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from podwright.spec.findings import Finding, near
+from podwright.spec.placeholders import names_in
+from podwright.spec.problems import short
+
+MOST_POINTS = 10_000
+CONTRACT = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+)
+
+_RELATIVE = "paths are relative to this file's folder"
+
+Tree = dict[str, Any]
+Found = Iterator[Finding]
+
+
+def goal(tree: Tree) -> Found:
+    """A goal has one bound."""
+    given = [name for name in ("at_least", "at_most") if name in _mapping(tree, "goal")]
+    if isinstance(tree.get("goal"), dict) and len(given) != 1:
+        message = "give at_least or at_most, not both" if given else "needs at_least or at_most"
+        yield Finding(("goal", *given[1:]), message, "write it like `goal: {metric: mean_iou, at_least: 0.65}`")
+
+
+def image(tree: Tree) -> Found:
+    """There is one image, and a container has one."""
+    if "image" in tree and "build" in tree:
+        yield Finding(("build",), "image and build exclude each other", "keep one of the two", on_key=True)
+    if tree.get("runtime") == "container" and "image" not in tree and "build" not in tree:
+        yield Finding(("runtime",), "a container needs an image", "add `image:` or `build:`, or write `runtime: bare`")
+
+
+def mig(tree: Tree) -> Found:
+    """GPU slices are counted by `gpus`."""
+    resources = _mapping(tree, "resources")
+    if "mig" in resources and resources.get("gpus", 0) == 0:
+        yield Finding(("resources", "mig"), "needs gpus", "say how many slices each node gets: `gpus: 1`")
+
+
+def placeholders(tree: Tree) -> Found:
+    """Every name in braces is one that the file gives."""
+    for path, text in _texts(tree):
+        for full in names_in(text):
+            kind, _, name = full.partition(".")
+            known = _mapping(tree, kind)
+            if name and name not in known:
+                close = near(name, known)
+                hint = f"did you mean `{{{kind}.{close}}}`?" if close else f"add it under `{kind}:`"
+                yield Finding(path, f"`{{{kind}.{short(name)}}}` names no {kind}", hint)
+
+
+def environment(tree: Tree) -> Found:
+    """Variables that we set ourselves are not the user's to set, and a secret is named once."""
+    env, secrets = _mapping(tree, "env"), _list(tree, "secrets")
+    for name in env:
+        if _reserved(name):
+            yield Finding(("env", name), "is set by Podwright", "take it out; ranks see it anyway", on_key=True)
+    for index, name in enumerate(secrets):
+        path = ("secrets", index)
+        if isinstance(name, str) and _reserved(name):
+            yield Finding(path, f'"{name}" is set by Podwright', "take it out; ranks see it anyway")
+        elif isinstance(name, str) and name in env:
+            yield Finding(path, f'"{short(name)}" is in env too', "a secret is never written down: take it out of env")
+        elif name in secrets[:index]:
+            yield Finding(path, f'"{short(str(name))}" is named twice', "name it once")
+
+
+def checkpoint(tree: Tree) -> Found:
+    """A relative checkpoint folder stays inside the run's own."""
+    value = tree.get("checkpoint")
+    if isinstance(value, str) and _escapes(value):
+        yield Finding(("checkpoint",), "leads out of the run's folder", "write a path inside it, or an absolute one")
+
+
+def matrix(tree: Tree) -> Found:
+    """Every axis has values, each once, and there are not too many combinations."""
+    axes = {name: values for name, values in _mapping(tree, "matrix").items() if isinstance(values, list)}
+    for name, values in axes.items():
+        if not values:
+            yield Finding(("matrix", name), "has no values", "write them like `[0.1, 0.01]`")
+        for index, value in enumerate(values):
+            if any(value == other and type(value) is type(other) for other in values[:index]):
+                yield Finding(("matrix", name, index), f"{short(str(value))} is there twice", "name each value once")
+    if math.prod(len(values) or 1 for values in axes.values()) > MOST_POINTS:
+        yield Finding(("matrix",), f"has more than {MOST_POINTS:,} combinations", "split it into several workloads")
+
+
+def slurm_options(tree: Tree) -> Found:
+    """A verbatim option is one, and not a comment or a command."""
+    for index, option in enumerate(_list(_mapping(tree, "slurm"), "options")):
+        if isinstance(option, str) and option.strip() and not option.startswith("-"):
+            yield Finding(("slurm", "options", index), "is not an option", "write it like `--constraint=a100`")
+
+
+def build_files(tree: Tree) -> Found:
+    """Files of an image come from beside the workload and have a place in the image."""
+    for source, target in _mapping(_mapping(tree, "build"), "files").items():
+        if source.startswith("/") or _escapes(source):
+            path = ("build", "files", source)
+            yield Finding(path, "leads out of the workload's folder", "copy the file beside the workload", on_key=True)
+        if isinstance(target, str) and target and not target.startswith("/"):
+            yield Finding(("build", "files", source), "must be an absolute path", f"write `/{target}`")
+
+
+CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm_options, build_files)
+
+
+def on_disk(tree: Tree, folder: Path) -> Found:
+    """What the file names beside itself is there; looks at the disk."""
+    code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
+    if isinstance(code, str) and _usable(code) and not (folder / code).is_dir():
+        what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
+        yield Finding(("code",), what, _RELATIVE)
+    for name, value in _mapping(tree, "data").items():
+        if _usable(value) and "://" not in value and not value.startswith("/") and not (folder / value).exists():
+            message = "there is no such path" if "/" in value else f'"{short(value)}" is neither a path nor a selection'
+            yield Finding(("data", name), message, _RELATIVE)
+    for source in files:
+        inside = not source.startswith("/") and not _escapes(source)
+        if inside and _usable(source) and not (folder / source).exists():
+            path = ("build", "files", source)
+            yield Finding(path, "there is no such file", _RELATIVE, on_key=True)
+
+
+def _usable(value: Any) -> bool:
+    """Says whether the disk can be asked about this text at all."""
+    return isinstance(value, str) and bool(value) and "\0" not in value and len(value) < 4096
+
+
+def _mapping(tree: Tree, name: str) -> Tree:
+    value = tree.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(tree: Tree, name: str) -> list[Any]:
+    value = tree.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    command = tree.get("command")
+    if isinstance(command, str):
+        yield ("command",), command
+    for index, item in enumerate(_list(tree, "command")):
+        if isinstance(item, str):
+            yield ("command", index), item
+    for name, value in _mapping(tree, "env").items():
+        if isinstance(value, str):
+            yield ("env", name), value
+
+
+def _reserved(name: str) -> bool:
+    return name in CONTRACT or name.startswith("PODWRIGHT_")
+
+
+def _escapes(value: str) -> bool:
+    depth = 0
+    for part in PurePosixPath(value).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False

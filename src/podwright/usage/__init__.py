@@ -1,0 +1,1 @@
+"""How clusters are used: what waits and why, GPU hours that were used and wasted."""
