@@ -73,22 +73,24 @@ class Source:
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all beneath it but the contexts (Load, Store), which are a third of all nodes."""
+    """Yield a node and all beneath it but the contexts (Load, Store), which are three of ten nodes."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(children(node))
+        waiting += children(node)
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes directly beneath this one."""
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if isinstance(value, list):
-            yield from (item for item in value if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST) and field != "ctx":
-            yield value
+def children(node: ast.AST) -> list[ast.AST]:
+    """List the nodes directly beneath this one."""
+    beneath: list[ast.AST] = []
+    # A node's own dictionary is quicker than its fields by name, and this runs for every node of the tree.
+    for value in node.__dict__.values():
+        if type(value) is list:
+            beneath += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            beneath.append(value)
+    return beneath
 
 
 def python_in(sources: Sequence[Source], *folders: str) -> Iterator[Source]:

@@ -25,9 +25,8 @@ def twin_functions(sources: Sequence[Source]) -> Iterator[Finding]:
     places: dict[str, list[Place]] = defaultdict(list)
     for source in python_in(sources, "src"):
         imported = imported_names(source)
-        for function in source.functions:
-            if is_worth_comparing(function):
-                places[normal_body(function, imported)].append((source, function))
+        for function in filter(is_worth_comparing, source.functions):
+            places[normal_body(function, imported)].append((source, function))
     for twins in places.values():
         if len(twins) > 1:
             yield from _twin_findings(sorted(twins, key=_where))
