@@ -1,0 +1,75 @@
+"""How long files and functions are, how long the whole of src is, and how much of it is prose."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scripts.tree.sources import Finding, Source, length_of, python_in
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+MAX_PILOT_BYTES = 150_000
+SIZED = ("src", "scripts", "programs", "benchmarks")
+# Physical lines of src/podwright/**/*.py at the tag v0.1.
+LINES_AT_V01 = 35_291
+
+
+def long_files(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find files too long to be read in one go; tests are tables and may be longer."""
+    for source in python_in(sources, *SIZED):
+        if len(source.lines) > MAX_FILE_LINES:
+            yield source.finding(1, f"{len(source.lines)} lines, at most {MAX_FILE_LINES}: a noun is hiding in it")
+
+
+def long_functions(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find functions too long to be read in one go; tests are tables and may be longer."""
+    for source in python_in(sources, *SIZED):
+        for function in source.functions:
+            length = length_of(function)
+            if length > MAX_FUNCTION_LINES:
+                yield source.finding(
+                    function.lineno, f"{function.name} has {length} lines, at most {MAX_FUNCTION_LINES}"
+                )
+
+
+def lines_of_files(sources: Sequence[Source]) -> Iterator[Finding]:
+    """List the files of src with their lengths, of which the ratio to version 0.1 is made."""
+    for source in python_in(sources, "src"):
+        yield source.finding(1, f"{len(source.lines)} lines")
+
+
+def ratio_to_v01(sources: Sequence[Source], findings: Sequence[Finding]) -> float:
+    """Divide the physical lines of src by those at version 0.1."""
+    return sum(len(source.lines) for source in python_in(sources, "src")) / LINES_AT_V01
+
+
+def comment_lines(source: Source) -> int:
+    """Count the lines that hold a comment and nothing else."""
+    in_strings: set[int] = set()
+    for kind in (ast.Constant, ast.JoinedStr):
+        for node in source.nodes(kind):
+            if node.end_lineno is not None and node.end_lineno > node.lineno:
+                in_strings.update(range(node.lineno, node.end_lineno + 1))
+    numbered = enumerate(source.lines, 1)
+    return sum(1 for number, line in numbered if line.lstrip().startswith("#") and number not in in_strings)
+
+
+def docstring_lines(source: Source) -> int:
+    """Count the lines of docstrings, those beneath fields and constants too."""
+    strings = [node for node in source.nodes(ast.Expr) if _is_text(node.value)]
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in strings)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def percentile(values: Sequence[int], share: float) -> int:
+    """Return the smallest value that at least this share of the values does not exceed; 0 where there are none."""
+    if not values:
+        return 0
+    ordered = sorted(values)
+    # Rounded before it is rounded up: 0.9 * 10 is a little more than 9 in binary.
+    rank = -int(-round(share * len(ordered), 6) // 1)
+    return ordered[max(rank, 1) - 1]
