@@ -14,7 +14,7 @@ from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Seen
 from podwright.engines.kubernetes.claim_reader import site_of
-from podwright.engines.kubernetes.cluster import Cluster
+from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
@@ -50,8 +50,8 @@ class KubernetesEngine:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
 
     @cached_property
-    def _cluster(self) -> Cluster:
-        return Cluster(self._api)
+    def _cluster(self) -> ClusterWatch:
+        return ClusterWatch(self._api)
 
     # pure
 
