@@ -84,6 +84,8 @@ class Seen:
     """What the engine calls the job, where its list of jobs tells."""
     never_began: bool = False
     """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
+    held_for: str = ""
+    """The run that it waits for until a client releases it, on an engine that `holds`."""
 
 
 class Engine(Protocol):

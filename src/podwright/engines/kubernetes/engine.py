@@ -28,7 +28,6 @@ from podwright.spec.problems import Refusal, refuse
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
-LACKS = {"after": "Kubernetes cannot let a job wait for another; `podwright wait` before the next run does"}
 NO_CLAIM = "retries over several nodes need a checkpoint folder that all of them share: name a `claim:` in the pod file"
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
@@ -56,7 +55,7 @@ class KubernetesEngine:
     # pure
 
     def lacks(self) -> Mapping[str, str]:
-        return LACKS if self._scheduler.claim else {**LACKS, "shared": NO_CLAIM}
+        return {} if self._scheduler.claim else {"shared": NO_CLAIM}
 
     def plan(self, request: Request, facts: Mapping[str, Any]) -> KubernetesJob:
         return plan_job(request, self._pod, self._scheduler, facts_from_json(facts))
