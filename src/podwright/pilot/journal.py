@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
-from .protocol import Epoch
+from .protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch
 
 KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
 CLOSE_S = 60.0
@@ -90,7 +90,13 @@ class Journal:
     def say(self, kind: str, **fields: Any) -> None:
         with self._lock:
             seq, self._seq = self._seq, self._seq + 1
-        row = {"t": round(self.now(), 3), "e": list(self.epoch), "n": self._node, "q": seq, "k": kind}
+        row: Dict[str, Any] = {
+            KEY_TIME: round(self.now(), 3),
+            KEY_EPOCH: list(self.epoch),
+            KEY_NODE: self._node,
+            KEY_SEQUENCE: seq,
+            KEY_KIND: kind,
+        }
         row.update(fields)
         self._lines.write(row)
 

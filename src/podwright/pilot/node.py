@@ -23,7 +23,19 @@ from .logs import Masker, NodeLog
 from .loop import Loop
 from .place import Place, find_place
 from .processes import adopt_orphans, signal_name
-from .protocol import EXIT_BAD_ORDER, EXIT_FENCED, Epoch, Order, read_order, record_name
+from .protocol import (
+    EXIT_BAD_ORDER,
+    EXIT_FENCED,
+    KEY_EPOCH,
+    KEY_KIND,
+    KEY_NODE,
+    KEY_TIME,
+    KEY_VALUES,
+    Epoch,
+    Order,
+    read_order,
+    record_name,
+)
 from .ranks import Failure, Go, Rank, Ranks
 from .roles import Role, role_of
 from .setup import SetupFailed, rank_environment, run_setup, unpack
@@ -169,7 +181,12 @@ class Node:
             if self.order.virtual:
                 values = own_share(values, facts["cpus"])
             if values:
-                row = {"t": round(clock.now(), 3), "n": self.place.node, "e": list(self.journal.epoch), "v": values}
+                row = {
+                    KEY_TIME: round(clock.now(), 3),
+                    KEY_NODE: self.place.node,
+                    KEY_EPOCH: list(self.journal.epoch),
+                    KEY_VALUES: values,
+                }
                 metrics.write(row)
 
         def sample() -> None:
@@ -219,7 +236,7 @@ class Node:
         return {**own, **state, "epoch": self.epoch, **self._counters}
 
     def take(self, message: Dict[str, Any]) -> None:
-        handler = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}.get(str(message.get("k")))
+        handler = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
 
@@ -247,7 +264,7 @@ class Node:
         assert self._stop_at is not None
         if self.ranks.idle or time.monotonic() >= self._stop_at:
             self.end_ranks()
-            role.tell({"k": "stopped"})
+            role.tell({KEY_KIND: "stopped"})
 
     def end_ranks(self) -> None:
         self._stopping = False
@@ -277,19 +294,19 @@ class Node:
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
         if "value" in self._told:
-            role.tell({"k": "value", "value": self._told.pop("value")})
+            role.tell({KEY_KIND: "value", "value": self._told.pop("value")})
         if not self._told.pop("changed", False):
             return
         if self.ranks.reported > self._ready_sent:
             self._ready_sent = self.ranks.reported
-            role.tell({"k": "ready", "ranks": self._ready_sent})
+            role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
         if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
             self._report_failure(self.ranks.failure)
         if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
-            role.tell({"k": "done"})
+            role.tell({KEY_KIND: "done"})
         elif self._told.get("failed"):
-            role.tell({"k": "failed", **self._told["failed"]})
+            role.tell({KEY_KIND: "failed", **self._told["failed"]})
             self._told["failed"] = {}
 
     def say_again(self) -> None:
@@ -325,9 +342,9 @@ class Node:
         """The heartbeat's facts; per-rank ones only where a hang is looked for."""
         now = time.monotonic()
         if not self.ranks.running or self.order.hang_after_s is None:
-            return {"k": "beat", "silent_s": 0.0}
+            return {KEY_KIND: "beat", "silent_s": 0.0}
         rows = {str(number): self._vital(rank, now) for number, rank in self.ranks.ranks.items() if rank.code is None}
-        return {"k": "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
+        return {KEY_KIND: "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
 
     def _vital(self, rank: Rank, now: float) -> List[Any]:
         cpu_s, state = _process(rank.child) if rank.child else (0.0, "?")

@@ -15,6 +15,7 @@ from . import hardware, proc
 from .gpus import Gpus
 from .metrics import METRICS, Metric, metric_of
 from .proc import Reading, Scope
+from .protocol import KEY_KIND, KEY_TIME, KEY_VALUES
 from .ranktree import RankTrees
 
 __all__ = ["METRICS", "Metric", "Sampler", "Scope", "main", "metric_of"]
@@ -145,20 +146,20 @@ def main(argv: list[str]) -> int:
 def _watch(seconds: float, write: Callable[[dict[str, Any]], None]) -> dict[str, float]:
     def say(kind: str, **fields: Any) -> None:
         print("%s: %s" % (kind, json.dumps(fields)), file=sys.stderr)
-        write({"t": time.time(), "k": kind, **fields})
+        write({KEY_TIME: time.time(), KEY_KIND: kind, **fields})
 
     sampler = Sampler(say)
     sampler.open()
-    write({"t": time.time(), "k": "pilot", **sampler.describe()})
+    write({KEY_TIME: time.time(), KEY_KIND: "pilot", **sampler.describe()})
     last: dict[str, float] = {}
     start = time.monotonic()
     for tick in range(int(seconds) + 1):
         time.sleep(max(0.0, start + min(tick, seconds) - time.monotonic()))
         values = sampler.sample(time.monotonic())
-        write({"t": time.time(), "v": values})
+        write({KEY_TIME: time.time(), KEY_VALUES: values})
         last.update(values)
     values = sampler.final()
-    write({"t": time.time(), "v": values})
+    write({KEY_TIME: time.time(), KEY_VALUES: values})
     sampler.close()
     return {**last, **values}
 
