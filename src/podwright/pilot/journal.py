@@ -26,7 +26,7 @@ class Clock:
         return time.monotonic() + self._offset_s
 
 
-class Lines:
+class JsonLines:
     """A file of JSON lines; each line is one write, so a kill leaves at most one torn line.
 
     A full disk must not end a run nor lose its story: lines that cannot be written wait in memory, the oldest are given
@@ -80,7 +80,7 @@ class Journal:
     """The events of one pilot process: every row carries time, epoch, node and sequence."""
 
     def __init__(self, path: str, node: int, clock: Clock) -> None:
-        self._lines = Lines(path, KEPT_EVENTS, self._tell_loss)
+        self._lines = JsonLines(path, KEPT_EVENTS, self._tell_loss)
         self._node = node
         self.now = clock.now
         self._lock = threading.Lock()

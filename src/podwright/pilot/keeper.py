@@ -18,7 +18,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .journal import CLOSE_S, KEPT_EVENTS, Clock, Lines
+from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
@@ -81,7 +81,7 @@ class Kept:
 
     def end(self, now: float, verdict: Dict[str, Any]) -> None:
         """For a run that never started."""
-        lines = Lines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
+        lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
         lines.write({KEY_TIME: round(now, 3), KEY_KIND: "end", **verdict})
         lines.close(CLOSE_S)
 
@@ -105,7 +105,7 @@ class Pilot:
 class Keeper:
     def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
-        self._lines = Lines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
+        self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0

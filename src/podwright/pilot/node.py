@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import __version__, sensors, topology
-from .journal import KEPT_SAMPLES, Clock, Journal, Lines
+from .journal import KEPT_SAMPLES, Clock, Journal, JsonLines
 from .leader import EXITS
 from .lease import Leases
 from .logs import Masker, NodeLog
 from .loop import Loop
-from .place import Place, find_place
+from .place import NodePlace, find_place
 from .processes import adopt_orphans, signal_name
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -36,7 +36,7 @@ from .protocol import (
     read_order,
     record_name,
 )
-from .ranks import Failure, Go, Rank, Ranks
+from .ranks import Go, RankFailure, RankProcess, Ranks
 from .roles import Role, role_of
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
@@ -47,7 +47,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class Paths:
     """Where things are on this node, from the order's relative paths."""
 
-    def __init__(self, order: Order, order_file: str, place: Place) -> None:
+    def __init__(self, order: Order, order_file: str, place: NodePlace) -> None:
         here = os.path.dirname(os.path.abspath(order_file))
         self.job = here
         self.folder = os.path.normpath(os.path.join(here, order.folder))
@@ -96,7 +96,7 @@ def fill_checkpoint(order: Order, path: str) -> Order:
 
 
 class Node:
-    def __init__(self, order: Order, order_file: str, place: Place, token: bytes) -> None:
+    def __init__(self, order: Order, order_file: str, place: NodePlace, token: bytes) -> None:
         self.paths = Paths(order, order_file, place)
         self.order, self.place, self.token = fill_checkpoint(order, self.paths.checkpoint), place, token
         self.loop = Loop()
@@ -106,7 +106,7 @@ class Node:
         self._counters: Dict[str, Any] = {}
         self._stop_at: Optional[float] = None
         self._stopping = False
-        self._broken: Optional[Failure] = None
+        self._broken: Optional[RankFailure] = None
         self._environ: Dict[str, str] = {}
         self._cpu: Dict[int, Tuple[float, float]] = {}
         self._told: Dict[str, Any] = {}
@@ -169,7 +169,7 @@ class Node:
         self.sampler = sensors.Sampler(self.say, self.order.sample_s)
         self._sampling = threading.Event()
         self.sampler.open()
-        metrics = Lines(os.path.join(self.paths.record, "metrics.jsonl"), KEPT_SAMPLES)
+        metrics = JsonLines(os.path.join(self.paths.record, "metrics.jsonl"), KEPT_SAMPLES)
         facts = self.sampler.describe()
         facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
         self._gpus = facts.get("gpus") or []
@@ -215,7 +215,7 @@ class Node:
         except (SetupFailed, OSError) as error:
             lines = error.tail if isinstance(error, SetupFailed) else []
             tail = [self.log.mask(line.encode()).decode() for line in lines]
-            self._broken = Failure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
+            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
         try:
             count, rdma = self.order.ranks_per_node, self.order.rdma
             self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)
@@ -316,7 +316,7 @@ class Node:
         if self._told.get("failed") == {}:
             del self._told["failed"]
 
-    def _report_failure(self, failure: Failure, fatal: bool = False) -> None:
+    def _report_failure(self, failure: RankFailure, fatal: bool = False) -> None:
         """A fatal one would come again in every attempt, so no retry is spent on it."""
         self._told["failed"] = {**failure._asdict(), "fatal": fatal}
         self._told["changed"] = True
@@ -346,7 +346,7 @@ class Node:
         rows = {str(number): self._vital(rank, now) for number, rank in self.ranks.ranks.items() if rank.code is None}
         return {KEY_KIND: "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
 
-    def _vital(self, rank: Rank, now: float) -> List[Any]:
+    def _vital(self, rank: RankProcess, now: float) -> List[Any]:
         cpu_s, state = _process(rank.child) if rank.child else (0.0, "?")
         then, before = self._cpu.get(rank.number, (now - 1.0, cpu_s))
         self._cpu[rank.number] = (now, cpu_s)

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Iterable, Optional
 
 from . import hardware, proc
-from .gpus import Gpus
+from .gpus import GpuSensors
 from .metrics import METRICS, Metric, metric_of
 from .proc import Reading, Scope
 from .protocol import KEY_KIND, KEY_TIME, KEY_VALUES
@@ -42,7 +42,7 @@ class Sampler:
         self._scope = scope or Scope()
         self._files = proc.Files()
         self._trees = RankTrees(self._scope)
-        self._gpus = Gpus(self._scope, say)
+        self._gpus = GpuSensors(self._scope, say)
         self._slots: list[_Slot] = []
 
     def open(self) -> None:
@@ -53,7 +53,7 @@ class Sampler:
         self._find("disk", lambda: proc.disk_readings(scope, files))
         self._find("network", lambda: proc.net_readings(scope, files))
         self._find("cpu energy", lambda: hardware.energy_readings(scope, files))
-        self._find("infiniband", lambda: hardware.Ports(scope, files, self._say).readings())
+        self._find("infiniband", lambda: hardware.InfinibandPorts(scope, files, self._say).readings())
         self._find("oom", lambda: hardware.oom_readings(scope, files, self._say))
         self._find("ranks", self._trees.readings)
         self._try("gpu", self._gpus.open, None)
