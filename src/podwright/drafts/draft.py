@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from podwright.drafts.script import Option, Seen
+from podwright.drafts.script import Option, ScriptContents
 
 PACKAGES = {
     "Crypto": "pycryptodome",
@@ -42,7 +42,7 @@ COLUMN = 44
 
 
 @dataclass(frozen=True)
-class Facts:
+class ScriptFacts:
     """What had to be looked up beside the script's own text."""
 
     script: str
@@ -60,7 +60,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Row:
+class DraftLine:
     """A line of the file: a field, its value as YAML, and why."""
 
     field: str
@@ -75,7 +75,7 @@ class Row:
 
 
 @dataclass
-class Command:
+class DraftCommand:
     """The command line that was guessed, and what it takes from elsewhere."""
 
     words: list[str]
@@ -94,7 +94,7 @@ class Guess:
     """What the script wants and nobody knows: the workload fails until it is added."""
 
 
-def guess(seen: Seen, facts: Facts) -> Guess:
+def guess(seen: ScriptContents, facts: ScriptFacts) -> Guess:
     """Gives the workload file of a script."""
     command = _command(seen, facts)
     rows = [*_rows(seen, facts, command)]
@@ -104,27 +104,27 @@ def guess(seen: Seen, facts: Facts) -> Guess:
     return Guess("\n".join(lines) + "\n", notes, tuple(option.flag for option in command.missing))
 
 
-def _rows(seen: Seen, facts: Facts, command: Command) -> Iterator[Row]:
-    yield Row("name", name_of(facts))
-    yield Row("code", ".", "the script's folder travels with the run")
-    yield Row("command", _scalar(" ".join(_quoted(word) for word in command.words)), command.keeps)
-    yield Row("nodes", "1")
+def _rows(seen: ScriptContents, facts: ScriptFacts, command: DraftCommand) -> Iterator[DraftLine]:
+    yield DraftLine("name", name_of(facts))
+    yield DraftLine("code", ".", "the script's folder travels with the run")
+    yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.words)), command.keeps)
+    yield DraftLine("nodes", "1")
     launcher, why = _launcher(seen)
-    yield Row("launcher", launcher, why)
+    yield DraftLine("launcher", launcher, why)
     yield from _resources(seen, facts, launcher)
     if command.data:
-        yield Row("data", _mapping(command.data), "what the script reads by default")
-    yield Row("runtime", "bare", "or container, once `podwright image build` has made the image")
+        yield DraftLine("data", _mapping(command.data), "what the script reads by default")
+    yield DraftLine("runtime", "bare", "or container, once `podwright image build` has made the image")
 
 
-def name_of(facts: Facts) -> str:
+def name_of(facts: ScriptFacts) -> str:
     """The script's name, or its folder's where the script's says nothing."""
     stem = facts.script.rpartition("/")[2].removesuffix(".py")
     chosen = facts.folder if stem.lower() in GENERIC and re.search("[A-Za-z]", facts.folder) else stem
     return re.sub(r"[^a-z0-9]+", "-", chosen.lower()).strip("-0123456789")[:40].strip("-") or "workload"
 
 
-def _launcher(seen: Seen) -> tuple[str, str]:
+def _launcher(seen: ScriptContents) -> tuple[str, str]:
     if seen.uses_mpi:
         return "mpi", f"it imports {', '.join(sorted(seen.packages & {'mpi4py', 'horovod'}))}"
     if seen.is_distributed:
@@ -132,20 +132,22 @@ def _launcher(seen: Seen) -> tuple[str, str]:
     return "ranks", "one plain process; it does not talk to others"
 
 
-def _resources(seen: Seen, facts: Facts, launcher: str) -> Iterator[Row]:
+def _resources(seen: ScriptContents, facts: ScriptFacts, launcher: str) -> Iterator[DraftLine]:
     gpus = max(facts.gpus, 1) if seen.needs_cuda else facts.gpus if seen.uses_cuda else 0
     if launcher == "ranks" and gpus > 1:
         gpus = gpus if "DataParallel" in seen.names else 1
-        yield Row("ranks_per_node", "1", "one process drives all GPUs it gets")
+        yield DraftLine("ranks_per_node", "1", "one process drives all GPUs it gets")
     elif launcher != "ranks" and not gpus:
-        yield Row("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
+        yield DraftLine("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
     words = {True: "it uses CUDA without asking whether it is there", False: "it uses CUDA where it is there"}
-    yield Row("resources", f"{{gpus: {gpus}}}", words[seen.needs_cuda] if seen.uses_cuda else "it does not use CUDA")
+    yield DraftLine(
+        "resources", f"{{gpus: {gpus}}}", words[seen.needs_cuda] if seen.uses_cuda else "it does not use CUDA"
+    )
 
 
-def _command(seen: Seen, facts: Facts) -> Command:
+def _command(seen: ScriptContents, facts: ScriptFacts) -> DraftCommand:
     """Only what the script cannot do without, and the paths that Podwright has a place for."""
-    made = Command(["python3", facts.script])
+    made = DraftCommand(["python3", facts.script])
     if facts.arguments:
         made.words += facts.arguments
         return made
@@ -158,7 +160,7 @@ def _command(seen: Seen, facts: Facts) -> Command:
     return made
 
 
-def _argument(option: Option, facts: Facts, made: Command) -> str | None:
+def _argument(option: Option, facts: ScriptFacts, made: DraftCommand) -> str | None:
     if KEPT.fullmatch(option.word):
         made.keeps = "checkpoints go where the run keeps them"
         return "{checkpoint}"
@@ -171,7 +173,7 @@ def _argument(option: Option, facts: Facts, made: Command) -> str | None:
     return None
 
 
-def _hints(seen: Seen, facts: Facts, command: Command) -> Iterator[str]:
+def _hints(seen: ScriptContents, facts: ScriptFacts, command: DraftCommand) -> Iterator[str]:
     """Lines that a person may want to add."""
     if command.missing:
         yield f"# the script also wants {', '.join(option.flag for option in command.missing)}: add it to the command"
@@ -193,23 +195,23 @@ def _described(option: Option) -> str:
     return option.flag if option.default is None else f"{option.flag} ({option.default})"
 
 
-def _build(seen: Seen, facts: Facts) -> Iterator[str]:
+def _build(seen: ScriptContents, facts: ScriptFacts) -> Iterator[str]:
     """Brings what the script imports; a list that somebody wrote beside it knows better."""
-    yield Row("build", "", "what an image of it needs").line()
+    yield DraftLine("build", "", "what an image of it needs").line()
     yield f"  base: {_scalar(facts.base)}"
     if seen.uses_mpi:
         yield "  apt: [openmpi-bin]"
     if facts.requirements:
         yield f"  pip: {json.dumps([f'-r {facts.requirements}'])}"
     elif names := packages(seen):
-        yield Row("  pip", f"[{', '.join(names)}]", "what it imports; versions are not pinned").line()
+        yield DraftLine("  pip", f"[{', '.join(names)}]", "what it imports; versions are not pinned").line()
     if left := sorted(seen.packages & UNPACKAGED):
         yield f"  # it imports {', '.join(left)}, which pip does not bring: take a base that has it"
     if seen.uses_mpi:
-        yield Row("  sshd", "true", "MPI on Kubernetes starts ranks over ssh").line()
+        yield DraftLine("  sshd", "true", "MPI on Kubernetes starts ranks over ssh").line()
 
 
-def packages(seen: Seen) -> list[str]:
+def packages(seen: ScriptContents) -> list[str]:
     """The packages that bring what is imported."""
     return sorted({PACKAGES.get(name, name) for name in seen.packages - UNPACKAGED}, key=str.lower)
 

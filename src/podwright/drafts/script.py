@@ -31,7 +31,7 @@ class Option:
 
 
 @dataclass
-class Seen:
+class ScriptContents:
     """All that was found in a script and the modules beside it."""
 
     packages: set[str] = field(default_factory=set)
@@ -63,12 +63,12 @@ class Seen:
         return self.uses_cuda and (only_nccl or "is_available" not in self.names)
 
 
-def look(text: str, beside: Mapping[str, str]) -> Seen:
+def look(text: str, beside: Mapping[str, str]) -> ScriptContents:
     """Reads a script and, of the modules beside it, those it imports.
 
     Raises SyntaxError where one is no Python; its `filename` is the module's name, and empty for the script itself.
     """
-    seen, wanted, known = Seen(), [ast.parse(text, filename="")], set[str]()
+    seen, wanted, known = ScriptContents(), [ast.parse(text, filename="")], set[str]()
     while wanted:
         tree = wanted.pop()
         for name in sorted(_read(tree, seen, set(beside)) - known):
@@ -77,7 +77,7 @@ def look(text: str, beside: Mapping[str, str]) -> Seen:
     return seen
 
 
-def _read(tree: ast.Module, seen: Seen, beside: set[str]) -> set[str]:
+def _read(tree: ast.Module, seen: ScriptContents, beside: set[str]) -> set[str]:
     """Notes what one file holds; gives the modules beside it that it imports."""
     optional = {id(inner) for node in ast.walk(tree) if _is_guarded(node) for inner in ast.walk(node)}
     local: set[str] = set()
@@ -109,7 +109,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
             yield from [node.module] if node.module else (alias.name for alias in node.names)
 
 
-def _note(node: ast.AST, seen: Seen) -> None:
+def _note(node: ast.AST, seen: ScriptContents) -> None:
     if isinstance(node, ast.Attribute):
         seen.names.add(node.attr)
     elif isinstance(node, ast.Name):
