@@ -111,10 +111,10 @@ def as_json(found: TrainingPrediction) -> dict[str, Any]:
 def _source(ref: str, batch: int | None) -> Source:
     from podwright import launch
     from podwright.design.predict.scaling import Measured, step_from_marks
-    from podwright.runs import Home
+    from podwright.launch import Session
     from podwright.spec.problems import refuse
 
-    run = launch.find(Home.open(), ref)
+    run = launch.find(Session.open(), ref)
     record = run.record()
     step_s = step_from_marks(_marks(run.folder.events()))
     if step_s is None:
