@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .journal import Journal
 from .lease import Leases
 from .links import free_port
-from .protocol import EXIT_FAILED, EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED, Epoch, Order
+from .protocol import EXIT_FAILED, EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order
 
 SETTLE_S = 1.0
 """How long a failure waits for the news that its real cause was a lost node."""
@@ -107,15 +107,15 @@ class Leader:
         if self.phase == "run":
             self._lost(member.node, "was replaced")
         elif self.phase == "end":
-            member.link.send({"k": "end", "state": self._verdict[0]})
+            member.link.send({KEY_KIND: "end", "state": self._verdict[0]})
         elif not member.idle:
-            member.link.send({"k": "stop", "grace_s": FAILURE_GRACE_S})
+            member.link.send({KEY_KIND: "stop", "grace_s": FAILURE_GRACE_S})
 
     def hear(self, node: int, message: Dict[str, Any]) -> None:
         member = self.members[node]
         member.heard = time.monotonic()
-        handler = getattr(self, "_on_" + str(message.get("k")), None)
-        epoch = message.get("e")
+        handler = getattr(self, "_on_" + str(message.get(KEY_KIND)), None)
+        epoch = message.get(KEY_EPOCH)
         stale = self.phase == "run" and epoch is not None and tuple(epoch) != self.epoch
         if handler and not stale:  # what an old attempt left to say must not be held against the new one
             handler(member, message)
@@ -163,7 +163,7 @@ class Leader:
 
     def beat(self) -> None:
         for member in self.members.values():
-            member.link.send({"k": "beat"})
+            member.link.send({KEY_KIND: "beat"})
         if self.epoch is not None:
             self._leases.renew(self.epoch)
         self._look_at_checkpoint()
@@ -206,7 +206,7 @@ class Leader:
         }
         for member in members:
             member.link.send(
-                {"k": "go", "epoch": epoch, "sockets": [m.socket for m in members], **go, **self._counters()}
+                {KEY_KIND: "go", "epoch": epoch, "sockets": [m.socket for m in members], **go, **self._counters()}
             )
         hosts = [member.host for member in members]
         took_s = round(time.monotonic() - self._phase_began, 3)
@@ -317,7 +317,7 @@ class Leader:
     def _stop(self, grace_s: float) -> None:
         for member in self.members.values():
             if not member.idle:
-                member.link.send({"k": "stop", "grace_s": grace_s})
+                member.link.send({KEY_KIND: "stop", "grace_s": grace_s})
         self._stop_by = time.monotonic() + grace_s + 15.0
         self._enter_phase("stop")
 
@@ -351,7 +351,7 @@ class Leader:
         if state in ("succeeded", "failed", "terminated"):
             self._say("end", state=state, reason=reason, exit_code=code)
         for member in self.members.values():
-            member.link.send({"k": "end", "state": state})
+            member.link.send({KEY_KIND: "end", "state": state})
         self._verdict = (state, reason, code)
         self._enter_phase("end")
 

@@ -16,15 +16,27 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import __version__, sensors, topology
-from .journal import KEPT_SAMPLES, Clock, Journal, Lines
+from .journal import KEPT_SAMPLES, Clock, Journal, JsonLines
 from .leader import EXITS
 from .lease import Leases
 from .logs import Masker, NodeLog
 from .loop import Loop
-from .place import Place, find_place
+from .place import NodePlace, find_place
 from .processes import adopt_orphans, signal_name
-from .protocol import EXIT_BAD_ORDER, EXIT_FENCED, Epoch, Order, read_order, record_name
-from .ranks import Failure, Go, Rank, Ranks
+from .protocol import (
+    EXIT_BAD_ORDER,
+    EXIT_FENCED,
+    KEY_EPOCH,
+    KEY_KIND,
+    KEY_NODE,
+    KEY_TIME,
+    KEY_VALUES,
+    Epoch,
+    Order,
+    read_order,
+    record_name,
+)
+from .ranks import Go, RankFailure, RankProcess, Ranks
 from .roles import Role, role_of
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
@@ -35,7 +47,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class Paths:
     """Where things are on this node, from the order's relative paths."""
 
-    def __init__(self, order: Order, order_file: str, place: Place) -> None:
+    def __init__(self, order: Order, order_file: str, place: NodePlace) -> None:
         here = os.path.dirname(os.path.abspath(order_file))
         self.job = here
         self.folder = os.path.normpath(os.path.join(here, order.folder))
@@ -84,7 +96,7 @@ def fill_checkpoint(order: Order, path: str) -> Order:
 
 
 class Node:
-    def __init__(self, order: Order, order_file: str, place: Place, token: bytes) -> None:
+    def __init__(self, order: Order, order_file: str, place: NodePlace, token: bytes) -> None:
         self.paths = Paths(order, order_file, place)
         self.order, self.place, self.token = fill_checkpoint(order, self.paths.checkpoint), place, token
         self.loop = Loop()
@@ -94,7 +106,7 @@ class Node:
         self._counters: Dict[str, Any] = {}
         self._stop_at: Optional[float] = None
         self._stopping = False
-        self._broken: Optional[Failure] = None
+        self._broken: Optional[RankFailure] = None
         self._environ: Dict[str, str] = {}
         self._cpu: Dict[int, Tuple[float, float]] = {}
         self._told: Dict[str, Any] = {}
@@ -157,7 +169,7 @@ class Node:
         self.sampler = sensors.Sampler(self.say, self.order.sample_s)
         self._sampling = threading.Event()
         self.sampler.open()
-        metrics = Lines(os.path.join(self.paths.record, "metrics.jsonl"), KEPT_SAMPLES)
+        metrics = JsonLines(os.path.join(self.paths.record, "metrics.jsonl"), KEPT_SAMPLES)
         facts = self.sampler.describe()
         facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
         self._gpus = facts.get("gpus") or []
@@ -169,7 +181,12 @@ class Node:
             if self.order.virtual:
                 values = own_share(values, facts["cpus"])
             if values:
-                row = {"t": round(clock.now(), 3), "n": self.place.node, "e": list(self.journal.epoch), "v": values}
+                row = {
+                    KEY_TIME: round(clock.now(), 3),
+                    KEY_NODE: self.place.node,
+                    KEY_EPOCH: list(self.journal.epoch),
+                    KEY_VALUES: values,
+                }
                 metrics.write(row)
 
         def sample() -> None:
@@ -198,7 +215,7 @@ class Node:
         except (SetupFailed, OSError) as error:
             lines = error.tail if isinstance(error, SetupFailed) else []
             tail = [self.log.mask(line.encode()).decode() for line in lines]
-            self._broken = Failure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
+            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
         try:
             count, rdma = self.order.ranks_per_node, self.order.rdma
             self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)
@@ -219,7 +236,7 @@ class Node:
         return {**own, **state, "epoch": self.epoch, **self._counters}
 
     def take(self, message: Dict[str, Any]) -> None:
-        handler = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}.get(str(message.get("k")))
+        handler = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
 
@@ -247,7 +264,7 @@ class Node:
         assert self._stop_at is not None
         if self.ranks.idle or time.monotonic() >= self._stop_at:
             self.end_ranks()
-            role.tell({"k": "stopped"})
+            role.tell({KEY_KIND: "stopped"})
 
     def end_ranks(self) -> None:
         self._stopping = False
@@ -277,19 +294,19 @@ class Node:
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
         if "value" in self._told:
-            role.tell({"k": "value", "value": self._told.pop("value")})
+            role.tell({KEY_KIND: "value", "value": self._told.pop("value")})
         if not self._told.pop("changed", False):
             return
         if self.ranks.reported > self._ready_sent:
             self._ready_sent = self.ranks.reported
-            role.tell({"k": "ready", "ranks": self._ready_sent})
+            role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
         if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
             self._report_failure(self.ranks.failure)
         if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
-            role.tell({"k": "done"})
+            role.tell({KEY_KIND: "done"})
         elif self._told.get("failed"):
-            role.tell({"k": "failed", **self._told["failed"]})
+            role.tell({KEY_KIND: "failed", **self._told["failed"]})
             self._told["failed"] = {}
 
     def say_again(self) -> None:
@@ -299,7 +316,7 @@ class Node:
         if self._told.get("failed") == {}:
             del self._told["failed"]
 
-    def _report_failure(self, failure: Failure, fatal: bool = False) -> None:
+    def _report_failure(self, failure: RankFailure, fatal: bool = False) -> None:
         """A fatal one would come again in every attempt, so no retry is spent on it."""
         self._told["failed"] = {**failure._asdict(), "fatal": fatal}
         self._told["changed"] = True
@@ -325,11 +342,11 @@ class Node:
         """The heartbeat's facts; per-rank ones only where a hang is looked for."""
         now = time.monotonic()
         if not self.ranks.running or self.order.hang_after_s is None:
-            return {"k": "beat", "silent_s": 0.0}
+            return {KEY_KIND: "beat", "silent_s": 0.0}
         rows = {str(number): self._vital(rank, now) for number, rank in self.ranks.ranks.items() if rank.code is None}
-        return {"k": "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
+        return {KEY_KIND: "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": rows}
 
-    def _vital(self, rank: Rank, now: float) -> List[Any]:
+    def _vital(self, rank: RankProcess, now: float) -> List[Any]:
         cpu_s, state = _process(rank.child) if rank.child else (0.0, "?")
         then, before = self._cpu.get(rank.number, (now - 1.0, cpu_s))
         self._cpu[rank.number] = (now, cpu_s)

@@ -31,6 +31,21 @@ FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
+# The short keys of a line of the record and of a message between pilots; every other key is written out. An event has
+# all of them but the values, and the fields of its kind beside them; a metrics sample has neither sequence nor kind.
+KEY_TIME = "t"
+"""Unix seconds."""
+KEY_EPOCH = "e"
+KEY_NODE = "n"
+KEY_SEQUENCE = "q"
+"""The number of an event within its pilot process, from 0: a gap or a double shows by it."""
+KEY_KIND = "k"
+KEY_VALUES = "v"
+"""The values of a metrics sample, by metric name."""
+
+WHOLE_NUMBER_DIGITS = 20
+"""The length of 2^64: nothing that a kernel counts or an engine numbers is longer."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -81,6 +96,17 @@ class Order:
 
     def text(self) -> str:
         return field_lines(vars(self))
+
+
+def whole_number(text: str) -> Optional[int]:
+    """Return the number that ASCII digits alone spell, or None for any other text.
+
+    `str.isdigit` takes superscripts and the digits of other scripts too, `int` takes signs, blanks and underscores,
+    and raises for thousands of digits: text from outside must neither raise nor be read as a number it does not say.
+    """
+    if len(text) > WHOLE_NUMBER_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)
 
 
 def field_lines(row: Dict[str, Any]) -> str:
@@ -217,12 +243,14 @@ def decode_frame(line: str) -> Optional[Frame]:
         head, data = zlib.decompress(base64.b64decode(payload)).split(b"\n", 1)
         names = json.loads(head)
         restart, retry = epoch.split(".")
-        numbers = [int(text) for text in (node, restart, retry, seq, names["o"])]
+        numbers = [whole_number(text) for text in (node, restart, retry, seq, str(names["o"]))]
+        name = str(names["f"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
-    if not all(0 <= number < FRAME_NUMBERS for number in numbers):
+    known = [number for number in numbers if number is not None and number < FRAME_NUMBERS]
+    if len(known) < len(numbers):
         return None
-    return Frame(numbers[0], (numbers[1], numbers[2]), numbers[3], str(names["f"]), numbers[4], data)
+    return Frame(known[0], (known[1], known[2]), known[3], name, known[4], data)
 
 
 def frame_crc(place: str, payload: str) -> int:
@@ -236,10 +264,12 @@ def record_name(node: int, restart: int) -> str:
 
 
 def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
-    node, dot, restart = name.partition(".r")
-    if not (dot and node[:1] == "n" and node[1:].isdigit() and restart.isdigit()):
+    """Return (node, restart) of a name that `record_name` gave, or None for any other."""
+    head, _, tail = name.partition(".r")
+    node, restart = whole_number(head[1:]), whole_number(tail)
+    if head[:1] != "n" or node is None or restart is None:
         return None
-    return int(node[1:]), int(restart)
+    return node, restart
 
 
 def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Union
 from . import links
 from .leader import Leader
 from .loop import Loop
-from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
+from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED, KEY_EPOCH, KEY_KIND
 
 if TYPE_CHECKING:
     from .node import Node
@@ -68,7 +68,7 @@ class Leading:
     def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
         refused = self.leader.join(facts, link)
         if refused:
-            link.send({"k": "refused", "why": refused})
+            link.send({KEY_KIND: "refused", "why": refused})
             link.close()
             return
         number = int(facts["node"])
@@ -83,7 +83,7 @@ class Leading:
             link.sock.close()
 
     def tell(self, message: Dict[str, Any]) -> None:
-        self.leader.hear(0, {**message, "e": self._node.epoch})
+        self.leader.hear(0, {**message, KEY_EPOCH: self._node.epoch})
 
     def tick(self) -> None:
         node = self._node
@@ -158,7 +158,7 @@ class Following:
             return
         if self._leader and instance != self._leader and self._node.ranks.running:
             self._node.end_ranks()
-            link.send({"k": "stopped", "e": self._node.epoch})
+            link.send({KEY_KIND: "stopped", KEY_EPOCH: self._node.epoch})
         elif self._leader:
             self._node.say_again()
         self._link, self._leader, self._heard = link, instance, time.monotonic()
@@ -168,7 +168,7 @@ class Following:
         assert self._link is not None
         for message in self._link.receive():
             self._heard = time.monotonic()
-            if message.get("k") == "refused":
+            if message.get(KEY_KIND) == "refused":
                 self._refused(str(message.get("why")))
             else:
                 self._node.take(message)
@@ -188,7 +188,7 @@ class Following:
 
     def tell(self, message: Dict[str, Any]) -> None:
         if self._link is not None:
-            self._link.send({**message, "e": self._node.epoch})
+            self._link.send({**message, KEY_EPOCH: self._node.epoch})
 
     def tick(self) -> None:
         node, now = self._node, time.monotonic()
@@ -203,7 +203,7 @@ class Following:
                 self._connect()
         elif node.signalled and not self._signal_told:
             self._signal_told = True
-            self.tell({"k": "signal", "name": node.signalled})
+            self.tell({KEY_KIND: "signal", "name": node.signalled})
 
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since

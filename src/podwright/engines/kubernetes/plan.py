@@ -46,8 +46,14 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         parts.append(Part(run_id, point or None, order))
     objects = {part.run_id: run_objects(run, part.run_id, part.order.text()) for part in parts}
     layer = (image_of(request.workload, scheduler), request.code_tar or b"") if facts.code_image else None
-    told = facts.as_json()
-    return KubernetesJob(request.run_id, tuple(parts), request.after, told, None, objects, _site(run), layer)
+    return KubernetesJob(
+        run_id=request.run_id,
+        parts=tuple(parts),
+        after=request.after,
+        objects=objects,
+        site=_site(run),
+        layer=layer,
+    )
 
 
 def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: RunSpec, run_id: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from podwright import spec
 from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
+from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.plan import KubernetesJob
 from podwright.engines.kubernetes.release import release_patch
 from tests.paths import CASES
@@ -28,7 +29,7 @@ def planned(case: str, after: str | None) -> dict[str, Any]:
     assert isinstance(scheduler, spec.KubernetesScheduler)
     data = row.get("data", {"frames": "frames"})
     request = Request(row["run_id"], workload, pod, ({},), row.get("code"), data, after=after)
-    job = KubernetesEngine(pod, scheduler).plan(request, row["facts"])
+    job = KubernetesEngine(pod, scheduler).plan(request, facts_from_json(row["facts"]))
     assert isinstance(job, KubernetesJob)
     return copy.deepcopy(job.objects[row["run_id"]][-1])
 
