@@ -19,8 +19,10 @@ from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
+from podwright.engines.kubernetes.release import release
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -37,6 +39,7 @@ class KubernetesEngine:
 
     name = "kubernetes"
     lag_s = 15.0
+    holds = True
 
     def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
         self._pod, self._scheduler, self._given = pod, scheduler, api
@@ -99,6 +102,15 @@ class KubernetesEngine:
         submit(self._api, site, parent, folders)
         self._cluster.forget()
         return f"{site['namespace']}/{run_id}"
+
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Resume runs that we made suspended, because they come after another."""
+        try:
+            for folder in folders:
+                release(self._api, site_of(folder), folder.id)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "release the run") from None
+        self._cluster.forget()
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """Deleting lets the pilots give their ranks the grace they were promised.
@@ -176,6 +188,11 @@ class KubernetesEngine:
         site = site_of(folder)
         if site["claim"]:
             self._claims(site["namespace"], site["claim"]).remove(folder)
+
+    def usage(self) -> KubernetesUsage:
+        """Return who answers for all jobs of the cluster, as far as the user may see them."""
+        namespace = self._scheduler.namespace or self._api.entry.namespace or "default"
+        return KubernetesUsage(self._api, namespace)
 
     def close(self) -> None:
         """Close the connections to the API server."""
