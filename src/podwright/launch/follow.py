@@ -13,6 +13,8 @@ from podwright.launch.journal import note
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.targets import engine_of
 from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.events import FoundGone, FoundIdle, Gap
+from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
@@ -22,6 +24,7 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
@@ -35,7 +38,7 @@ def reconcile(home: Home, ids: Iterable[str]) -> list[Record]:
     for engine, some in _by_engine(singles):
         records.update(_reconcile_on(home, engine, some))
     for folder in parents:
-        points = [f"{folder.id}-{i + 1}" for i in range(folder.asked.points)]
+        points = point_ids(folder.id, folder.asked.points)
         reconcile(home, [point for point in points if home.has(point)])
         records[folder.id] = home.read(folder.id)
     with suppress(Refusal):
@@ -61,16 +64,17 @@ def _reconcile_on(home: Home, engine: Engine, folders: Sequence[RunFolder]) -> d
     for folder in folders:
         _note_gaps(folder, gaps.get(folder.id, []))
         record = home.read(folder.id)
+        _note_left_out(home, folder)
         if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
             record = _judge(home, engine, folder, record, seen[folder.id])
         records[folder.id] = record
     settled = [folder for folder in live if records[folder.id].state in SETTLED]
     now = engine.status(settled) if settled else {}
-    _close(engine, [folder for folder in settled if now[folder.id].state == "gone"], records)
+    _close(home, engine, [folder for folder in settled if now[folder.id].state == "gone"], records)
     return records
 
 
-def _close(engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
+def _close(home: Home, engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
     """The last of the records and the results come here, in one exchange for all, then the folders are sealed."""
     if not folders:
         return
@@ -83,20 +87,40 @@ def _close(engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, R
         _note_gaps(folder, gaps.get(folder.id, []))
         words = "is too large to come by itself: `podwright pull"
         _note_gaps(folder, [f"{name} {words} {folder.id} {name}`" for name in left[folder.id]])
+        home.read(folder.id)  # what has just come may hold events that cannot be understood
+        _note_left_out(home, folder)
         with suppress(OSError):
             seal(folder, records[folder.id])
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
-    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"} if gaps else set()
-    for words in gaps:
-        if words not in known:
-            note(folder, "gap", text=words)
+    known = _noted_gaps(folder) if gaps else []
+    for gap in gaps:
+        if gap not in known:
+            note(folder, "gap", text=gap)
+
+
+def _note_left_out(home: Home, folder: RunFolder) -> None:
+    """Say once that events could not be understood; a sealed folder is closed and stays as it is."""
+    count = home.left_out(folder.id)
+    if not count or folder.is_sealed:
+        return
+    if any(NOT_UNDERSTOOD in gap for gap in _noted_gaps(folder)):
+        return
+    if count == 1:
+        text = f"1 event {NOT_UNDERSTOOD} and was left out"
+    else:
+        text = f"{count} events {NOT_UNDERSTOOD} and were left out"
+    note(folder, "gap", text=text)
+
+
+def _noted_gaps(folder: RunFolder) -> list[str]:
+    return [event.text for event in folder.client_events() if isinstance(event, Gap)]
 
 
 def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
     """What the engine says of a run whose record has no last word, or one that only the engine can explain."""
-    events = {event["k"]: event for event in folder.client_events()}
+    events = {event.kind: event for event in folder.client_events()}
     if "submitted" not in events and seen.handle:
         note(folder, "submitted", handle=seen.handle)  # its client died before it could say so
     elif "submitted" not in events and seen.state == "gone":
@@ -104,13 +128,14 @@ def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: 
     if seen.state != "gone":
         return _still_there(home, engine, folder, record, seen)
     if seen.never_began and "cancel" not in events:
-        given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
+        submitted = events.get("submitted")
+        given_just_now = submitted is not None and time.time() - submitted.time < GIVEN_S
         if given_just_now or _submit_again(home, engine, folder, record):
             return home.read(folder.id)
     if record.stopped_in and seen.outcome in ("", "cancelled"):
         return record
     open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome != "cancelled")
-    if open_end and _may_lag(engine, folder, record, "gone", seen):
+    if open_end and _may_lag(engine, folder, record, FoundGone, seen):
         return record
     if seen.outcome in ENDS:
         note(folder, "end", state=ENDS[seen.outcome], reason=seen.reason, code=None)
@@ -124,7 +149,7 @@ def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, 
     """A run that waits says why; one that had begun and waits again was requeued, or suspended."""
     stopped = record.stopped_in or (record.epoch if _is_idle(engine, folder, record, seen) else None)
     if seen.state == "waiting" and stopped:
-        note(folder, "requeued", e=list(stopped), why=seen.reason)
+        note(folder, "requeued", stopped, why=seen.reason)
         return home.read(folder.id)
     if record.stopped_in:
         return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
@@ -137,21 +162,21 @@ def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, 
 def _is_idle(engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> bool:
     """No part of it runs any more, and its pilots could not say so."""
     waits = seen.state == "waiting" and record.state in ("starting", "running")
-    return waits and not _may_lag(engine, folder, record, "idle", seen)
+    return waits and not _may_lag(engine, folder, record, FoundIdle, seen)
 
 
-def _may_lag(engine: Engine, folder: RunFolder, record: Record, kind: str, seen: Seen) -> bool:
+def _may_lag(engine: Engine, folder: RunFolder, record: Record, kind: type[FoundGone | FoundIdle], seen: Seen) -> bool:
     """The engine's news may be older than the record, or the record on its way: both are given some time to agree.
 
     It counts from when a client first found this attempt so.
     """
     if not engine.lag_s:
         return False
-    epoch = list(record.epoch) if record.epoch else None
-    found = [event["t"] for event in folder.client_events() if event["k"] == kind and event.get("e") == epoch]
-    if found:
-        return time.time() - float(found[0]) < engine.lag_s
-    note(folder, kind, e=epoch, why=seen.reason)
+    sightings = [event for event in folder.client_events() if isinstance(event, kind)]
+    times = [event.time for event in sightings if event.epoch == record.epoch]
+    if times:
+        return time.time() - times[0] < engine.lag_s
+    note(folder, kind.kind, record.epoch, why=seen.reason)
     return True
 
 
@@ -181,5 +206,5 @@ def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:
     if asked.parent is None:
         return [folder]
     parent = home.folder(asked.parent)
-    ids = [f"{asked.parent}-{i + 1}" for i in range(parent.asked.points)]
+    ids = point_ids(asked.parent, parent.asked.points)
     return [home.folder(one) for one in ids] if all(home.has(one) for one in ids) else []

@@ -31,6 +31,18 @@ FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
+# The short keys of a line of the record and of a message between pilots; every other key is written out. An event has
+# all of them but the values, and the fields of its kind beside them; a metrics sample has neither sequence nor kind.
+KEY_TIME = "t"
+"""Unix seconds."""
+KEY_EPOCH = "e"
+KEY_NODE = "n"
+KEY_SEQUENCE = "q"
+"""The number of an event within its pilot process, from 0: a gap or a double shows by it."""
+KEY_KIND = "k"
+KEY_VALUES = "v"
+"""The values of a metrics sample, by metric name."""
+
 
 @dataclass(frozen=True)
 class Order:

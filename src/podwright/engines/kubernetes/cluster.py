@@ -15,6 +15,7 @@ from podwright.engines.base import Seen
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.states import seen
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked
 
 COLLECT_S = 1.0
 MOST_SINGLE = 4
@@ -134,7 +135,7 @@ class Cluster:
 
 
 def _missing(folder: RunFolder) -> Seen:
-    if any(event["k"] == "cancel" for event in folder.client_events()):
+    if any(isinstance(event, CancelAsked) for event in folder.client_events()):
         return Seen("gone", "was cancelled", "cancelled")
     if not folder.handle:
         return Seen("gone", "it was never submitted")

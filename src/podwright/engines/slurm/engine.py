@@ -21,6 +21,7 @@ from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.engines.slurm.upload import pack
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked, Go
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -268,7 +269,7 @@ class SlurmEngine:
             self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, Go)]
         where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
@@ -290,7 +291,7 @@ def _from_parent(request: Request) -> Request:
 
 
 def _is_overdue(folder: RunFolder) -> bool:
-    asked = [event["t"] for event in folder.client_events() if event["k"] == "cancel"]
+    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
     grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
     return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
 
