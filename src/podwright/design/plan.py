@@ -12,6 +12,7 @@ from podwright.design.management import Management, design_management
 from podwright.design.racks import Floor, lay_out
 from podwright.design.requirements import Asked, asked_of
 from podwright.design.systems import storage_ends
+from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
 from podwright.spec.problems import Refusal
@@ -62,11 +63,9 @@ class Design:
         return [one for switch, cables in self._runs() if switch for one in lengths.lay(cables, floor, racks, switch)]
 
     @cached_property
-    def units(self) -> list[list[str]]:
-        """The hosts unit by unit, as they are cabled."""
-        if self.asked.compute is None or self.compute is None:
-            return [list(self.asked.hosts)]
-        return wiring.units_of_hosts(self.asked.hosts, self.asked.compute, self.compute)
+    def topology(self) -> Topology:
+        """Return which hosts belong together."""
+        return topology_of(self.pod)
 
     def bill(self) -> list[bom.Item]:
         """The bill of materials."""

@@ -12,7 +12,8 @@ from math import ceil
 from typing import NamedTuple
 
 from podwright.design.requirements import Asked
-from podwright.design.wiring import Switch, slot_of
+from podwright.design.topology import slot_of
+from podwright.design.wiring import Switch
 from podwright.spec import SwitchModel
 from podwright.spec.problems import Refusal, refuse
 

@@ -73,15 +73,26 @@ class Asked:
 
 def asked_of(pod: Pod) -> Asked:
     """Reads the fabrics of a pod; a wrong one is refused."""
-    groups = [group for group in pod.nodes if "management" not in group.roles and ports_of(group.model, "compute")]
-    if not groups:
-        groups = [group for group in pod.nodes if "management" not in group.roles]
-    hosts = tuple(host for group in groups for host in group.hosts)
+    groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
     models = {host: group.model for group in pod.nodes for host in group.hosts}
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
     return Asked(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+
+
+def fabric_hosts(pod: Pod) -> tuple[str, ...]:
+    """Return the hosts that are on the compute fabric, in the order of the file."""
+    hosts: list[str] = []
+    for group in _fabric_groups(pod):
+        hosts += group.hosts
+    return tuple(hosts)
+
+
+def _fabric_groups(pod: Pod) -> list[NodeGroup]:
+    """Return the groups with compute ports; all but those for management where none has any."""
+    groups = [group for group in pod.nodes if "management" not in group.roles]
+    return [group for group in groups if ports_of(group.model, "compute")] or groups
 
 
 def ports_of(model: NodeModel, kind: str) -> list[str]:

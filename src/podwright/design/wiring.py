@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from podwright.design.sizing import ComputeAsk, ComputeSize, StorageAsk, StorageSize, divided
+from podwright.design.topology import slot_of
 
 
 class Cable(NamedTuple):
@@ -42,23 +43,6 @@ class Wired:
 
     switches: list[Switch]
     cables: list[Cable]
-
-
-def slot_of(node: int, slots: int, reserved: int) -> int:
-    """Gives the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
-
-    With no slots to a unit, which is how a classic layout counts, the first ones are.
-    """
-    return node if node < slots - reserved else node + reserved
-
-
-def units_of_hosts(hosts: Sequence[str], ask: ComputeAsk, size: ComputeSize) -> list[list[str]]:
-    """Gives the hosts unit by unit, as they are cabled."""
-    units: list[list[str]] = [[] for _ in range(size.units)]
-    slots = 0 if ask.layout == "classic" else size.slots
-    for node, host in enumerate(hosts):
-        units[slot_of(node, slots, ask.reserved_slots) // ask.unit].append(host)
-    return units
 
 
 def wire_compute(ask: ComputeAsk, size: ComputeSize, hosts: Sequence[str]) -> Wired:

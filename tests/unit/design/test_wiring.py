@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from podwright.design.sizing import ComputeAsk, StorageAsk, divided, size_compute, size_storage
 from podwright.design.systems import storage_ends
-from podwright.design.wiring import Cable, Wired, units_of_hosts, wire_compute, wire_storage
-from podwright.spec import Refusal
+from podwright.design.topology import topology_of
+from podwright.design.wiring import Cable, Wired, wire_compute, wire_storage
+from podwright.spec import Pod, Refusal
+from tests.unit.design.pods import group
 
 
 def hosts(count: int) -> list[str]:
@@ -204,10 +206,11 @@ def test_bisection_is_what_the_taper_claims(nodes: int, over: float, taper: floa
 
 def test_units_follow_the_cables() -> None:
     ask = ComputeAsk(63, 8, 64, 8, 32, reserved_slots=1)
-    units = units_of_hosts(hosts(63), ask, size_compute(ask))
-    assert [len(unit) for unit in units] == [31, 32]
-    made = compute(ask)
-    assert {c.a for c in made.cables if c.b == "leaf-u02-r1" and c.kind == "node_leaf"} == set(units[1])
+    fabric = {"switch": {"ports": 64}, "rails": 8, "scalable_unit": 32, "reserved_slots": 1}
+    units = topology_of(Pod.model_validate({"name": "p", "nodes": [group(63)], "fabrics": {"compute": fabric}})).units
+    assert [len(unit.hosts) for unit in units] == [31, 32]
+    made = wire_compute(ask, size_compute(ask), [*units[0].hosts, *units[1].hosts])
+    assert {c.a for c in made.cables if c.b == "leaf-u02-r1" and c.kind == "node_leaf"} == set(units[1].hosts)
     managers = [c for c in made.cables if c.kind == "fabric_manager"]
     assert [(c.a, c.a_port, c.b, c.b_port) for c in managers] == [
         ("ufm1", 1, "leaf-u01-r1", 32),

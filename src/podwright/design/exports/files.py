@@ -10,7 +10,7 @@ from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.rack_drawing import racks_svg
-from podwright.design.exports.schedulers import node_labels, topology_conf, topology_yaml
+from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.sheets import rack_sheets, switch_sheets
 from podwright.design.exports.tables import addresses, bill_of_materials, cable_plan
 from podwright.design.exports.ufm import adapter_map, point_to_point, topo
@@ -28,9 +28,7 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
         "racks.html": rack_sheets(design, tokens),
         "switches.html": switch_sheets(design, tokens),
         "racks.svg": racks_svg(design, tokens),
-        "slurm/topology.conf": topology_conf(design),
-        "slurm/topology.yaml": topology_yaml(design),
-        "kubernetes/node-labels.yaml": node_labels(design),
+        **scheduler_files(design),
         **{f"netbox/{name}": text for name, text in netbox_files(design).items()},
     }
     for fabric in design.wired:
