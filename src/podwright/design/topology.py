@@ -158,5 +158,7 @@ def _units_per_group(pod: Pod) -> int:
         size = size_compute(compute)
     except Refusal:
         return everything
-    split = size.groups > 1 and size.leaf != size.units
-    return size.plane_leaves if split else everything
+    # In a classic layout a unit's ports may lie on leaves of two groups, so that no group holds whole units.
+    if size.groups < 1 or compute.layout == "classic":
+        return everything
+    return size.plane_leaves

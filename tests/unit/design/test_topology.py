@@ -165,3 +165,14 @@ def test_units_keep_their_group_where_a_scheduler_has_only_some(tmp_path: Path) 
     assert part == {"su11": (), "su12": (), "group1": ("su11",), "group2": ("su12",), "core": ("group1", "group2")}
     last = tree_switches(topology.part(["d221", "d420"]))[-1]
     assert (last.name, last.switches) == ("spine", ("su12", "su21"))
+
+
+def test_units_of_a_single_rail_have_groups_too_and_those_of_a_classic_layout_none(tmp_path: Path) -> None:
+    nodes = 'nodes: [{hosts: "d[1-1200]", model: {nics: [{kind: compute, speed: 200Gb/s}]}}]'
+    fabric = "switch: {ports: 40}, scalable_unit: 20"
+    rail = tree_switches(topology_of(read(tmp_path, f"{nodes}\nfabrics: {{compute: {{{fabric}}}}}")))
+    assert (rail[-1].name, len(rail[-1].switches)) == ("core", 3)
+    classic = tree_switches(
+        topology_of(read(tmp_path, f"{nodes}\nfabrics: {{compute: {{{fabric}, layout: classic}}}}"))
+    )
+    assert (classic[-1].name, len(classic[-1].switches)) == ("spine", 60)
