@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from podwright.design.sizing import ComputeAsk, StorageAsk, slots_of, units_of
 from podwright.design.systems import System, Units, systems_of
-from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 
 PORTS_PER_UNIT = 8
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from podwright.design.requirements import asked_of, fabric_hosts
 from podwright.design.sizing import ComputeAsk, size_compute
-from podwright.spec import Pod
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import Refusal
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
 
 DOMAIN = "podwright.dev"
 UNIT_LABEL = f"{DOMAIN}/unit"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -176,3 +178,9 @@ def test_units_of_a_single_rail_have_groups_too_and_those_of_a_classic_layout_no
         topology_of(read(tmp_path, f"{nodes}\nfabrics: {{compute: {{{fabric}, layout: classic}}}}"))
     )
     assert (classic[-1].name, len(classic[-1].switches)) == ("spine", 60)
+
+
+def test_an_engine_that_asks_for_a_unit_does_not_load_the_models_of_the_files() -> None:
+    probe = "import sys, podwright.design.topology; print('pydantic' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
+    assert said == "False\n"
