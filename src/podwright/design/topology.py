@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from podwright.design.requirements import asked_of, fabric_hosts
-from podwright.design.sizing import ComputeAsk, size_compute
+from podwright.design.requirements import fabric_hosts, requirements_of
+from podwright.design.sizing import ComputeParameters, size_compute
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import Refusal
 
@@ -140,13 +140,13 @@ def node_labels(topology: Topology, pod: str, racks: Mapping[str, str]) -> dict[
     }
 
 
-def _compute(pod: Pod) -> ComputeAsk | None:
+def _compute(pod: Pod) -> ComputeParameters | None:
     """Return what the compute fabric is sized from; None where the pod has no such fabric, or its design is refused.
 
     A pod that cannot be designed still has nodes that jobs are placed on: the unit that its file names holds for them.
     """
     try:
-        return asked_of(pod).compute
+        return requirements_of(pod).compute
     except Refusal:
         return None
 

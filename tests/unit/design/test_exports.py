@@ -87,7 +87,7 @@ def test_slurm_gets_every_host_once_and_one_root(nodes: int) -> None:
     design = designed(nodes, fabrics={"compute": {"switch": {"ports": 64}}, "storage": {"switch": {"ports": 128}}})
     tree = tree_switches(design.topology)
     hosts = [host for switch in tree for host in switch.hosts]
-    assert sorted(hosts) == sorted(design.asked.hosts)
+    assert sorted(hosts) == sorted(design.requirements.hosts)
     children = [name for switch in tree for name in switch.switches]
     names = [switch.name for switch in tree]
     assert len(set(children)) == len(children)
@@ -97,7 +97,7 @@ def test_slurm_gets_every_host_once_and_one_root(nodes: int) -> None:
     switches = topology["tree"]["switches"]
     assert [one["switch"] for one in switches] == names
     listed = [host for one in switches if "nodes" in one for host in expand_hosts(one["nodes"])]
-    assert listed == list(design.asked.hosts)
+    assert listed == list(design.requirements.hosts)
     assert files["slurm/topology.conf"].count("SwitchName=") == len(names)
 
 
