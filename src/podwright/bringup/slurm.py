@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from podwright.design.topology import scalable_units, unit_name
+from podwright.design.topology import topology_conf, topology_of
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -93,7 +93,7 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
         "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
         "gres.conf": _text(_gres_lines(kinds, site)),
         "cgroup.conf": _text(_assigned(_cgroup(site), site)),
-        "topology.conf": _text(topology_lines(pod, scheduler)),
+        "topology.conf": topology_conf(topology_of(pod).part(pod.scheduler_hosts(scheduler))),
     }
     if site.accounting:
         files["slurmdbd.conf"] = _text(_assigned(_slurmdbd(site), site))
@@ -120,18 +120,6 @@ def _kind(hosts: list[str], model: NodeModel) -> Kind:
         )
     usable_mib = int(model.memory_bytes / _MIB * _USABLE_MEMORY)
     return Kind(hosts, model, model.sockets, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
-
-
-def topology_lines(pod: Pod, scheduler: SlurmScheduler) -> list[str]:
-    """Gives one leaf per scalable unit and a spine above.
-
-    Of a unit wired by rails the leaves are one to Slurm: every node of the unit is one hop from every other.
-    """
-    mine = set(pod.scheduler_hosts(scheduler))
-    units = [[host for host in unit if host in mine] for unit in scalable_units(pod)]
-    named = [(unit_name(number), unit) for number, unit in enumerate(units, 1) if unit]
-    leaves = [f"SwitchName={name} Nodes={fold_hosts(unit)}" for name, unit in named]
-    return [*leaves, f"SwitchName=spine Switches={fold_hosts(name for name, _ in named)}"]
 
 
 def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[Kind], site: SlurmSite) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from podwright.clients.kubernetes.names import UNIT
+from podwright.design.topology import UNIT_LABEL
 from podwright.lab import scripts
 from podwright.lab.kubernetes import binaries, configs, objects, programs, shape
 from podwright.lab.kubernetes.shape import Ports, Shape
@@ -78,7 +79,7 @@ def test_a_node_without_gpus_offers_none() -> None:
 
 
 def test_units_are_labelled_as_the_engine_looks_for_them() -> None:
-    assert objects.UNIT == UNIT
+    assert UNIT_LABEL == UNIT
 
 
 def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:
