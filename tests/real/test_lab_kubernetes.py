@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from podwright.lab import kubernetes, processes
-from podwright.lab.kubernetes import Lab, cgroups
+from podwright.lab import cgroups, kubernetes, processes
+from podwright.lab.kubernetes import Lab
 from podwright.lab.kubernetes.control import running
 from podwright.spec import load_pod
 from tests.real.clients import PATIENCE_S

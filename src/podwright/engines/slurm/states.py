@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 
 
 class Row(NamedTuple):
@@ -139,15 +139,15 @@ KINDS = {
 }
 
 
-def seen(state: str, reason: str = "") -> Seen:
+def seen(state: str, reason: str = "") -> Status:
     """What Slurm's state and reason mean for a run; a state that nobody knows leaves it where it is."""
     row = STATES.get(_chosen(state))
     if row is None:
-        return Seen("there", f"is {state.lower()}" if state else "")
+        return Status("there", f"is {state.lower()}" if state else "")
     words = row.words
     if row.seen == "waiting" and _plain(reason) not in ("", "None"):
         words = waiting_words(reason)
-    return Seen(row.seen, words, row.outcome)
+    return Status(row.seen, words, row.outcome)
 
 
 def _chosen(state: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import mask, scripts
-from podwright.lab.kubernetes import binaries, cgroups, configs, pki, programs, shape
+from podwright.lab import cgroups, mask, scripts
+from podwright.lab.kubernetes import binaries, configs, pki, programs, shape
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
 from podwright.lab.machines import ENVIRONMENT, HUB
 from podwright.lab.slurm.files import write
@@ -42,9 +42,9 @@ def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     covers = mask.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
     names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
     write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
-    write(folder / "bin" / "start", scripts.start_script(folder))
-    write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
-    write(folder / "bin" / "machine.sh", scripts.machine_script(configs.node_lines(wanted)))
+    write(folder / "bin" / scripts.START_SCRIPT, scripts.start_script(folder))
+    write(folder / "bin" / scripts.HUB_SCRIPT, scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
+    write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script(configs.node_lines(wanted)))
     write(folder / "bin" / programs.KEEPER, configs.keeper(), 0o755)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import Answer
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.engines.slurm import queue as queue_module
 from podwright.engines.slurm.queue import Queue, parse_queue
 from podwright.runs import Home, RunFolder
 from tests.unit.runs.made import asked
 
-GONE = Seen("gone", "Slurm does not know it any more")
+GONE = Status("gone", "Slurm does not know it any more")
 
 
 class Cluster:
@@ -144,7 +144,7 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
 
 def test_a_run_that_was_never_submitted_is_gone(tmp_path: Path, clock: Clock) -> None:
     run = add(tmp_path, "toy-2222", None)
-    assert Queue(Cluster()).status([run])["toy-2222"] == Seen("gone", "it was never submitted")
+    assert Queue(Cluster()).status([run])["toy-2222"] == Status("gone", "it was never submitted")
 
 
 def test_a_run_whose_predecessor_failed_was_not_cancelled(tmp_path: Path, clock: Clock) -> None:

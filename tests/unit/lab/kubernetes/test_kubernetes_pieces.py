@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab.kubernetes import binaries, cgroups, image, pki, ports, provisioner
+from podwright.lab import cgroups
+from podwright.lab.kubernetes import binaries, image, pki, ports, provisioner
 from podwright.lab.kubernetes.cluster import check_environment
 from podwright.lab.kubernetes.control import is_usable, state_of
 from podwright.lab.kubernetes.shape import Shape
