@@ -94,16 +94,18 @@ _PLACEHOLDER = {"gpu": "gpu.N.", "ib": "ib.DEV/PORT.", "rank": "rank.R."}
 
 def metric_of(name: str) -> Optional[Metric]:
     """Return the row of a sampled name: `gpu.3.power_watts` is of `gpu.N.power_watts`."""
-    device, dot, last = name.rpartition(".")
-    if not dot:
+    device, _, last = name.rpartition(".")
+    family, _, index = device.partition(".")
+    if not index:
         return _BY_NAME.get(name)
-    family = device.partition(".")[0]
     return _BY_NAME.get(_PLACEHOLDER.get(family, family + ".") + last)
 
 
 def is_of(name: str, row: str) -> bool:
     """Return whether a sampled name is of this row of the table; a row that is not there is the caller's error."""
-    return metric_of(name) is _BY_NAME[row]
+    metric = _BY_NAME[row]
+    # Most names end otherwise: this is asked of every value of every node, every second.
+    return name.endswith(row.rpartition(".")[2]) and metric_of(name) is metric
 
 
 def period_of(name: str) -> float:

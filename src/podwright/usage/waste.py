@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.usage import Allocation
+from podwright.pilot.sensors import is_of
 
 if TYPE_CHECKING:
     from podwright.spec import Costs, NodeModel
@@ -178,7 +179,7 @@ def busy_gpus(samples: Iterable[Mapping[str, Any]], since: float, until: float) 
     for sample in samples:
         if since <= sample["t"] <= until:
             for name, value in sample["v"].items():
-                if name.startswith("gpu.") and name.endswith(".utilization_percent"):
+                if is_of(name, "gpu.N.utilization_percent"):
                     total, count = sums.get((sample["n"], name), (0.0, 0))
                     sums[sample["n"], name] = total + value, count + 1
     return sum(total / count for total, count in sums.values()) / 100 if sums else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podwright.cli.terminal import figures
+from podwright.pilot.sensors import is_of
 
 HISTORY = 60
 
@@ -59,7 +60,7 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
-    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+    return is_of(name, f"gpu.N.{metric}")
 
 
 class Progress:
