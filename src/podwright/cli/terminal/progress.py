@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
+from podwright.pilot.sensors import is_of
 
 if TYPE_CHECKING:
     from podwright.runs.events import DeviceSeen, Event, Go, GoalReached, RankHung, Sample
@@ -62,7 +63,7 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
-    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+    return is_of(name, f"gpu.N.{metric}")
 
 
 class Progress:
