@@ -45,6 +45,7 @@ class Site(ABC):
         self.target = target
         self.folder = folder
         self.home = Home.open(folder / "home")
+        self.session = launch.Session(self.home)
         self._runs: list[Run] = []
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
@@ -55,12 +56,12 @@ class Site(ABC):
         return spec.load_workload(path)
 
     def start(self, arguments: str = "", repeat: int = 1, after: str | None = None, **fields: Any) -> Run:
-        run = launch.start(self.home, self.workload(arguments, **fields), self.target, repeat, after)
+        run = launch.start(self.session, self.workload(arguments, **fields), self.target, repeat, after)
         self._runs.append(run)
         return run
 
     def adopt(self, run_id: str) -> Run:
-        run = launch.find(self.home, run_id)
+        run = launch.find(self.session, run_id)
         self._runs.append(run)
         return run
 

@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 from podwright import launch, spec
 from podwright.runs import Home
-run = launch.start(Home.open(Path(sys.argv[1])), spec.load_workload(sys.argv[2]))
+run = launch.start(launch.Session(Home.open(Path(sys.argv[1]))), spec.load_workload(sys.argv[2]))
 print(run.id, flush=True)
 run.wait()
 """
@@ -118,7 +118,7 @@ def trial(site: LocalSite, seed: int) -> None:
             assert len(untold) <= kills, f"seed {seed}: more than the words of the last moment were lost: {untold}"
             back = [a - b for a, b in pairwise(told) if b <= a]
             assert all(steps <= 1 for steps in back), f"seed {seed}: more than the last step was done again"
-        assert {r.state for r in launch.recent(site.home)} == {record.state}
+        assert {r.state for r in launch.recent(site.session)} == {record.state}
         keep_count(seed, victim, hit, record)
         run.remove()
     leftovers = [path.name for path in site.home.runs.iterdir() if not path.name.endswith(".part")]

@@ -8,13 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from podwright import launch
-from podwright.launch.targets import find_target
+from podwright.engines import Engine
+from podwright.launch.start import prepare, start
+from podwright.runs import RunFolder
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, Site, until
 
@@ -210,7 +215,7 @@ from pathlib import Path
 from podwright import launch, spec
 from podwright.runs import Home
 home = Home.open(Path({str(site.home.path)!r}))
-run = launch.start(home, spec.load_workload({str(file)!r}), {site.target!r})
+run = launch.start(launch.Session(home), spec.load_workload({str(file)!r}), {site.target!r})
 print(run.id, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -219,15 +224,23 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert site.adopt(client.stdout.strip()).wait(END_S).state == "succeeded"
 
 
-def test_a_client_that_dies_before_submitting_loses_nothing(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(*_: object) -> str:
+class DyingEngine:
+    """An engine whose client is killed just before it submits."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
         raise KeyboardInterrupt
 
-    engine = type(find_target(shared.home, shared.target)[0])
-    monkeypatch.setattr(engine, "submit", dies)
+
+def test_a_client_that_dies_before_submitting_loses_nothing(shared: Site) -> None:
+    prepared = prepare(shared.session, shared.workload("--steps 3"), shared.target, shared.home.new_id("count"))
     with pytest.raises(KeyboardInterrupt):
-        shared.start("--steps 3")
-    monkeypatch.undo()
+        start(shared.session, replace(prepared, engine=DyingEngine(prepared.engine)))
     run = shared.adopt("last")
     assert run.wait(END_S).state == "succeeded"
 
@@ -276,7 +289,7 @@ def test_cancelling_a_point_leaves_the_others(shared: Site) -> None:
 
 
 def test_one_run_after_another(site: Site) -> None:
-    if "after" in find_target(site.home, site.target)[0].lacks():
+    if "after" in site.session.target(site.target)[0].unsupported():
         earlier = site.start("--steps 1")
         with pytest.raises(Refusal):
             site.start("--steps 1", after=earlier.id)
@@ -316,8 +329,8 @@ from pathlib import Path
 from podwright import launch, spec
 from podwright.runs import Home
 home = Home.open(Path({str(local.home.path)!r}))
-run = launch.start(home, spec.load_workload({str(local.folder / "workload.yaml")!r}))
-launch.recent(home)
+run = launch.start(launch.Session(home), spec.load_workload({str(local.folder / "workload.yaml")!r}))
+launch.recent(launch.Session(home))
 print(run.id, run.wait({END_S}).state)
 """
     results: list[str] = []
@@ -333,7 +346,7 @@ print(run.id, run.wait({END_S}).state)
         thread.join()
     assert [result.split()[-1] for result in results] == ["succeeded"] * 10, results
     assert len({result.split()[0] for result in results}) == 10
-    assert {record.state for record in launch.recent(local.home)} == {"succeeded"}
+    assert {record.state for record in launch.recent(local.session)} == {"succeeded"}
 
 
 def test_a_second_submit_of_the_same_run_starts_nothing(local: LocalSite) -> None:

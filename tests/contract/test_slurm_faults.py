@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 from podwright import launch, spec
 from podwright.runs import Home
-launch.start(Home.open(Path(sys.argv[1])), spec.load_workload(sys.argv[2]), sys.argv[3])
+launch.start(launch.Session(Home.open(Path(sys.argv[1]))), spec.load_workload(sys.argv[2]), sys.argv[3])
 """
 
 

@@ -15,7 +15,6 @@ import yaml
 
 from podwright import launch
 from podwright.launch import pods
-from podwright.launch.targets import engine_of
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, PROGRAMS, SlurmSite, until
 
@@ -96,7 +95,7 @@ def test_a_folder_that_compute_nodes_do_not_see_is_refused(slurm: SlurmSite) -> 
     """/dev/shm is each machine's own."""
     pods.add(slurm.home, variant(slurm, "unshared", folder="/dev/shm/$USER"))
     with pytest.raises(Refusal, match="the compute nodes do not see /dev/shm/pod, where the run would lie"):
-        launch.start(slurm.home, slurm.workload("--steps 1"), "unshared")
+        launch.start(slurm.session, slurm.workload("--steps 1"), "unshared")
     assert list(slurm.home.all_ids()) == []
 
 
@@ -126,7 +125,7 @@ def test_a_second_submission_of_the_same_run_starts_nothing(slurm: SlurmSite) ->
 
 def test_an_engine_is_asked_once_for_many_runs(slurm: SlurmSite) -> None:
     run = slurm.start("--steps 2", matrix="{a: [1, 2, 3, 4, 5, 6, 7, 8]}")
-    engine: Any = engine_of(run.points()[0].folder)
+    engine: Any = slurm.session.engine_of(run.points()[0].folder)
     calls: list[str] = []
     real = engine._reach.call
 

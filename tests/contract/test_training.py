@@ -29,7 +29,7 @@ def test_a_killed_rank_goes_on_from_its_checkpoint_and_the_loss_with_it(local: L
         f"command: {sys.executable} segmentation/train.py --data {{data.frames}} {SMALL}\n"
         f"data: {{frames: {frames}}}\n"
     )
-    run = local.adopt(launch.start(local.home, spec.load_workload(file)).id)
+    run = local.adopt(launch.start(local.session, spec.load_workload(file)).id)
     local.wait_step(run, 10)
     os.kill(local.rank(run, 1), signal.SIGKILL)
     record = run.wait(END_S)

@@ -70,7 +70,7 @@ def test_a_full_disk_refuses_a_run_in_words(small_disk: Path, site_on: SiteOn) -
     workload = site.workload("--steps 2")
     filler = fill(small_disk)
     with pytest.raises(Refusal, match="cannot be written: no space left on device") as refusal:
-        launch.start(site.home, workload)
+        launch.start(site.session, workload)
     assert "set PODWRIGHT_HOME to a folder on another disk" in str(refusal.value)
     assert list(site.home.all_ids()) == [], "nothing half made"
     filler.unlink()
@@ -107,8 +107,8 @@ def test_a_read_only_home_is_still_read(small_disk: Path, site_on: SiteOn) -> No
     site.home.index.close()
     mount("-o", "remount,ro", str(small_disk))
     home = Home.open(site.home.path)
-    assert [record.state for record in launch.recent(home)] == ["succeeded"]
-    assert next(launch.find(home, run.id).logs()).text.startswith("rank 0 of 1 starts")
+    assert [record.state for record in launch.recent(launch.Session(home))] == ["succeeded"]
+    assert next(launch.find(launch.Session(home), run.id).logs()).text.startswith("rank 0 of 1 starts")
     environ = {**os.environ, "PODWRIGHT_HOME": str(home.path)}
     listed = subprocess.run([PODWRIGHT, "ps", "--json"], env=environ, capture_output=True, text=True, check=False)
     assert [row["id"] for row in json.loads(listed.stdout)] == [run.id], listed.stderr

@@ -252,7 +252,7 @@ def test_an_image_is_built_pushed_pulled_and_run(toy: spec.Workload, registry: s
     file = site.folder / "workload.yaml"
     start = toy.source.decode().partition("build:")[0]
     file.write_text(f"{start}image: {pushed.pinned}\n")
-    run = launch.start(site.home, spec.load_workload(file))
+    run = launch.start(site.session, spec.load_workload(file))
     assert run.wait(END_S).state == "succeeded", run.explain()
     assert [line.text for line in run.logs()] == [f"own built {os.getuid()}"]
 
@@ -275,7 +275,7 @@ def limits() -> list[str]:
 
 
 def test_a_run_of_the_built_image_needs_no_more_than_the_file(toy: spec.Workload, site: ContainerSite) -> None:
-    run = launch.start(site.home, toy)
+    run = launch.start(site.session, toy)
     assert run.wait(END_S).state == "succeeded", run.explain()
     found = inspect(toy)
     assert found.id in (run.folder.path / "job" / "node.sh").read_text(), "the run is pinned to what it found"

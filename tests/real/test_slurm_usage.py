@@ -80,7 +80,7 @@ def test_waste_knows_own_runs(site: SlurmSite) -> None:
 
 
 def _own(site: SlurmSite, run_id: str) -> JobUse | None:
-    (found,) = gather.wasted(site.home, "lab-slurm", 3600)
+    (found,) = gather.wasted(site.session, "lab-slurm", 3600)
     assert found.waste is not None
     return next((one for one in found.waste.jobs if one.run == run_id), None)
 

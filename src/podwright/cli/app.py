@@ -22,7 +22,7 @@ class _Plain:
     """Converts all parameters by our own means, the help option too."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Gives the parameters, each with our converter."""
+        """Return the parameters, each with our converter."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         convert_plainly(params)
         return params
@@ -35,37 +35,48 @@ class LazyGroup(_Plain, TyperGroup):
     """The command whose commands these are; None for the whole program."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Gives the names in the order of the overview."""
-        return list(COMMANDS if self.row is None else self.row.commands)
+        """Return the names in the order of the overview."""
+        return list(self._rows())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Makes the one command that is asked for; None when there is no such command."""
-        row = (COMMANDS if self.row is None else self.row.commands).get(cmd_name)
-        return None if row is None else make_command(row)
+        """Make the one command that is asked for; return None when there is no such command."""
+        row = self._rows().get(cmd_name)
+        if row is None:
+            return None
+        return make_command(row)
 
     def get_help(self, ctx: Any) -> str:
-        """Gives the same overview that is printed without this library."""
-        return (overview() if self.row is None else overview_of(self.row)).rstrip("\n")
+        """Return the same overview that is printed without this library."""
+        if self.row is None:
+            return overview().rstrip("\n")
+        return overview_of(self.row).rstrip("\n")
+
+    def _rows(self) -> dict[str, Command]:
+        if self.row is None:
+            return COMMANDS
+        return self.row.commands
 
 
 class PlainCommand(_Plain, TyperCommand):
     """A command whose help has the arguments first, as a user types them, and no words of a Python programmer."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Gives what follows the command's name in the usage line."""
+        """Return what follows the command's name in the usage line."""
         return [*(str(param.metavar) for param in self._arguments()), "[OPTIONS]"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes a list of arguments and one of options, a line each."""
+        """Write a list of arguments and one of options, a line each."""
         arguments = [(str(param.metavar), str(getattr(param, "help", ""))) for param in self._arguments()]
-        options = [param.get_help_record(ctx) for param in self.get_params(ctx) if not isinstance(param, TyperArgument)]
-        for title, rows in (("Arguments", arguments), ("Options", [row for row in options if row])):
+        options = [param for param in self.get_params(ctx) if not isinstance(param, TyperArgument)]
+        # An option that is hidden has no help record.
+        records = filter(None, [option.get_help_record(ctx) for option in options])
+        for title, rows in (("Arguments", arguments), ("Options", list(records))):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Writes the example on a line of its own, ready to be copied."""
+        """Write the example on a line of its own, ready to be copied."""
         formatter.write(f"\nExample:\n  {self.epilog}\n")
 
     def _arguments(self) -> list[TyperArgument]:
@@ -73,7 +84,7 @@ class PlainCommand(_Plain, TyperCommand):
 
 
 def make_command(row: Command) -> Any:
-    """Makes the library's command object of a row of the table."""
+    """Make the library's command object of a row of the table."""
     if row.commands:
         group = _group(_nothing)
         group.row = row
@@ -89,11 +100,11 @@ def make_command(row: Command) -> Any:
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Takes the options that stand before a command; `--version` alone is answered before this file is imported."""
+    """Take the options that stand before a command; `--version` alone is answered before this file is imported."""
 
 
 def _nothing() -> None:
-    """Takes no options: those of a command that has commands of its own are theirs."""
+    """Take no options: those of a command that has commands of its own are theirs."""
 
 
 def _group(callback: Callable[..., None]) -> Any:
@@ -107,12 +118,12 @@ def _whole() -> Any:
 
 
 def complete(args: list[str]) -> int:
-    """Answers a shell that asks what could follow; what it asks is in the environment."""
+    """Answer a shell that asks what could follow; what it asks is in the environment."""
     return int(_whole().main(args=args, prog_name="podwright", standalone_mode=False) or 0)
 
 
 def run_app(args: list[str]) -> int:
-    """Parses the arguments and runs the command; returns the exit code the command gave, 0 when it gave none."""
+    """Parse the arguments and run the command; return the exit code the command gave, 0 when it gave none."""
     command = _whole()
     # Not the library's own `main`, which has ends of its own for Ctrl-C and for a reader that went away.
     try:
@@ -121,4 +132,6 @@ def run_app(args: list[str]) -> int:
     except typer.Exit as end:
         code = end.exit_code
     sys.stdout.flush()
-    return code if isinstance(code, int) else 0
+    if not isinstance(code, int):
+        return 0
+    return code

@@ -16,12 +16,12 @@ _kept_out: set[str] = set()
 
 
 def keep_out(names: tuple[str, ...] | list[str]) -> None:
-    """Remembers names of environment variables whose values must not get into a saved traceback."""
+    """Remember names of environment variables whose values must not get into a saved traceback."""
     _kept_out.update(names)
 
 
 def describe(error: BaseException, args: list[str]) -> tuple[str, str]:
-    """Saves the traceback and gives the two lines for the screen: what it was, where it lies and where to send it."""
+    """Save the traceback and return the two lines for the screen: what it was, where it lies and where to send it."""
     what = f"podwright met a fault of its own: {type(error).__name__}: {clean(str(error))}".splitlines()[0]
     saved = _save(_report(error, args))
     if saved is None:
@@ -30,7 +30,7 @@ def describe(error: BaseException, args: list[str]) -> tuple[str, str]:
 
 
 def clean(text: str) -> str:
-    """Takes the values of secrets out of a text, each by the name of its variable."""
+    """Take the values of secrets out of a text, each by the name of its variable."""
     for name, value in os.environ.items():
         if len(value) >= 4 and (name in _kept_out or _SECRET_NAME.search(name)):
             text = text.replace(value, f"<{name}>")
@@ -49,18 +49,19 @@ def _report(error: BaseException, args: list[str]) -> str:
 
 
 def _without_value(arg: str) -> str:
-    """Cuts what follows a `=`: `--set env.NAME=value` is the one place where a secret may stand in the arguments."""
-    return arg.split("=", 1)[0] + "=..." if "=" in arg else arg
+    """Cut what follows a `=`: `--set env.NAME=value` is the one place where a secret may stand in the arguments."""
+    name, sign, _ = arg.partition("=")
+    return f"{name}=..." if sign else arg
 
 
 def _save(text: str) -> Path | None:
     from podwright.runs.store import default_home
 
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
-    for folder in (default_home() / "faults", Path(tempfile.gettempdir())):
-        path = folder / (name if folder.name == "faults" else f"podwright-fault-{name}")
+    # Where there is no home, the folder of temporary files serves; the name there says whose file it is.
+    for path in (default_home() / "faults" / name, Path(tempfile.gettempdir()) / f"podwright-fault-{name}"):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
@@ -71,12 +72,12 @@ def _save(text: str) -> Path | None:
 
 
 def _where_to_send() -> str:
-    """Gives the address that the installed package names for issues."""
+    """Return the address that the installed package names for issues."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
         urls = metadata("podwright").get_all("Project-URL") or []
     except PackageNotFoundError:
         urls = []
-    found = (url.split(",", 1)[1].strip() for url in urls if url.lower().startswith(("issues", "bug")))
-    return next(found, "the maintainers of Podwright")
+    addresses = [url.split(",", 1)[1].strip() for url in urls if url.lower().startswith(("issues", "bug"))]
+    return next(iter(addresses), "the maintainers of Podwright")

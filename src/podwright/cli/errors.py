@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import sys
 import traceback
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ _MENDABLE = {
 
 
 def explain(error: Exception, args: list[str]) -> int:
-    """Prints why the command ended and returns the exit code; only a fault of ours has no refusal."""
+    """Print why the command ended and return the exit code; only a fault of ours has no refusal."""
     refusal = as_refusal(error, args)
     if refusal is None:
         return _fault(error, args)
@@ -45,18 +46,23 @@ def explain(error: Exception, args: list[str]) -> int:
 
 
 def code_of(error: Exception, args: list[str]) -> int:
-    """Gives the exit code alone, for when nobody reads the words."""
+    """Return the exit code alone, for when nobody reads the words."""
     refusal = as_refusal(error, args)
-    return FAULT if refusal is None else refusal.exit_code
+    if refusal is None:
+        return FAULT
+    return refusal.exit_code
 
 
 def wants_json(args: list[str]) -> bool:
-    """Tells whether a program reads stdout; asked of the bare arguments, since they may be what could not be parsed."""
-    return "--json" in (args[: args.index("--")] if "--" in args else args)
+    """Tell whether a program reads stdout; asked of the bare arguments, since they may be what could not be parsed."""
+    for arg in args:
+        if arg in ("--", "--json"):
+            return arg == "--json"
+    return False
 
 
 def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
-    """Gives what the user can mend about an error, or None when it is not theirs to mend."""
+    """Return what the user can mend about an error, or None when it is not theirs to mend."""
     from podwright.spec.problems import Refusal, refuse
 
     if isinstance(error, Refusal):
@@ -70,10 +76,12 @@ def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
 
 
 def _called(args: list[str]) -> str:
-    """Gives the command that was called, as far as it is one."""
+    """Return the command that was called, as far as it is one."""
     row = COMMANDS.get(args[0])
-    inner = row.commands.get(args[1]) if row is not None and len(args) > 1 else None
-    return " ".join(["podwright", *((inner or row).name.split() if row is not None else [])])
+    if row is None:
+        return "podwright"
+    word = args[1] if len(args) > 1 else ""
+    return f"podwright {row.commands.get(word, row).name}"
 
 
 def _fault(error: Exception, args: list[str]) -> int:
@@ -91,50 +99,66 @@ def _fault(error: Exception, args: list[str]) -> int:
 
 
 def _misused(error: typer.TyperException, command: str) -> Refusal:
-    """Says in our words what the library found wrong with the command line.
+    """Say in our words what the library found wrong with the command line.
 
     Its kinds of error are told apart by what they carry: the classes themselves are not public.
     """
     from podwright.spec.problems import refuse
 
-    hint = f"`{command} --help` shows what it takes"
+    hint = _see_help(command)
     param, option = getattr(error, "param", None), getattr(error, "option_name", None)
     if param is not None:
-        missing = type(error).__name__ == "MissingParameter"
-        return refuse("is missing" if missing else _lower(error.message), hint, field=_param_name(param))
+        if type(error).__name__ == "MissingParameter":
+            return refuse("is missing", hint, field=_param_name(param))
+        return refuse(_lower(error.message), hint, field=_param_name(param))
     if option is not None:
         return _misused_option(option, error, command)
     if "No such command" in error.message:
         return _no_such_command(error, command)
     extra = error.message.partition("extra argument(s) (")[2].rstrip(")")
-    return refuse("is one argument too many", hint, field=extra) if extra else refuse(_lower(error.message), hint)
+    if extra:
+        return refuse("is one argument too many", hint, field=extra)
+    return refuse(_lower(error.message), hint)
 
 
 def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
     from podwright.spec.problems import refuse
 
-    if type(error).__name__ != "NoSuchOption":
-        value = "takes no value" if "not take" in error.message else "needs a value"
-        return refuse(value, f"`{command} --help` shows what it takes", field=option)
-    # The library sorts its suggestions by name; the closest one is what was meant.
-    close = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
-    hint = f"did you mean `{close[0]}`?" if close else f"`{command} --help` shows what it takes"
-    return refuse("unknown option", hint, field=option)
+    if type(error).__name__ == "NoSuchOption":
+        # The library sorts its suggestions by name; the closest one is what was meant.
+        close = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
+        return refuse("unknown option", _did_you_mean(close, _see_help(command)), field=option)
+    if "not take" in error.message:
+        return refuse("takes no value", _see_help(command), field=option)
+    return refuse("needs a value", _see_help(command), field=option)
 
 
 def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
     from podwright.spec.problems import refuse
 
-    before = command.split()[1:]
-    known = COMMANDS[before[0]].commands if before else COMMANDS
-    name = error.message.split("'")[1] if "'" in error.message else error.message
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{command} {close[0]}`?" if close else f"the commands are {', '.join(known)}"
-    return refuse("unknown command", hint, field=name)
+    known = COMMANDS
+    _, *before = command.split()
+    if before:
+        known = COMMANDS[before[0]].commands
+    # The library quotes what it does not know: No such command 'rn'.
+    quoted = re.search("'([^']*)", error.message)
+    name = quoted[1] if quoted else error.message
+    close = [f"{command} {match}" for match in difflib.get_close_matches(name, known, n=1)]
+    return refuse("unknown command", _did_you_mean(close, f"the commands are {', '.join(known)}"), field=name)
+
+
+def _see_help(command: str) -> str:
+    return f"`{command} --help` shows what it takes"
+
+
+def _did_you_mean(close: list[str], otherwise: str) -> str:
+    if not close:
+        return otherwise
+    return f"did you mean `{close[0]}`?"
 
 
 def _param_name(param: object) -> str:
-    """Gives the name as it stands in the help: the long option, or the argument in capitals."""
+    """Return the name as it stands in the help: the long option, or the argument in capitals."""
     if getattr(param, "param_type_name", "") == "option":
         return str(max(getattr(param, "opts", ["option"]), key=len))
     return str(getattr(param, "metavar", None) or getattr(param, "name", "")).strip("[].")

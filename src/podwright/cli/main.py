@@ -12,12 +12,12 @@ INTERRUPTED = 130
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command line and returns its exit code; no exception and no traceback leaves it."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    """Run one command line and return its exit code; no exception and no traceback leaves it."""
     _make_streams_safe()
-    code = _code_of(args)
-    if argv is None:
-        _leave(code)
+    if argv is not None:
+        return _code_of(list(argv))
+    code = _code_of(sys.argv[1:])
+    _leave(code)
     return code
 
 
@@ -29,13 +29,15 @@ def _code_of(args: list[str]) -> int:
     except BrokenPipeError:
         return _reader_has_gone()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, int):
+            return end.code
+        return int(end.code is not None)
     except Exception as error:
         return _explained(error, args)
 
 
 def _leave(code: int) -> None:
-    """Ends the process at once: taking the interpreter and its libraries down takes longer than many commands do."""
+    """End the process at once: taking the interpreter and its libraries down takes longer than many commands do."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -54,9 +56,12 @@ def _answer(args: list[str]) -> int:
     if not args or args in (["-h"], ["--help"]):
         from podwright.cli.table import overview
 
+        if args:
+            print(overview(), end="", flush=True)
+            return 0
         # Nothing was asked for: that is a wrong command line, and a script shall notice.
-        print(overview(), end="", file=sys.stdout if args else sys.stderr, flush=True)
-        return 0 if args else 2
+        print(overview(), end="", file=sys.stderr, flush=True)
+        return 2
     if args[0] == "--version":
         from podwright import __version__
 
@@ -77,7 +82,7 @@ def _explained(error: Exception, args: list[str]) -> int:
 
 
 def _make_streams_safe() -> None:
-    """Opens nothing where a stream was closed by the caller, and shows a character a terminal lacks by its number."""
+    """Open nothing where a stream was closed by the caller, and show a character a terminal lacks by its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - pathlib is slow to import; held to the end
@@ -87,7 +92,7 @@ def _make_streams_safe() -> None:
 
 
 def _reader_has_gone() -> int:
-    """Ends quietly when whoever read our output (`| head`) has had enough.
+    """End quietly when whoever read our output (`| head`) has had enough.
 
     Both streams are pointed at nothing, since Python flushes them once more on its way out and would complain.
     """

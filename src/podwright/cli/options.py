@@ -9,7 +9,7 @@ import typer
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Gives the run ids that begin like this, newest first, with their targets; silent when there is no home.
+    """Return the run ids that begin like this, newest first, with their targets; silent when there is no home.
 
     It reads folder names only: a shell asks at every key, and the index may be what is broken.
     """
@@ -20,19 +20,22 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
         newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
     except OSError:
         return []
-    last = [("last", "the newest run")] if "last".startswith(incomplete) else []
-    return last + [(path.name, "a run") for path in newest[:100]]
+    answers = [(path.name, "a run") for path in newest[:100]]
+    if "last".startswith(incomplete):
+        answers.insert(0, ("last", "the newest run"))
+    return answers
 
 
 def complete_file(incomplete: str) -> list[str]:
-    """Gives the YAML files and the folders on the way to them."""
-    base = Path(incomplete)
-    folder = base if incomplete.endswith("/") or not incomplete else base.parent
+    """Return the YAML files and the folders on the way to them."""
+    folder = Path(incomplete)
+    if incomplete and not incomplete.endswith("/"):
+        folder = folder.parent
     try:
         entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError:
         return []
-    names = [f"{path}/" if path.is_dir() else str(path) for path in entries]
+    names = [str(path) + "/" * path.is_dir() for path in entries]
     return [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".yaml", ".yml"))]
 
 

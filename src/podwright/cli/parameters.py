@@ -19,20 +19,19 @@ class Converter:
         self.annotation = annotation
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Gives the value, or refuses it by the parameter's name."""
-        several = param.multiple or param.nargs == -1
-        if value is None:
-            return () if several else None
+        """Return the value, or refuse it by the parameter's name."""
         try:
-            if several:
-                return tuple(convert(item, get_args(self.annotation)[0]) for item in value)
+            if param.multiple or param.nargs == -1:
+                return tuple(convert(item, get_args(self.annotation)[0]) for item in value or ())
+            if value is None:
+                return None
             return _within(convert(value, self.annotation), getattr(param, "min", None))
         except ValueError as error:
             raise typer.BadParameter(str(error), ctx=ctx, param=param) from None
 
 
 def convert(word: Any, annotation: Any) -> Any:
-    """Gives a word as text, whole number, path, or one of the choices; ValueError says in words why not."""
+    """Return a word as text, whole number, path, or one of the choices; ValueError says in words why not."""
     if get_origin(annotation) is Literal:
         choices = get_args(annotation)
         if word not in choices:
@@ -43,7 +42,9 @@ def convert(word: Any, annotation: Any) -> Any:
             return int(word)
         except ValueError:
             raise ValueError(f'"{word}" is not a whole number') from None
-    return Path(word) if annotation is Path else word
+    if annotation is Path:
+        return Path(word)
+    return word
 
 
 def _within(value: Any, least: float | None) -> Any:
@@ -53,6 +54,6 @@ def _within(value: Any, least: float | None) -> Any:
 
 
 def convert_plainly(params: Iterable[Any]) -> None:
-    """Gives each parameter our converter instead of the library's."""
+    """Give each parameter our converter instead of the library's."""
     for param in params:
         param._runtime_param = Converter(getattr(getattr(param, "type_descriptor", None), "annotation", str))

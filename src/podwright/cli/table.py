@@ -23,7 +23,7 @@ class Command:
         self.commands: dict[str, Command] = {}
 
     def with_commands(self, *rows: tuple[str, str, str, str]) -> Command:
-        """Adds the commands that follow this word, each by name, summary, arguments of its example, and details."""
+        """Add the commands that follow this word, each by name, summary, arguments of its example, and details."""
         for name, summary, arguments, details in rows:
             whole = f"{self.name} {name}"
             example = f"podwright {whole} {arguments}".rstrip()
@@ -32,12 +32,12 @@ class Command:
 
     @property
     def function(self) -> str:
-        """The function's name; apart from the command's where that would hide a Python or a module name."""
+        """Return the function's name; apart from the command's where that would hide a Python or a module name."""
         return f"{self.name.replace(' ', '_').replace('-', '_')}_command"
 
     @property
     def help(self) -> str:
-        """The text above the options in the command's own help."""
+        """Return the text above the options in the command's own help."""
         return "\n\n".join(part for part in (f"{self.summary}.", self.details) if part)
 
 
@@ -217,8 +217,11 @@ _ROWS = (
 
 COMMANDS = {row.name: row for row in _ROWS}
 """The commands by their first word."""
-EVERY = {row.name: row for first in _ROWS for row in (first, *first.commands.values())}
+EVERY: dict[str, Command] = {}
 """All of them by all their words, such as `lab up`."""
+for _row in _ROWS:
+    EVERY[_row.name] = _row
+    EVERY.update({_inner.name: _inner for _inner in _row.commands.values()})
 
 _TOP = """\
 Usage: podwright COMMAND [OPTIONS] [ARGUMENTS]
@@ -251,13 +254,13 @@ command line or a file is wrong; 3 the target cannot be reached; 4 cancelled;
 
 
 def overview() -> str:
-    """Gives the text of `podwright --help`, 80 columns wide."""
+    """Return the text of `podwright --help`, 80 columns wide."""
     sections = [f"{title}:\n{_listing(group)}" for group, title in _GROUPS.items()]
     return "\n".join([_TOP, *sections, _REST])
 
 
 def overview_of(row: Command) -> str:
-    """Gives the help of a command that has commands of its own, in the same form."""
+    """Return the help of a command that has commands of its own, in the same form."""
     width = max(map(len, row.commands)) + 2
     listed = "".join(f"  {name:<{width}}{inner.summary}\n" for name, inner in row.commands.items())
     usage = f"Usage: podwright {row.name} COMMAND [OPTIONS] [ARGUMENTS]\n"

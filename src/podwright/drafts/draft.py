@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from podwright.drafts.script import Option, Seen
+from podwright.drafts.script import MPI, Option, ScriptContents
 
 PACKAGES = {
     "Crypto": "pycryptodome",
@@ -42,7 +42,7 @@ COLUMN = 44
 
 
 @dataclass(frozen=True)
-class Facts:
+class ScriptFacts:
     """What had to be looked up beside the script's own text."""
 
     script: str
@@ -60,25 +60,28 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Row:
+class DraftLine:
     """A line of the file: a field, its value as YAML, and why."""
 
     field: str
     value: str
     why: str = ""
 
-    def line(self) -> str:
+    def text(self) -> str:
+        """Return the line as the file has it; the reason stands above a field that is too long to have it beside."""
         text = f"{self.field}: {self.value}".rstrip()
         if not self.why:
             return text
-        return f"{text:<{COLUMN}}# {self.why}" if len(text) < COLUMN else f"# {self.why}\n{text}"
+        if len(text) >= COLUMN:
+            return f"# {self.why}\n{text}"
+        return f"{text:<{COLUMN}}# {self.why}"
 
 
 @dataclass
-class Command:
+class DraftCommand:
     """The command line that was guessed, and what it takes from elsewhere."""
 
-    words: list[str]
+    argv: list[str]
     data: dict[str, str] = field(default_factory=dict)
     keeps: str = ""
     missing: list[Option] = field(default_factory=list)
@@ -94,137 +97,158 @@ class Guess:
     """What the script wants and nobody knows: the workload fails until it is added."""
 
 
-def guess(seen: Seen, facts: Facts) -> Guess:
-    """Gives the workload file of a script."""
-    command = _command(seen, facts)
-    rows = [*_rows(seen, facts, command)]
-    lines = [f"# Guessed by `podwright init` from {facts.script}: change what is wrong.", *(row.line() for row in rows)]
-    lines += [*_hints(seen, facts, command), *_build(seen, facts)]
-    notes = tuple(f"{row.field}: {row.value}   ({row.why})" for row in rows if row.why and row.field not in QUIET)
+def guess(script: ScriptContents, facts: ScriptFacts) -> Guess:
+    """Return the workload file of a script."""
+    command = _command(script, facts)
+    fields = list(_fields(script, facts, command))
+    lines = [f"# Guessed by `podwright init` from {facts.script}: change what is wrong."]
+    lines += [line.text() for line in fields]
+    lines += _hints(script, facts, command)
+    lines += _build(script, facts)
+    guessed = [line for line in fields if line.why and line.field not in QUIET]
+    notes = tuple(f"{line.field}: {line.value}   ({line.why})" for line in guessed)
     return Guess("\n".join(lines) + "\n", notes, tuple(option.flag for option in command.missing))
 
 
-def _rows(seen: Seen, facts: Facts, command: Command) -> Iterator[Row]:
-    yield Row("name", name_of(facts))
-    yield Row("code", ".", "the script's folder travels with the run")
-    yield Row("command", _scalar(" ".join(_quoted(word) for word in command.words)), command.keeps)
-    yield Row("nodes", "1")
-    launcher, why = _launcher(seen)
-    yield Row("launcher", launcher, why)
-    yield from _resources(seen, facts, launcher)
+def _fields(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -> Iterator[DraftLine]:
+    yield DraftLine("name", name_of(facts))
+    yield DraftLine("code", ".", "the script's folder travels with the run")
+    yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.argv)), command.keeps)
+    yield DraftLine("nodes", "1")
+    launcher, why = _launcher(script)
+    yield DraftLine("launcher", launcher, why)
+    yield from _resources(script, facts, launcher)
     if command.data:
-        yield Row("data", _mapping(command.data), "what the script reads by default")
-    yield Row("runtime", "bare", "or container, once `podwright image build` has made the image")
+        yield DraftLine("data", _mapping(command.data), "what the script reads by default")
+    yield DraftLine("runtime", "bare", "or container, once `podwright image build` has made the image")
 
 
-def name_of(facts: Facts) -> str:
-    """The script's name, or its folder's where the script's says nothing."""
-    stem = facts.script.rpartition("/")[2].removesuffix(".py")
-    chosen = facts.folder if stem.lower() in GENERIC and re.search("[A-Za-z]", facts.folder) else stem
-    return re.sub(r"[^a-z0-9]+", "-", chosen.lower()).strip("-0123456789")[:40].strip("-") or "workload"
+def name_of(facts: ScriptFacts) -> str:
+    """Return the script's name, or its folder's where the script's says nothing."""
+    name = facts.script.rpartition("/")[2].removesuffix(".py")
+    if name.lower() in GENERIC and re.search("[A-Za-z]", facts.folder):
+        name = facts.folder
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:40].strip("-") or "workload"
 
 
-def _launcher(seen: Seen) -> tuple[str, str]:
-    if seen.uses_mpi:
-        return "mpi", f"it imports {', '.join(sorted(seen.packages & {'mpi4py', 'horovod'}))}"
-    if seen.is_distributed:
+def _launcher(script: ScriptContents) -> tuple[str, str]:
+    if script.uses_mpi:
+        return "mpi", f"it imports {', '.join(sorted(script.packages & MPI))}"
+    if script.is_distributed:
         return "torchrun", "it uses torch.distributed, which takes ranks from torchrun"
     return "ranks", "one plain process; it does not talk to others"
 
 
-def _resources(seen: Seen, facts: Facts, launcher: str) -> Iterator[Row]:
-    gpus = max(facts.gpus, 1) if seen.needs_cuda else facts.gpus if seen.uses_cuda else 0
+def _resources(script: ScriptContents, facts: ScriptFacts, launcher: str) -> Iterator[DraftLine]:
+    gpus, why = _gpus(script, facts)
     if launcher == "ranks" and gpus > 1:
-        gpus = gpus if "DataParallel" in seen.names else 1
-        yield Row("ranks_per_node", "1", "one process drives all GPUs it gets")
+        # Without a launcher only DataParallel spreads one process over several GPUs.
+        if "DataParallel" not in script.names:
+            gpus = 1
+        yield DraftLine("ranks_per_node", "1", "one process drives all GPUs it gets")
     elif launcher != "ranks" and not gpus:
-        yield Row("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
-    words = {True: "it uses CUDA without asking whether it is there", False: "it uses CUDA where it is there"}
-    yield Row("resources", f"{{gpus: {gpus}}}", words[seen.needs_cuda] if seen.uses_cuda else "it does not use CUDA")
+        yield DraftLine("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
+    yield DraftLine("resources", f"{{gpus: {gpus}}}", why)
 
 
-def _command(seen: Seen, facts: Facts) -> Command:
-    """Only what the script cannot do without, and the paths that Podwright has a place for."""
-    made = Command(["python3", facts.script])
+def _gpus(script: ScriptContents, facts: ScriptFacts) -> tuple[int, str]:
+    if not script.uses_cuda:
+        return 0, "it does not use CUDA"
+    if script.needs_cuda:
+        return max(facts.gpus, 1), "it uses CUDA without asking whether it is there"
+    return facts.gpus, "it uses CUDA where it is there"
+
+
+def _command(script: ScriptContents, facts: ScriptFacts) -> DraftCommand:
+    """Guess only what the script cannot do without, and the paths that Podwright has a place for."""
+    command = DraftCommand(["python3", facts.script])
     if facts.arguments:
-        made.words += facts.arguments
-        return made
-    for option in seen.options:
-        value = _argument(option, facts, made)
+        command.argv += facts.arguments
+        return command
+    for option in script.options:
+        value = _argument(option, facts, command)
         if value is not None:
-            made.words += [value] if not option.flag.startswith("-") else [option.flag, value]
+            if option.flag.startswith("-"):
+                command.argv.append(option.flag)
+            command.argv.append(value)
         elif option.required:
-            made.missing.append(option)
-    return made
+            command.missing.append(option)
+    return command
 
 
-def _argument(option: Option, facts: Facts, made: Command) -> str | None:
+def _argument(option: Option, facts: ScriptFacts, command: DraftCommand) -> str | None:
+    """Return the value of an option, None where nothing can be guessed; note in the command where it comes from."""
     if KEPT.fullmatch(option.word):
-        made.keeps = "checkpoints go where the run keeps them"
+        command.keeps = "checkpoints go where the run keeps them"
         return "{checkpoint}"
     if DATA.fullmatch(option.word) and isinstance(option.default, str) and option.default in facts.there:
         name = re.sub(r"[^A-Za-z0-9_]", "_", option.word)
-        made.data[name] = option.default
+        command.data[name] = option.default
         return f"{{data.{name}}}"
     if option.required and option.choices:
         return str(option.choices[0])
     return None
 
 
-def _hints(seen: Seen, facts: Facts, command: Command) -> Iterator[str]:
-    """Lines that a person may want to add."""
-    if command.missing:
-        yield f"# the script also wants {', '.join(option.flag for option in command.missing)}: add it to the command"
-    told = {*command.words, *(option.flag for option in command.missing)}
-    others = [option for option in seen.options if option.flag.startswith("-") and option.flag not in told]
+def _hints(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -> Iterator[str]:
+    """Yield lines that a person may want to add."""
+    missing = [option.flag for option in command.missing]
+    if missing:
+        yield f"# the script also wants {', '.join(missing)}: add it to the command"
+    mentioned = {*command.argv, *missing}
+    others = [option for option in script.options if option.flag.startswith("-") and option.flag not in mentioned]
     if others and not facts.arguments:
         yield f"# its other options: {', '.join(_described(option) for option in others[:12])}"
-    secrets = sorted(name for name in seen.variables if SECRET.search(name))
-    if "wandb" in seen.packages:
-        secrets = sorted({*secrets, "WANDB_API_KEY"})
+    secrets = {name for name in script.variables if SECRET.search(name)}
+    if "wandb" in script.packages:
+        secrets.add("WANDB_API_KEY")
     if secrets:
-        yield f"# secrets: [{', '.join(secrets)}]   taken from your own environment, never written down"
-    plain = sorted(seen.variables - set(secrets) - CONTRACT)
-    if plain:
-        yield f"# it reads {', '.join(plain)} from the environment: set them under `env:`"
+        yield f"# secrets: [{', '.join(sorted(secrets))}]   taken from your own environment, never written down"
+    variables = sorted(script.variables - secrets - CONTRACT)
+    if variables:
+        yield f"# it reads {', '.join(variables)} from the environment: set them under `env:`"
 
 
 def _described(option: Option) -> str:
-    return option.flag if option.default is None else f"{option.flag} ({option.default})"
+    if option.default is None:
+        return option.flag
+    return f"{option.flag} ({option.default})"
 
 
-def _build(seen: Seen, facts: Facts) -> Iterator[str]:
-    """Brings what the script imports; a list that somebody wrote beside it knows better."""
-    yield Row("build", "", "what an image of it needs").line()
+def _build(script: ScriptContents, facts: ScriptFacts) -> Iterator[str]:
+    """Bring what the script imports; a list that somebody wrote beside it knows better."""
+    yield DraftLine("build", "", "what an image of it needs").text()
     yield f"  base: {_scalar(facts.base)}"
-    if seen.uses_mpi:
+    if script.uses_mpi:
         yield "  apt: [openmpi-bin]"
     if facts.requirements:
         yield f"  pip: {json.dumps([f'-r {facts.requirements}'])}"
-    elif names := packages(seen):
-        yield Row("  pip", f"[{', '.join(names)}]", "what it imports; versions are not pinned").line()
-    if left := sorted(seen.packages & UNPACKAGED):
+    elif names := packages(script):
+        yield DraftLine("  pip", f"[{', '.join(names)}]", "what it imports; versions are not pinned").text()
+    if left := sorted(script.packages & UNPACKAGED):
         yield f"  # it imports {', '.join(left)}, which pip does not bring: take a base that has it"
-    if seen.uses_mpi:
-        yield Row("  sshd", "true", "MPI on Kubernetes starts ranks over ssh").line()
+    if script.uses_mpi:
+        yield DraftLine("  sshd", "true", "MPI on Kubernetes starts ranks over ssh").text()
 
 
-def packages(seen: Seen) -> list[str]:
-    """The packages that bring what is imported."""
-    return sorted({PACKAGES.get(name, name) for name in seen.packages - UNPACKAGED}, key=str.lower)
+def packages(script: ScriptContents) -> list[str]:
+    """Return the packages that bring what is imported."""
+    return sorted({PACKAGES.get(name, name) for name in script.packages - UNPACKAGED}, key=str.lower)
 
 
 def _quoted(word: str) -> str:
-    """As the command is split again; a placeholder stays readable."""
+    """Quote a word as the command is split again; a placeholder stays readable."""
     if re.fullmatch(r"[\w@%+=:,./{}-]+", word, re.ASCII):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _scalar(text: str) -> str:
-    """YAML's plain form where that is safe, else its quoted one."""
-    plain = re.fullmatch(r"[A-Za-z./][^\n\"'#\[\]&*!|>%`\\]*", text) and ": " not in text and not text.endswith(":")
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    """Write a text in YAML's plain form where that is safe, else in its quoted one."""
+    begins_plainly = re.fullmatch(r"[A-Za-z./][^\n\"'#\[\]&*!|>%`\\]*", text)
+    if begins_plainly and ": " not in text and not text.endswith(":"):
+        return text
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _mapping(values: Mapping[str, str]) -> str:

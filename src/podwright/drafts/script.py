@@ -26,12 +26,12 @@ class Option:
 
     @property
     def word(self) -> str:
-        """The bare name, with one kind of dash."""
+        """Return the bare name, with one kind of dash."""
         return self.flag.lstrip("-").replace("_", "-").lower()
 
 
 @dataclass
-class Seen:
+class ScriptContents:
     """All that was found in a script and the modules beside it."""
 
     packages: set[str] = field(default_factory=set)
@@ -46,56 +46,68 @@ class Seen:
 
     @property
     def uses_mpi(self) -> bool:
+        """Tell whether MPI starts its ranks."""
         return bool(self.packages & MPI)
 
     @property
     def is_distributed(self) -> bool:
+        """Tell whether it takes its ranks from torchrun."""
         return bool(self.names & DISTRIBUTED or self.packages & FRAMEWORKS)
 
     @property
     def uses_cuda(self) -> bool:
+        """Tell whether it would use a GPU."""
         return "cuda" in self.names or any(text.startswith("cuda") for text in self.texts)
 
     @property
     def needs_cuda(self) -> bool:
-        """It never asks whether there is a GPU, or its ranks can only talk through one."""
+        """Tell whether it fails without a GPU: it never asks for one first, or its ranks only talk through one."""
         only_nccl = "nccl" in self.texts and "gloo" not in self.texts
         return self.uses_cuda and (only_nccl or "is_available" not in self.names)
 
 
-def look(text: str, beside: Mapping[str, str]) -> Seen:
-    """Reads a script and, of the modules beside it, those it imports.
+def look(text: str, beside: Mapping[str, str]) -> ScriptContents:
+    """Read a script and, of the modules beside it, those it imports.
 
     Raises SyntaxError where one is no Python; its `filename` is the module's name, and empty for the script itself.
     """
-    seen, wanted, known = Seen(), [ast.parse(text, filename="")], set[str]()
-    while wanted:
-        tree = wanted.pop()
-        for name in sorted(_read(tree, seen, set(beside)) - known):
+    script = ScriptContents()
+    trees = [ast.parse(text, filename="")]
+    known: set[str] = set()
+    while trees:
+        tree = trees.pop()
+        for name in sorted(_read(tree, script, set(beside)) - known):
             known.add(name)
-            wanted.append(ast.parse(beside[name], filename=name))
-    return seen
+            trees.append(ast.parse(beside[name], filename=name))
+    return script
 
 
-def _read(tree: ast.Module, seen: Seen, beside: set[str]) -> set[str]:
-    """Notes what one file holds; gives the modules beside it that it imports."""
-    optional = {id(inner) for node in ast.walk(tree) if _is_guarded(node) for inner in ast.walk(node)}
+def _read(tree: ast.Module, script: ScriptContents, beside: set[str]) -> set[str]:
+    """Note what one file holds; return the modules beside it that it imports."""
+    optional = _optional(tree)
     local: set[str] = set()
     for node in ast.walk(tree):
         for name in _imported(node):
             top = name.split(".")[0]
             if top in beside:
                 local.add(top)
-            elif top not in sys.stdlib_module_names and id(node) not in optional:
-                seen.packages.add(top)
-        _note(node, seen)
+            elif top not in sys.stdlib_module_names and node not in optional:
+                script.packages.add(top)
+        _note(node, script)
     return local
 
 
-def _is_guarded(node: ast.AST) -> bool:
-    """An import that may fail is not needed."""
-    handled = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else []
-    names = {getattr(kind, "id", "") for kind in handled}
+def _optional(tree: ast.Module) -> set[ast.AST]:
+    """Return all that stands under a `try` which bears a failed import: what is imported there is not needed."""
+    nodes: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and _bears_failed_import(node):
+            nodes.update(ast.walk(node))
+    return nodes
+
+
+def _bears_failed_import(node: ast.Try) -> bool:
+    names = {getattr(handler.type, "id", "") for handler in node.handlers}
     return bool(names & {"ImportError", "ModuleNotFoundError"})
 
 
@@ -105,39 +117,49 @@ def _imported(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom):
         if node.level == 0:
             yield node.module or ""
+        elif node.module:
+            yield node.module
         else:
-            yield from [node.module] if node.module else (alias.name for alias in node.names)
+            yield from (alias.name for alias in node.names)
 
 
-def _note(node: ast.AST, seen: Seen) -> None:
+def _note(node: ast.AST, script: ScriptContents) -> None:
     if isinstance(node, ast.Attribute):
-        seen.names.add(node.attr)
+        script.names.add(node.attr)
     elif isinstance(node, ast.Name):
-        seen.names.add(node.id)
+        script.names.add(node.id)
     elif isinstance(node, ast.alias):
-        seen.names.update(node.name.split("."))
+        script.names.update(node.name.split("."))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 20:
-        seen.texts.add(node.value)
+        script.texts.add(node.value)
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
-        seen.options += _option(node)
-    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "environ":
-        name = _value(node.slice) if isinstance(node.ctx, ast.Load) else None
-        seen.variables |= {name} if isinstance(name, str) else set()
+        script.options += _option(node)
+    elif isinstance(node, ast.Subscript) and _reads_environment(node):
+        name = _value(node.slice)
+        if isinstance(name, str):
+            script.variables.add(name)
+
+
+def _reads_environment(node: ast.Subscript) -> bool:
+    return getattr(node.value, "attr", "") == "environ" and isinstance(node.ctx, ast.Load)
 
 
 def _option(node: ast.Call) -> Iterator[Option]:
-    """The longest spelling of an option; one whose name is worked out while it runs is passed over."""
+    """Yield an option by its longest spelling; one whose name is worked out while it runs is passed over."""
     flags = [str(value) for value in map(_value, node.args) if isinstance(value, str)]
-    given = {word.arg: _value(word.value) for word in node.keywords}
-    if not flags or "action" in given:
+    keywords = {keyword.arg: _value(keyword.value) for keyword in node.keywords}
+    if not flags or "action" in keywords:
         return
     flag = max(flags, key=len)
-    required = given.get("required") is True or (not flag.startswith("-") and given.get("nargs") not in ("?", "*"))
-    choices = given.get("choices")
-    yield Option(flag, given.get("default"), required, tuple(choices) if isinstance(choices, (list, tuple)) else ())
+    is_argument = not flag.startswith("-") and keywords.get("nargs") not in ("?", "*")
+    choices = keywords.get("choices")
+    if not isinstance(choices, (list, tuple)):
+        choices = ()
+    yield Option(flag, keywords.get("default"), keywords.get("required") is True or is_argument, tuple(choices))
 
 
 def _value(node: ast.expr) -> Any:
+    """Return what a literal says; None for all that is worked out while the script runs."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,7 +1,35 @@
-"""What every engine is: pure `plan` and `render`, a handful of effects, and what it cannot do as data.
+"""What every engine is: the life of a run on a target, as the rest of Podwright asks for it.
 
-Logs, metrics and results need no method of their own: `collect` brings the pilots' record into the run's folder,
-whatever carried it, and everything else reads that folder.
+An engine is one folder with one public class that has the methods of `Engine`. It schedules nothing: it gives a job to
+whoever does (a keeper on this machine, Slurm, Kubernetes) and answers what became of it. To write another one, read
+this page, `order_of` below, and `engines/local`, which is the smallest.
+
+**The order of calls.** To start: `unsupported`, then `probe` once, `plan` and `render` (both pure: the facts come in
+as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
+from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
+never lost; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
+`shell`, `clean` (of a lost run) and `remove`. `close` comes last.
+
+**Folders.** A run lies in `runs/ID`; a run of several parts has one folder for the job, `runs/PARENT`, where the files
+that all parts share lie (`job/`), and one for each part beside it. `render` names files by `ID/path`; the same files
+lie there when `submit` is called, and nothing else is needed to submit: a client that died in between is replaced by
+one that knows only the folders.
+
+**What may be raised.** `Refusal`, with words and an exit code: 2 when the user must change something, 3 when the target
+cannot be reached. `status` and `collect` never raise because a target is away for a moment: what cannot be asked has
+not changed. A fault of ours may end in any exception; it is reported as such.
+
+**Submitting twice starts once.** `submit` may come again for the same run, from another client, at any later time; with
+`again` it is known that an earlier call may have got through.
+
+**Threads.** A session calls an engine from one thread at a time. Engines of different targets run side by side.
+
+**The record** is the pilots' business: they write events, metrics and logs, and `collect` brings those files into the
+run's folder, whatever carried them. So there is no method for logs, metrics or results: everything else reads folders.
+
+**`lag_s`** covers the time by which the record in the folder may be older than the engine's own news (a cached answer,
+a mirror that is asked every half second): a run whose engine says `gone` and whose record has no end is given this long
+before it is called lost.
 """
 
 from __future__ import annotations
@@ -18,7 +46,7 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
 
 Files = dict[str, str]
-"""Rendered files by path: `ID/job/order.json`."""
+"""Rendered texts by path: `ID/job/order.json`. Engines and bring-up give the same type."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +60,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Job:
-    """A typed request: what an engine was asked to start, before any of it is text."""
+    """A typed request: what an engine was asked to start, before any of it is text. Engines add fields of their own."""
 
     run_id: str
     parts: tuple[Part, ...]
-    after: str | None
-    facts: Mapping[str, Any]
+    after: str | None = None
     root: str | None = None
     """Where the runs' folders must lie for the nodes to see them; None: in the client's home."""
+    image: Mapping[str, Any] | None = None
+    """What the engine found under the image's name (`name`, `digest`, ...), where it looked for it."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +90,22 @@ class Request:
 
     @property
     def is_parent(self) -> bool:
+        """Return whether the job has several parts."""
         return len(self.points) > 1
 
     def part_id(self, index: int) -> str:
-        return f"{self.run_id}-{index + 1}" if self.is_parent else self.run_id
+        """Return the run id of one part; of the only one it is the job's own."""
+        if self.is_parent:
+            return f"{self.run_id}-{index + 1}"
+        return self.run_id
 
     def part_ids(self) -> list[str]:
+        """Return the run ids of all parts, in the order of the points."""
         return [self.part_id(index) for index in range(len(self.points))]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Status:
     """What the engine itself knows of a run: `waiting` where no part of it runs, `there` or `gone`, and why.
 
     `outcome` is how a run ended that is gone (`succeeded`, `failed`, `cancelled`), where the engine itself knows.
@@ -82,56 +116,66 @@ class Seen:
     outcome: str = ""
     handle: str = ""
     """What the engine calls the job, where its list of jobs tells."""
-    never_began: bool = False
+    unknown_to_engine: bool = False
     """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
 
 
 class Engine(Protocol):
+    """The methods of an engine; the module's docstring tells when each is called."""
+
     name: str
     lag_s: float
-    """How long the record may come after the engine's own news: a run is not given up for lost before."""
 
-    def lacks(self) -> Mapping[str, str]:
-        """What this engine cannot do, each with the reason; shown before anything starts."""
+    def unsupported(self) -> Mapping[str, str]:
+        """Return what this engine cannot do, each with the reason; shown before anything starts."""
 
-    def probe(self, request: Request) -> Mapping[str, Any]:
-        """Look at the target once; the facts are then passed in everywhere."""
+    def probe(self, request: Request) -> Any:
+        """Look at the target once, and return the facts: a frozen class of the engine's own."""
 
-    def plan(self, request: Request, facts: Mapping[str, Any]) -> Job: ...
+    def plan(self, request: Request, facts: Any) -> Job:
+        """Decide everything, or refuse all that cannot be at once. Pure."""
 
-    def render(self, job: Job) -> Files: ...
+    def render(self, job: Job) -> Files:
+        """Return every file that `submit` needs, by run and path. Pure."""
 
-    def ready(self, job: Job) -> None:
-        """A last look at the target before the run exists; refuses what could not run there."""
+    def preflight(self, job: Job) -> None:
+        """Look at the target a last time before the run exists; refuse what could not run there."""
 
-    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
-        """Start the job, or find it started: calling it twice starts it once. Gives the engine's name for it."""
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        """Start the job of these folders, or find it started, and return the engine's own name for it.
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
-        """Many at once; a run that the engine does not know is `gone`."""
+        `run_id` is the job's: of one run its id, of several parts the parent's.
+        """
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None: ...
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
+        """Return what is known of each run, with one question for all; one that nobody knows is `gone`."""
+
+    def cancel(self, folders: Sequence[RunFolder]) -> None:
+        """Ask the runs to end, with the grace they were promised; what still waits never starts."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
-        """Bring the pilots' records into the folders; gives words about what is missing from them, by run."""
+        """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
         """Bring these parts of the runs' folders to this machine.
 
-        Gives the runs whose parts are here now, each with the names of what was too much; a run that is missing could
+        Return the runs whose parts are here now, each with the names of what was too much; a run that is missing could
         not be brought just now.
         """
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        """The command that opens a shell beside the ranks of a node."""
+        """Return the command that opens a shell beside the ranks of a node."""
 
     def remove(self, folder: RunFolder) -> None:
-        """What the run left elsewhere goes; its folder here is not this method's."""
+        """Remove what the run left elsewhere; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a lost run left behind."""
+
+    def close(self) -> None:
+        """Let go of connections; runs go on. Nothing is called after it."""
 
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
@@ -146,14 +190,16 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
 
 
 def check_abilities(engine: Engine, request: Request) -> None:
-    lacks, workload = engine.lacks(), request.workload
-    missing = [(field, lacks[name], None) for name, field, asks in NEEDS if name in lacks and asks(workload, request)]
+    lacking, workload = engine.unsupported(), request.workload
+    missing = [
+        (field, lacking[name], None) for name, field, asks in NEEDS if name in lacking and asks(workload, request)
+    ]
     if missing:
         raise workload.refusal(missing)
 
 
 def order_of(request: Request, index: int, **of_engine: Any) -> Order:
-    """The order of one part: everything the workload says; the engine adds where and how.
+    """Return the order of one part: everything the workload says; the engine adds where and how.
 
     `{checkpoint}` stays in it: only the node knows where that folder is for it.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
 from podwright.launch.run import Change, Run
+from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
 from podwright.runs import Home, Record
@@ -19,51 +20,57 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
-__all__ = ["Change", "Run", "find", "find_all", "rebuild", "recent", "render", "start"]
+__all__ = ["Change", "Run", "Session", "find", "find_all", "rebuild", "recent", "render", "start"]
 
 
 def render(
-    workload: Workload, on: str = "local", run_id: str | None = None, home: Home | None = None
+    workload: Workload, on: str = "local", run_id: str | None = None, session: Session | None = None
 ) -> dict[str, str]:
-    """What `start` would write and start, file by file, to the letter; nothing is touched."""
-    return prepare(home or Home(default_home()), workload, on, run_id or f"{workload.name}-0000").files
+    """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
+    # Not `Session.open()`, which would make a home where there is none.
+    session = session or Session(Home(default_home()))
+    return prepare(session, workload, on, run_id or f"{workload.name}-0000").files
 
 
-def start(home: Home, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None) -> Run:
+def start(session: Session, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None) -> Run:
     """Start a run and return once it is submitted."""
+    home = session.home
     before = home.resolve(after) if after else None
-    prepared = prepare(home, workload, on, home.new_id(workload.name), repeat, before)
-    return Run(home, _start(home, prepared))
+    prepared = prepare(session, workload, on, home.new_id(workload.name), repeat, before)
+    return Run(session, _start(session, prepared))
 
 
-def find(home: Home, ref: str) -> Run:
-    return Run(home, home.resolve(ref))
+def find(session: Session, ref: str) -> Run:
+    """Return the run a user means: its id, an unambiguous start of it, or `last`."""
+    return Run(session, session.home.resolve(ref))
 
 
-def find_all(home: Home, refs: Sequence[str]) -> list[Run]:
-    return [find(home, ref) for ref in refs]
+def find_all(session: Session, refs: Sequence[str]) -> list[Run]:
+    """Return the runs a user means, in the order they were named."""
+    return [find(session, ref) for ref in refs]
 
 
-def recent(home: Home, limit: int | None = 20) -> list[Record]:
-    """The latest runs and all that are not over, oldest first; points are seen through their parent."""
+def recent(session: Session, limit: int | None = 20) -> list[Record]:
+    """Return the latest runs and all that are not over, oldest first; points are seen through their parent."""
+    home = session.home
     home.sync()
-    fresh = {record.id: record for record in _reconcile_all(home, home.index.open_ids(time.time()))}
+    fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
     latest = {row["id"]: from_json(row) for row in home.index.latest(limit)}
     return sorted({**latest, **fresh}.values(), key=lambda record: record.created_at)
 
 
-def _reconcile_all(home: Home, ids: list[str]) -> list[Record]:
-    """One that cannot be read, or that another client removes just now, does not hide the others."""
+def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
+    """Reconcile many; one that cannot be read, or that another client removes just now, does not hide the others."""
     try:
-        return reconcile(home, ids)
+        return reconcile(session, ids)
     except Refusal:
-        found: list[Record] = []
-        for one in ids:
+        records: list[Record] = []
+        for run_id in ids:
             with suppress(Refusal):
-                found += reconcile(home, [one])
-        return found
+                records += reconcile(session, [run_id])
+        return records
 
 
-def rebuild(home: Home) -> int:
-    """Make the index anew from the folders; gives how many runs there are."""
-    return home.rebuild()
+def rebuild(session: Session) -> int:
+    """Make the index again from the folders; return how many runs there are."""
+    return session.home.rebuild()

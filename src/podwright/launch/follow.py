@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from podwright.engines import Engine
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.launch.journal import note
+from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
-from podwright.launch.targets import engine_of
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
@@ -26,160 +26,180 @@ FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
 
-def reconcile(home: Home, ids: Iterable[str]) -> list[Record]:
-    """The truth about these runs now; one question to each engine, however many runs it has."""
+def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
+    """Return the truth about these runs now; one question to each engine, however many runs it has."""
+    home = session.home
     folders = [home.folder(run_id) for run_id in ids]
-    parents = [folder for folder in folders if folder.asked.points]
     singles = [folder for folder in folders if not folder.asked.points]
     records = {}
-    for engine, some in _by_engine(singles):
-        records.update(_reconcile_on(home, engine, some))
-    for folder in parents:
-        points = [f"{folder.id}-{i + 1}" for i in range(folder.asked.points)]
-        reconcile(home, [point for point in points if home.has(point)])
-        records[folder.id] = home.read(folder.id)
+    for engine, members in _by_engine(session, singles):
+        with session.using(engine):
+            records.update(_Look(home, engine).at(members))
+    for folder in folders:
+        if folder.asked.points:
+            points = [f"{folder.id}-{index + 1}" for index in range(folder.asked.points)]
+            reconcile(session, [point for point in points if home.has(point)])
+            records[folder.id] = home.read(folder.id)
     with suppress(Refusal):
         home.keep(records.values())
     return [records[folder.id] for folder in folders]
 
 
-def _by_engine(folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
-    """A sealed run needs no engine, but one of its target's is as good as any."""
-    found: dict[int, tuple[Engine, list[RunFolder]]] = {}
+def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
+    """Group runs by engine. A sealed run needs none, but one of its target's is as good as any."""
+    groups: dict[int, tuple[Engine, list[RunFolder]]] = {}
     for folder in folders:
-        engine = engine_of(folder)
-        found.setdefault(id(engine), (engine, []))[1].append(folder)
-    return list(found.values())
+        engine = session.engine_of(folder)
+        groups.setdefault(id(engine), (engine, []))[1].append(folder)
+    return list(groups.values())
 
 
-def _reconcile_on(home: Home, engine: Engine, folders: Sequence[RunFolder]) -> dict[str, Record]:
-    """The engine is asked before the record is read: a run that ends in between is found ended, never lost."""
-    live = [folder for folder in folders if not folder.is_sealed]
-    seen = engine.status(live) if live else {}
-    gaps = engine.collect(live) if live else {}
-    records = {}
-    for folder in folders:
-        _note_gaps(folder, gaps.get(folder.id, []))
-        record = home.read(folder.id)
-        if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
-            record = _judge(home, engine, folder, record, seen[folder.id])
-        records[folder.id] = record
-    settled = [folder for folder in live if records[folder.id].state in SETTLED]
-    now = engine.status(settled) if settled else {}
-    _close(engine, [folder for folder in settled if now[folder.id].state == "gone"], records)
-    return records
+@dataclass(frozen=True)
+class _Look:
+    """One look at runs of one engine."""
 
+    home: Home
+    engine: Engine
 
-def _close(engine: Engine, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
-    """The last of the records and the results come here, in one exchange for all, then the folders are sealed."""
-    if not folders:
-        return
-    gaps = engine.collect(folders)
-    try:
-        left = engine.fetch(folders, ("results",), RESULTS_BYTES)
-    except Refusal:
-        return  # a cluster that is away just now: the next look closes them
-    for folder in [one for one in folders if one.id in left]:
-        _note_gaps(folder, gaps.get(folder.id, []))
-        words = "is too large to come by itself: `podwright pull"
-        _note_gaps(folder, [f"{name} {words} {folder.id} {name}`" for name in left[folder.id]])
-        with suppress(OSError):
-            seal(folder, records[folder.id])
+    def at(self, folders: Sequence[RunFolder]) -> dict[str, Record]:
+        """Return the records. The engine is asked before they are read: a run that ends in between is not lost."""
+        live = [folder for folder in folders if not folder.is_sealed]
+        statuses = self._statuses(live)
+        gaps = self.engine.collect(live) if live else {}
+        records = {}
+        for folder in folders:
+            _note_gaps(folder, gaps.get(folder.id, []))
+            record = self.home.read(folder.id)
+            # A settled record needs no judgement, unless its pilots were stopped: only the engine can say by whom.
+            if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
+                record = self._judge(folder, record, statuses[folder.id])
+            records[folder.id] = record
+        settled = [folder for folder in live if records[folder.id].state in SETTLED]
+        now = self._statuses(settled)
+        self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
+        return records
+
+    def _statuses(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
+        return self.engine.status(folders) if folders else {}
+
+    def _close(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
+        """Bring the last of the records and the results here, in one exchange for all, then seal the folders."""
+        if not folders:
+            return
+        gaps = self.engine.collect(folders)
+        try:
+            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES)
+        except Refusal:
+            return  # a cluster that is away just now: the next look closes them
+        for folder in folders:
+            if folder.id not in left_out:
+                continue
+            _note_gaps(folder, gaps.get(folder.id, []))
+            for name in left_out[folder.id]:
+                sentence = f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`"
+                _note_gaps(folder, [sentence])
+            with suppress(OSError):
+                seal(folder, records[folder.id])
+
+    def _judge(self, folder: RunFolder, record: Record, status: Status) -> Record:
+        """Settle what the engine says of a run whose record has no last word, or one only the engine can explain."""
+        events = {event["k"]: event for event in folder.client_events()}
+        if "submitted" not in events and status.handle:
+            note(folder, "submitted", handle=status.handle)  # its client died before it could say so
+        elif "submitted" not in events and status.state == "gone":
+            return record if "lost" in events else self._finish_submit(folder, record)
+        if status.state != "gone":
+            return self._still_there(folder, record, status)
+        if status.unknown_to_engine and "cancel" not in events:
+            given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
+            if given_just_now or self._submit_again(folder, record):
+                return self.home.read(folder.id)
+        # From here on the run is gone for good. Pilots that were stopped said so, and nobody knows better: cancelled.
+        if record.stopped_in and status.outcome in ("", "cancelled"):
+            return record
+        # A run that began, or ended by itself, has a last word that may still be on its way. One that was cancelled
+        # before it began has none to wait for.
+        may_have_last_word = record.attempts > 0 or status.outcome != "cancelled"
+        if record.stopped_in is None and may_have_last_word and self._may_lag(folder, record, "gone", status):
+            return record
+        if status.outcome in ENDS:
+            note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
+        elif record.state != "lost":
+            self.engine.clean(folder)
+            note(folder, "lost", why=status.reason)
+        return self.home.read(folder.id)
+
+    def _still_there(self, folder: RunFolder, record: Record, status: Status) -> Record:
+        """Say why a run waits; one that had begun and waits again was requeued, or suspended."""
+        stopped_in = record.stopped_in
+        if stopped_in is None and self._is_idle(folder, record, status):
+            stopped_in = record.epoch
+        if status.state == "waiting" and stopped_in:
+            note(folder, "requeued", e=list(stopped_in), why=status.reason)
+            return self.home.read(folder.id)
+        if record.stopped_in:
+            return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
+        if record.state == "pending" and status.reason and status.reason != record.reason:
+            note(folder, "waiting", why=status.reason)
+            return self.home.read(folder.id)
+        return record
+
+    def _is_idle(self, folder: RunFolder, record: Record, status: Status) -> bool:
+        """Return whether no part of it runs any more, and its pilots could not say so."""
+        waits = status.state == "waiting" and record.state in ("starting", "running")
+        return waits and not self._may_lag(folder, record, "idle", status)
+
+    def _may_lag(self, folder: RunFolder, record: Record, kind: str, status: Status) -> bool:
+        """Return whether engine and record are still given time to agree, counted from when this was first seen.
+
+        The engine's news may be older than the record, or the record on its way.
+        """
+        if not self.engine.lag_s:
+            return False
+        epoch = list(record.epoch) if record.epoch else None
+        times = [event["t"] for event in folder.client_events() if event["k"] == kind and event.get("e") == epoch]
+        if times:
+            return time.time() - float(times[0]) < self.engine.lag_s
+        note(folder, kind, e=epoch, why=status.reason)
+        return True
+
+    def _finish_submit(self, folder: RunFolder, record: Record) -> Record:
+        with submitting(folder) as alone:
+            if not alone:
+                return record  # its client is at it
+        if self._submit_again(folder, record):
+            return self.home.read(folder.id)
+        if time.time() - record.created_at < CREATE_S:
+            return record  # its client may still be writing the other points
+        note(folder, "lost", why=NEVER_SUBMITTED)
+        return self.home.read(folder.id)
+
+    def _submit_again(self, folder: RunFolder, record: Record) -> bool:
+        """Give a young run to the engine that never had it, or lost it before it began; with all parts of its job."""
+        if time.time() - record.created_at >= FINISH_S:
+            return False
+        siblings = self._siblings(folder)
+        if not siblings or any(self.home.read(sibling.id).attempts for sibling in siblings):
+            return False
+        return resubmit(self.engine, siblings)
+
+    def _siblings(self, folder: RunFolder) -> list[RunFolder]:
+        """Return all parts of the same job; none when the client died before it had written them all."""
+        parent = folder.asked.parent
+        if parent is None:
+            return [folder]
+        count = self.home.folder(parent).asked.points
+        ids = [f"{parent}-{index + 1}" for index in range(count)]
+        if not all(self.home.has(run_id) for run_id in ids):
+            return []
+        return [self.home.folder(run_id) for run_id in ids]
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
-    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"} if gaps else set()
-    for words in gaps:
-        if words not in known:
-            note(folder, "gap", text=words)
-
-
-def _judge(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
-    """What the engine says of a run whose record has no last word, or one that only the engine can explain."""
-    events = {event["k"]: event for event in folder.client_events()}
-    if "submitted" not in events and seen.handle:
-        note(folder, "submitted", handle=seen.handle)  # its client died before it could say so
-    elif "submitted" not in events and seen.state == "gone":
-        return record if "lost" in events else _finish_submit(home, engine, folder, record)
-    if seen.state != "gone":
-        return _still_there(home, engine, folder, record, seen)
-    if seen.never_began and "cancel" not in events:
-        given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
-        if given_just_now or _submit_again(home, engine, folder, record):
-            return home.read(folder.id)
-    if record.stopped_in and seen.outcome in ("", "cancelled"):
-        return record
-    open_end = record.stopped_in is None and (record.attempts > 0 or seen.outcome != "cancelled")
-    if open_end and _may_lag(engine, folder, record, "gone", seen):
-        return record
-    if seen.outcome in ENDS:
-        note(folder, "end", state=ENDS[seen.outcome], reason=seen.reason, code=None)
-    elif record.state != "lost":
-        engine.clean(folder)
-        note(folder, "lost", why=seen.reason)
-    return home.read(folder.id)
-
-
-def _still_there(home: Home, engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> Record:
-    """A run that waits says why; one that had begun and waits again was requeued, or suspended."""
-    stopped = record.stopped_in or (record.epoch if _is_idle(engine, folder, record, seen) else None)
-    if seen.state == "waiting" and stopped:
-        note(folder, "requeued", e=list(stopped), why=seen.reason)
-        return home.read(folder.id)
-    if record.stopped_in:
-        return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
-    if record.state == "pending" and seen.reason and seen.reason != record.reason:
-        note(folder, "waiting", why=seen.reason)
-        return home.read(folder.id)
-    return record
-
-
-def _is_idle(engine: Engine, folder: RunFolder, record: Record, seen: Seen) -> bool:
-    """No part of it runs any more, and its pilots could not say so."""
-    waits = seen.state == "waiting" and record.state in ("starting", "running")
-    return waits and not _may_lag(engine, folder, record, "idle", seen)
-
-
-def _may_lag(engine: Engine, folder: RunFolder, record: Record, kind: str, seen: Seen) -> bool:
-    """The engine's news may be older than the record, or the record on its way: both are given some time to agree.
-
-    It counts from when a client first found this attempt so.
-    """
-    if not engine.lag_s:
-        return False
-    epoch = list(record.epoch) if record.epoch else None
-    found = [event["t"] for event in folder.client_events() if event["k"] == kind and event.get("e") == epoch]
-    if found:
-        return time.time() - float(found[0]) < engine.lag_s
-    note(folder, kind, e=epoch, why=seen.reason)
-    return True
-
-
-def _finish_submit(home: Home, engine: Engine, folder: RunFolder, record: Record) -> Record:
-    with submitting(folder) as alone:
-        if not alone:
-            return record  # its client is at it
-    if _submit_again(home, engine, folder, record):
-        return home.read(folder.id)
-    if time.time() - record.created_at < CREATE_S:
-        return record  # its client may still be writing the other points
-    note(folder, "lost", why=NEVER_SUBMITTED)
-    return home.read(folder.id)
-
-
-def _submit_again(home: Home, engine: Engine, folder: RunFolder, record: Record) -> bool:
-    """Gives a young run to the engine that never had it, or lost it before it began; with all parts of its job."""
-    siblings = _siblings(home, folder)
-    unbegun = all(home.read(one.id).attempts == 0 for one in siblings)
-    young = time.time() - record.created_at < FINISH_S
-    return bool(young and siblings and unbegun and resubmit(engine, siblings))
-
-
-def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:
-    """All parts of the same job; none when the client died before it had written them all."""
-    asked = folder.asked
-    if asked.parent is None:
-        return [folder]
-    parent = home.folder(asked.parent)
-    ids = [f"{asked.parent}-{i + 1}" for i in range(parent.asked.points)]
-    return [home.folder(one) for one in ids] if all(home.has(one) for one in ids) else []
+    """Note each gap once, however often it is seen."""
+    if not gaps:
+        return
+    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"}
+    for sentence in gaps:
+        if sentence not in known:
+            note(folder, "gap", text=sentence)

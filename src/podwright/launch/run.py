@@ -12,8 +12,8 @@ from typing import Any
 
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
-from podwright.launch.targets import engine_of
-from podwright.runs import Home, LogLine, LogTail, Record, RunFolder, Tail
+from podwright.launch.session import Session
+from podwright.runs import LogLine, LogTail, Record, RunFolder, Tail
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
@@ -37,10 +37,10 @@ class Change:
 class Run:
     """One run, or the parent of several points. Every answer is read from the run's folder anew."""
 
-    def __init__(self, home: Home, run_id: str) -> None:
-        self._home = home
+    def __init__(self, session: Session, run_id: str) -> None:
+        self._session = session
         self.id = run_id
-        self.folder: RunFolder = home.folder(run_id)
+        self.folder: RunFolder = session.home.folder(run_id)
 
     def __repr__(self) -> str:
         return f"Run({self.id!r})"
@@ -51,26 +51,26 @@ class Run:
 
     def points(self) -> list[Run]:
         ids = [f"{self.id}-{i + 1}" for i in range(self.folder.asked.points)]
-        return [Run(self._home, one) for one in ids if self._home.has(one)]
+        return [Run(self._session, point) for point in ids if self._session.home.has(point)]
 
     def records(self) -> tuple[Record, list[Record]]:
         """The truth now about the run and its points, with one question to the engine for all."""
-        points = reconcile(self._home, [point.id for point in self.points()])
-        return (self._home.read(self.id) if points else self.record()), points
+        points = reconcile(self._session, [point.id for point in self.points()])
+        return (self._session.home.read(self.id) if points else self.record()), points
 
     def _parts(self) -> list[Run]:
         return self.points() or [self]
 
     def record(self) -> Record:
         """The truth now: the engine is asked, what ended is settled."""
-        return reconcile(self._home, [self.id])[0]
+        return reconcile(self._session, [self.id])[0]
 
     def _is_over(self, record: Record) -> bool:
         """Final, and the folder closed: its last lines are in. A closing that never comes is not waited for."""
         if not record.is_final or record.state == "lost" or record.ended_at is None:
             return record.is_final
         parts = [point.folder for point in self.points()] or [self.folder]
-        late_s = CLOSE_S + engine_of(self.folder).lag_s
+        late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
         return all(part.is_sealed for part in parts) or time.time() - record.ended_at > late_s
 
     def wait(self, timeout_s: float | None = None) -> Record:
@@ -129,12 +129,12 @@ class Run:
 
     def cancel(self) -> None:
         parts = self._parts()
-        records = reconcile(self._home, [part.id for part in parts])
+        records = reconcile(self._session, [part.id for part in parts])
         live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
         for part in live:
             note(part.folder, "cancel")
         if live:
-            engine_of(self.folder).cancel([part.folder for part in live])
+            self._session.engine_of(self.folder).cancel([part.folder for part in live])
 
     def remove(self) -> None:
         """The folder goes, with its checkpoints; a run that is not over is refused."""
@@ -142,8 +142,8 @@ class Run:
         if state not in ("succeeded", "failed", "cancelled", "lost"):
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
         for part in (*self.points(), self):
-            engine_of(part.folder).remove(part.folder)
-            self._home.remove(part.id)
+            self._session.engine_of(part.folder).remove(part.folder)
+            self._session.home.remove(part.id)
 
     def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
@@ -165,7 +165,7 @@ class Run:
 
     def _fetch(self, paths: list[str]) -> None:
         """A look that another command takes at the run just now is waited for."""
-        engine, deadline = engine_of(self.folder), time.monotonic() + CLOSE_S
+        engine, deadline = self._session.engine_of(self.folder), time.monotonic() + CLOSE_S
         while self.id not in engine.fetch([self.folder], paths):
             if time.monotonic() > deadline:
                 raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
@@ -174,6 +174,10 @@ class Run:
     def _has(self) -> list[str]:
         inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}
         return sorted(path.name for path in self.folder.path.iterdir() if path.name not in inner)
+
+    def shell(self, node: int) -> list[str]:
+        """Return the command that opens a shell beside the ranks of a node."""
+        return self._session.engine_of(self.folder).shell(self.folder, node)
 
     def explain(self) -> list[str]:
         """Why a run failed, in words: which rank, its last lines, and what the sensors saw."""

@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
 from podwright.launch.journal import note
-from podwright.launch.targets import POD_FILE, find_target
+from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -41,10 +41,10 @@ class Prepared:
 
 
 def prepare(
-    home: Home, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
+    session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
 ) -> Prepared:
-    """The printable twin of `start`: looks at the code folder and the target, starts nothing."""
-    engine, pod = find_target(home, target)
+    """Decide everything about a run without starting it: looks at the code folder and the target, touches nothing."""
+    engine, pod = session.target(target)
     code, data = _code_and_data(workload)
     request = Request(
         run_id=run_id,
@@ -54,52 +54,64 @@ def prepare(
         code={"file": "code.tar", "sha256": code.sha256} if code else None,
         data=data,
         after=after,
-        after_handle=_handle_after(home, target, after) if after else None,
+        after_handle=_handle_after(session.home, target, after) if after else None,
         code_tar=code.tar if code else None,
     )
     check_abilities(engine, request)
-    job = engine.plan(request, engine.probe(request))
+    with session.using(engine):
+        job = engine.plan(request, engine.probe(request))
     return Prepared(request, target, engine, job, engine.render(job), code)
 
 
 def _handle_after(home: Home, target: str, after: str) -> str | None:
-    """Only within one target can an engine wait for a run."""
+    """Return what the engine calls the run that is waited for; only within one target can an engine wait."""
     before = home.folder(after)
     if before.asked.target != target:
-        words = f"{after} is on {before.asked.target}, and this run goes to {target}"
-        raise refuse(words, hint="a run can only come after one on the same target", field="--after")
+        message = f"{after} is on {before.asked.target}, and this run goes to {target}"
+        raise refuse(message, hint="a run can only come after one on the same target", field="--after")
     part = home.folder(f"{after}-1") if before.asked.points else before
     return part.handle
 
 
 def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
-    """Matrix points, each as often as asked; a single run is one point without values."""
+    """Return the matrix points, each as often as asked; a single run is one point without values."""
     from podwright.spec import points
 
     if repeat < 1:
         raise refuse("must be a whole positive number", field="--repeat")
-    return tuple(dict(point) for point in (points(workload) or [{}]) for _ in range(repeat))
+    repeated: list[dict[str, Any]] = []
+    for point in points(workload) or [{}]:
+        repeated += [dict(point)] * repeat
+    return tuple(repeated)
 
 
 def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, str]]:
-    """Data inside the code folder travels with it and is named from there; else its absolute path must be there."""
+    """Take a snapshot of the code, and say where ranks find each input.
+
+    Data inside the code folder travels with it and is named from there; else its absolute path must be there.
+    """
     root = workload.code_folder
     inside: dict[str, Path] = {}
     data: dict[str, str] = {}
     for name, text in workload.data.items():
         path = (workload.folder / text).resolve()
         if root is not None and not Path(text).is_absolute() and path.is_relative_to(root):
-            inside[name], data[name] = path, path.relative_to(root).as_posix()
+            inside[name] = path
+            data[name] = path.relative_to(root).as_posix()
+        elif re.match(r"\w+://", text):
+            data[name] = text
         else:
-            data[name] = text if re.match(r"\w+://", text) else str(path)
-    return (snapshot(root, inside.values()) if root else None), data
+            data[name] = str(path)
+    code = snapshot(root, inside.values()) if root else None
+    return code, data
 
 
-def start(home: Home, prepared: Prepared) -> str:
-    """From here on the run exists, whatever becomes of this client. Gives its id."""
-    _check_secrets(prepared.request.workload)
-    prepared.engine.ready(prepared.job)
-    request = prepared.request
+def start(session: Session, prepared: Prepared) -> str:
+    """Make the run exist, submit it, and return its id; from here on it lives, whatever becomes of this client."""
+    home, request = session.home, prepared.request
+    _check_secrets(request.workload)
+    with session.using(prepared.engine):
+        prepared.engine.preflight(prepared.job)
     links, files = _links(home, prepared), _by_run(prepared.files)
     root = Path(prepared.job.root) if prepared.job.root else None
     whole = _asked(prepared)
@@ -117,12 +129,13 @@ def start(home: Home, prepared: Prepared) -> str:
         note(folder, "created")
     with submitting(folders[0]) as alone:
         if alone:
-            _submit(prepared.engine, prepared.job, folders)
+            with session.using(prepared.engine):
+                _submit(prepared.engine, request.run_id, folders, again=False)
     return request.run_id
 
 
 def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
-    """What runs have in common is stored once: the two files, the pilot, its compiled twin, the code."""
+    """Store what runs have in common once, and return where: the two files, the pilot, its compiled twin, the code."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
     pilot = hashlib.sha256(pilot_zip()).hexdigest()[:16]
     links = {
@@ -141,10 +154,10 @@ def _store(home: Home, data: bytes, name: str) -> Path:
     return home.store(f"{hashlib.sha256(data).hexdigest()[:16]}.{name}", lambda: data)
 
 
-def _submit(engine: Engine, job: Job, folders: Sequence[RunFolder]) -> None:
-    """A job that cannot be started is noted as lost, so that nobody tries it again and again."""
+def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bool) -> None:
+    """Submit a job; one that cannot be started is noted as lost, so that nobody tries it again and again."""
     try:
-        handle = engine.submit(job, folders)
+        handle = engine.submit(run_id, folders, again)
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
@@ -161,7 +174,7 @@ def _check_secrets(workload: Workload) -> None:
 
 
 def _asked(prepared: Prepared) -> Asked:
-    """What is asked in all: of a single run, or of the parent of several."""
+    """Return what is asked in all: of a single run, or of the parent of several."""
     from podwright.spec import workload_json
 
     request = prepared.request
@@ -186,16 +199,20 @@ def _asked(prepared: Prepared) -> Asked:
 
 
 def _image(prepared: Prepared) -> dict[str, Any] | None:
-    """What the engine found under the image's name; where it looked for nothing, a digest in the name still pins it."""
-    workload, found = prepared.request.workload, prepared.job.facts.get("image")
-    if workload.runtime == "bare" or (workload.image is None and found is None):
+    """Return the image of a run in a container: what the engine found, else a digest in the name still pins it."""
+    workload, image = prepared.request.workload, prepared.job.image
+    if workload.runtime == "bare":
         return None
-    name, _, digest = (workload.image or "").partition("@")
-    return dict(found) if isinstance(found, Mapping) else {"name": name, "digest": digest or None}
+    if image is not None:
+        return dict(image)
+    if workload.image is None:
+        return None
+    name, _, digest = workload.image.partition("@")
+    return {"name": name, "digest": digest or None}
 
 
 def _part(whole: Asked, request: Request, index: int) -> Asked:
-    """What is asked of one part; the matrix of all is the parent's, a thousand points do not each hold it."""
+    """Return what is asked of one part; the matrix of all stays with the parent: a thousand points do not hold it."""
     if not request.is_parent:
         return replace(whole, matrix=request.points[index] or None)
     return replace(
@@ -210,17 +227,17 @@ def _part(whole: Asked, request: Request, index: int) -> Asked:
 
 
 def _by_run(files: Files) -> dict[str, dict[str, bytes]]:
-    """The rendered files, run by run."""
-    found: dict[str, dict[str, bytes]] = {}
+    """Return the rendered files, run by run."""
+    by_run: dict[str, dict[str, bytes]] = {}
     for name, text in files.items():
         run_id, _, inner = name.partition("/")
-        found.setdefault(run_id, {})[inner] = text.encode()
-    return found
+        by_run.setdefault(run_id, {})[inner] = text.encode()
+    return by_run
 
 
 @contextmanager
 def submitting(folder: RunFolder) -> Iterator[bool]:
-    """Only one client at a time submits a run; whoever finds it held leaves it to the holder."""
+    """Let one client at a time submit a run; yields False to one that finds another at it, and leaves it to that."""
     lock = os.open(folder.path / "submit.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -234,14 +251,15 @@ def submitting(folder: RunFolder) -> Iterator[bool]:
 
 
 def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:
-    """Finish what a killed client began: all is on disk, and an engine starts a job only once."""
+    """Finish what a killed client began: all is on disk, and an engine starts a job only once.
+
+    Return False where a secret is missing here: only a client that has it can submit the run.
+    """
     first = folders[0]
-    parent = first.asked.parent or first.id
-    job = Job(parent, (), first.asked.after, {})
     missing = [name for name in first.asked.workload.get("secrets", []) if name not in os.environ]
     if missing:
         return False
     with submitting(first) as alone, suppress(Refusal):
         if alone:
-            _submit(engine, job, folders)
+            _submit(engine, first.asked.parent or first.id, folders, again=True)
     return True

@@ -36,9 +36,18 @@ def format_duration(seconds: float) -> str:
     return f"{hours // 24}d {hours % 24}h"
 
 
-def duration(seconds: float | None) -> str:
-    """`2m 11s`, or a dash for what did not happen."""
-    return NONE if seconds is None or not math.isfinite(seconds) else format_duration(seconds)
+def duration(seconds: float | None, none: str = NONE) -> str:
+    """Return `2m 11s`, or a dash for what did not happen; a terminal has a dash of its own."""
+    if seconds is None or not math.isfinite(seconds):
+        return none
+    return format_duration(seconds)
+
+
+def size(count: float | None, none: str = NONE) -> str:
+    """Return `3.1 GiB`, or a dash for what was not read."""
+    if count is None or not math.isfinite(count):
+        return none
+    return format_size(int(count))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -51,6 +60,20 @@ def number(value: float | None, digits: int = 3) -> str:
         return f"{value:,.0f}"
     text = f"{value:.{digits}g}"
     return f"{value:.2e}" if "e" in text else text
+
+
+def value(item: object) -> str:
+    """Return a value that a program gave: numbers with three figures that count, whole ones whole, none grouped.
+
+    There is no exponent where a plain number is as short.
+    """
+    if isinstance(item, bool) or not isinstance(item, (int, float)):
+        return str(item)
+    if isinstance(item, int) or (item.is_integer() and abs(item) < 1e6):
+        return str(int(item))
+    if 1000 <= abs(item) < 1e6:
+        return f"{item:.0f}"
+    return f"{item:.3g}"
 
 
 def score(value: float | None) -> str:
@@ -117,9 +140,13 @@ def metric_name(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " "))
 
 
-def count(n: int, one: str, many: str = "") -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def count(number: int, noun: str, plural: str = "", grouped: bool = True) -> str:
+    """Return `1 node`, `2 nodes`; thousands are grouped by commas unless told otherwise."""
+    if number != 1:
+        noun = plural or f"{noun}s"
+    if grouped:
+        return f"{number:,} {noun}"
+    return f"{number} {noun}"
 
 
 def fold(numbers: Iterable[int]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from podwright.engines.usage import Allocation, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
+from podwright.launch.session import Session
 from podwright.runs import Home, Record, RunFolder
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal, refuse
@@ -122,12 +123,12 @@ def _is_looked_at(scheduler: SlurmScheduler | KubernetesScheduler) -> bool:
 # now
 
 
-def queues(home: Home, target: str | None = None) -> list[Queue]:
+def queues(session: Session, target: str | None = None) -> list[Queue]:
     """The queue of one target, or of all; a cluster that cannot be reached does not hide the others."""
     found = []
-    for place in places(home, target):
+    for place in places(session.home, target):
         try:
-            found.append(_queue(home, place))
+            found.append(_queue(session, place))
         except Refusal as refusal:
             if target is not None:
                 raise
@@ -135,12 +136,12 @@ def queues(home: Home, target: str | None = None) -> list[Queue]:
     return found
 
 
-def _queue(home: Home, place: Place) -> Queue:
+def _queue(session: Session, place: Place) -> Queue:
     cluster = place.cluster()
     if cluster is None:
-        return _local_queue(home)
+        return _local_queue(session)
     nodes = cluster.nodes()
-    jobs = tuple(replace(job, run=own_run(home, job.job, job.name)) for job in cluster.queue())
+    jobs = tuple(replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue())
     once = {node.node: node for node in nodes}
     return Queue(place.target, tuple(partitions(nodes)), jobs, tuple(once.values()))
 
@@ -152,11 +153,12 @@ def own_run(home: Home, job: str, name: str) -> str | None:
     return run if ID.fullmatch(run) and home.has(run) else None
 
 
-def _local_queue(home: Home) -> Queue:
+def _local_queue(session: Session) -> Queue:
     """The runs of this home on this machine; what else the machine does is not known."""
+    home = session.home
     home.sync()
     ids = [run_id for run_id in home.index.open_ids(time.time()) if home.folder(run_id).asked.target in LOCAL.names]
-    jobs = [_local_job(home.folder(record.id), record) for record in reconcile(home, ids) if not record.is_final]
+    jobs = [_local_job(home.folder(record.id), record) for record in reconcile(session, ids) if not record.is_final]
     gpus = len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
     used = min(gpus, sum(job.gpus for job in jobs if job.state == "running"))
     busy = any(job.state == "running" for job in jobs)
@@ -198,12 +200,12 @@ def _limit_s(folder: RunFolder) -> float | None:
 # before
 
 
-def wasted(home: Home, target: str | None = None, since_s: float = 7 * 86400.0) -> list[Wasted]:
+def wasted(session: Session, target: str | None = None, since_s: float = 7 * 86400.0) -> list[Wasted]:
     """What became of the GPU hours of the last `since_s` seconds, target by target."""
     found = []
-    for place in places(home, target):
+    for place in places(session.home, target):
         try:
-            found.append(_wasted(home, place, since_s))
+            found.append(_wasted(session, place, since_s))
         except Refusal as refusal:
             if target is not None:
                 raise
@@ -211,15 +213,15 @@ def wasted(home: Home, target: str | None = None, since_s: float = 7 * 86400.0) 
     return found
 
 
-def _wasted(home: Home, place: Place, since_s: float) -> Wasted:
+def _wasted(session: Session, place: Place, since_s: float) -> Wasted:
     until = time.time()
     cluster = place.cluster()
     past = cluster.past(since_s) if cluster else None
     if past is None:
-        allocations = list(_own_allocations(home, place, until - since_s))
+        allocations = list(_own_allocations(session, place, until - since_s))
     else:
-        allocations = [replace(one, run=own_run(home, one.job, one.name)) for one in past.allocations]
-    busy = {one: gpus for one in allocations if (gpus := _measured(home, one, until)) is not None}
+        allocations = [replace(one, run=own_run(session.home, one.job, one.name)) for one in past.allocations]
+    busy = {one: gpus for one in allocations if (gpus := _measured(session.home, one, until)) is not None}
     waste = sum_up(allocations, busy, past.gpus if past else None, until - since_s, until)
     return Wasted(place.target, waste, past is not None, _price(place))
 
@@ -237,13 +239,14 @@ def _measured(home: Home, one: Allocation, until: float) -> float | None:
     return busy_gpus(home.folder(one.run).samples(), one.started_at, one.ended_at or until)
 
 
-def _own_allocations(home: Home, place: Place, since: float) -> Iterator[Allocation]:
+def _own_allocations(session: Session, place: Place, since: float) -> Iterator[Allocation]:
     """What this home's runs held, as their own records tell; one that cannot be read does not hide the others."""
+    home = session.home
     for run_id in sorted(home.all_ids()):
         with suppress(Refusal):
             asked = home.folder(run_id).asked
             if not asked.points and asked.target in place.names and _gpus(home.folder(run_id)):
-                record = reconcile(home, [run_id])[0]
+                record = reconcile(session, [run_id])[0]
                 if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
                     yield _own_allocation(home.folder(run_id), record)
 

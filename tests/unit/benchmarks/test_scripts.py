@@ -83,7 +83,7 @@ def test_copied_runs_are_listed_as_runs(script: Callable[[str], ModuleType], tmp
     script("ps_scale").fill(tmp_path / "many", sample, 3)
 
     home = Home.open(tmp_path / "many")
-    records = launch.recent(home)
+    records = launch.recent(launch.Session(home))
     assert [record.id for record in records] == ["sample-00000", "sample-00001", "sample-00002"]
     assert {record.state for record in records} == {"succeeded"}
     assert all(home.folder(record.id).is_sealed for record in records)

@@ -61,9 +61,9 @@ def _end_all() -> None:
     from podwright.runs import Home
 
     opened = Home.open()
-    for record in launch.recent(opened, limit=None):
+    for record in launch.recent(launch.Session(opened), limit=None):
         if not record.is_final:
-            run = launch.find(opened, record.id)
+            run = launch.find(launch.Session(opened), record.id)
             run.cancel()
             assert run.wait(60).is_final
 
@@ -105,9 +105,8 @@ def bad(home: Path, files: dict[str, str]) -> str:
 
 def _started(path: str, state: str) -> str:
     from podwright import launch, spec
-    from podwright.runs import Home
 
-    run = launch.start(Home.open(), spec.load_workload(Path(path)))
+    run = launch.start(launch.Session.open(), spec.load_workload(Path(path)))
     assert run.wait(60).state == state
     return run.id
 
@@ -347,7 +346,7 @@ class Terminal:
         return self._program.wait(60)
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "interruptible")
 def test_live_view_shows_nodes_and_ctrl_c_leaves_the_run_going(call: Run, files: dict[str, str]) -> None:
     terminal = Terminal("run", files["long"])
     terminal.until("cpu ")

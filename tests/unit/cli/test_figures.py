@@ -66,8 +66,3 @@ def test_spread_keeps_least_and_greatest(values: list[float], count: int) -> Non
     assert picked[0] == min(values)
     assert picked[-1] == max(values)
     assert picked == sorted(picked)
-
-
-def test_median() -> None:
-    assert figures.median([3, 1, 2]) == 2
-    assert figures.median([4, 1, 2, 3]) == 2.5

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podwright.cli.main import main
-from podwright.cli.terminal import follow, views
+from podwright.cli.terminal import follow, live
 from podwright.cli.terminal.progress import Progress
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
@@ -59,10 +59,14 @@ class Scripted:
         return self.lines
 
 
-@pytest.fixture(autouse=True)
-def _report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podwright.report.write_run_report", lambda folder: folder / "report.html", raising=False)
-    monkeypatch.setattr("podwright.report.write_comparison", lambda folders, to: to, raising=False)
+def write_nothing(runs: Sequence[Any]) -> Path:
+    """Stands for the report, which would need a run's folder."""
+    folder: Path = runs[0].folder.path
+    return folder / ("comparison.html" if runs[0].points() else "report.html")
+
+
+def followed(run: Scripted) -> dict[str, Any]:
+    return follow.follow(run, write_nothing)
 
 
 def result(**values: float) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def test_a_run_that_reaches_its_goal(golden: Golden, capsys: pytest.CaptureFixtu
     ]
     run = Scripted(script, duration_s=131.0, time_to_train_s=114.0, results={"mean_iou": 0.71}, attempts=1)
     follow.introduce(run, run.record().as_json())
-    assert follow.follow(run)["state"] == "succeeded"
+    assert followed(run)["state"] == "succeeded"
     captured = capsys.readouterr()
     assert captured.out == ""
     golden(CASES / "succeeded.txt", captured.err)
@@ -95,24 +99,23 @@ def test_a_failed_run_is_explained(golden: Golden, capsys: pytest.CaptureFixture
         "\x1b[31mRuntimeError\x1b[0m: CUDA error: uncorrectable ECC error encountered",
         "seen dgx002 GPU 3: 1 uncorrectable ECC error at 10:41:07, XID 48",
     ]
-    follow.follow(run)
+    followed(run)
     golden(CASES / "failed.txt", capsys.readouterr().err)
 
 
 def test_a_report_that_cannot_be_written_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def broken(folder: Path) -> Path:
+    def broken(runs: Sequence[Any]) -> Path:
         raise ValueError("no metrics")
 
-    monkeypatch.setattr("podwright.report.write_run_report", broken, raising=False)
-    assert follow.follow(Scripted([("cancelled", [])], duration_s=12.0))["state"] == "cancelled"
+    assert follow.follow(Scripted([("cancelled", [])], duration_s=12.0), broken)["state"] == "cancelled"
     assert capsys.readouterr().err == ("cancelled after 12 s\nreport    could not be written: ValueError: no metrics\n")
 
 
 def test_ctrl_c_leaves_the_run_going(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        follow.follow(Scripted([("running", [GO]), ("running", [{"k": "ctrl-c"}])]))
+        followed(Scripted([("running", [GO]), ("running", [{"k": "ctrl-c"}])]))
     assert capsys.readouterr().err.splitlines()[-1] == "podwright attach segmentation-7f3k"
 
 
@@ -124,7 +127,7 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
         for number, (state, given) in enumerate(ends)
     ]
     follow.introduce(parent, follow.run_document(parent))
-    document = follow.follow(parent)
+    document = followed(parent)
     assert [point["id"] for point in document["points"]] == ["sweep-0", "sweep-1", "sweep-2"]
     assert follow.codes_of(document) == [0, 1, 0]
     golden(CASES / "points.txt", capsys.readouterr().err)
@@ -152,8 +155,8 @@ def test_an_unreachable_target_does_not_hold_the_other_runs_back(
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:
     lines = [[("━━╌", "bar"), (" ▁█", "cpu")]]
-    assert views.styled(lines, "iso8859-1").plain == "==- _#"
-    assert views.styled(lines, "utf-8").plain == "━━╌ ▁█"
+    assert live.styled(lines, "iso8859-1").plain == "==- _#"
+    assert live.styled(lines, "utf-8").plain == "━━╌ ▁█"
 
 
 def test_codes_of_a_run_that_has_not_ended() -> None:
@@ -163,7 +166,7 @@ def test_codes_of_a_run_that_has_not_ended() -> None:
 
 def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    view, progress = views.PlainView(lambda: now[0]), Progress({"state": "running"})
+    view, progress = live.PlainView(lambda: now[0]), Progress({"state": "running"})
     for second, step in enumerate([1, 2, 3, 3, 3, 3, 4]):
         now[0] = second * 4.0
         progress.take(progress.record, [result(step=step)], [])
@@ -172,11 +175,15 @@ def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[st
 
 
 def test_the_live_view_is_for_terminals_that_can_move_their_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(views.view_for_terminal(), views.LiveView)
+    assert isinstance(live.view_for(Terminal()), live.LiveView)
+    assert isinstance(live.view_for(io.StringIO()), live.PlainView)
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(views.view_for_terminal(), views.PlainView)
+    assert isinstance(live.view_for(Terminal()), live.PlainView)
 
 
 def pressed(times: int) -> list[str]:
@@ -193,6 +200,7 @@ def pressed(times: int) -> list[str]:
     return done
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_first_ctrl_c_waits_until_the_run_was_handed_over() -> None:
     assert pressed(0) == ["started"]
     assert pressed(1) == ["started", "interrupted"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 
 import pytest
 
@@ -63,19 +62,12 @@ def test_table_cuts_only_the_last_column() -> None:
 @pytest.mark.parametrize(
     ("answer", "meant"), [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)]
 )
-def test_a_person_is_asked(
-    answer: str, meant: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    assert output.confirm("Remove a-1?", yes=False) is meant
+def test_a_person_is_asked(answer: str, meant: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.confirm("Remove a-1?", yes=False, answers=Terminal(answer)) is meant
     assert capsys.readouterr() == ("", "Remove a-1? [y/N] ")
 
 
-def test_nobody_is_asked_without_a_terminal_or_with_yes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(""))
-    assert output.confirm("Remove a-1?", yes=True)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert output.confirm("Remove a-1?", yes=False)
+def test_nobody_is_asked_without_a_terminal_or_with_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.confirm("Remove a-1?", yes=True, answers=Terminal(""))
+    assert output.confirm("Remove a-1?", yes=False, answers=io.StringIO(""))
     assert capsys.readouterr() == ("", "")

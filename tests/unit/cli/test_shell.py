@@ -25,16 +25,16 @@ PODWRIGHT = str(Path(sys.executable).with_name("podwright"))
 def home(tmp_path: Path) -> Iterator[Home]:
     made = Home.open(tmp_path / "home")
     yield made
-    for record in launch.recent(made, None):
+    for record in launch.recent(launch.Session(made), None):
         if not record.is_final:
-            launch.find(made, record.id).cancel()
-            launch.find(made, record.id).wait(60)
+            launch.find(launch.Session(made), record.id).cancel()
+            launch.find(launch.Session(made), record.id).wait(60)
 
 
 def started(home: Home, folder: Path, fields: str = "") -> launch.Run:
     path = folder / "workload.yaml"
     path.write_text(f"name: toy\ncommand: sleep 600\n{fields}")
-    return launch.start(home, spec.load_workload(path))
+    return launch.start(launch.Session(home), spec.load_workload(path))
 
 
 def until_running(run: launch.Run) -> launch.Run:

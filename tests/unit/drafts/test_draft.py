@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright import spec
-from podwright.drafts.draft import Facts, guess, name_of
-from podwright.drafts.script import Seen, look
+from podwright.drafts.draft import ScriptFacts, guess, name_of
+from podwright.drafts.script import ScriptContents, look
 from tests.paths import CASES
 
 FOLDER = CASES / "init"
@@ -28,17 +28,17 @@ ARGV = {
 }
 
 
-def seen_in(name: str) -> Seen:
+def seen_in(name: str) -> ScriptContents:
     script = SCRIPTS[name]
     beside = {path.stem: path.read_text() for path in CASES[name] if path.name != script}
     return look((FOLDER / name / "folder" / script).read_text(), beside)
 
 
-def facts_of(name: str, seen: Seen) -> Facts:
+def facts_of(name: str, seen: ScriptContents) -> ScriptFacts:
     folder, given = FOLDER / name / "folder", FOLDER / name / "facts.json"
     named = [option.default for option in seen.options if isinstance(option.default, str)]
     known = json.loads(given.read_text()) if given.is_file() else {}
-    return Facts(
+    return ScriptFacts(
         script=SCRIPTS[name],
         folder=name,
         base="python:3.11-slim",
@@ -99,7 +99,7 @@ def test_what_is_no_python_is_told_by_its_line() -> None:
     ],
 )
 def test_the_name_is_one(script: str, folder: str, name: str) -> None:
-    assert name_of(Facts(script, folder, "base")) == name
+    assert name_of(ScriptFacts(script, folder, "base")) == name
 
 
 WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20)
@@ -111,6 +111,6 @@ def test_arguments_come_back_as_they_were_given(tmp_path_factory: pytest.TempPat
     if any(set(word) & set("{}\u2028\u2029\x85") for word in words):
         return
     folder = tmp_path_factory.mktemp("words")
-    text = guess(Seen(), Facts("a.py", "x", "base", arguments=tuple(words))).text
+    text = guess(ScriptContents(), ScriptFacts("a.py", "x", "base", arguments=tuple(words))).text
     (folder / "workload.yaml").write_text(text, encoding="utf-8")
     assert spec.load_workload(folder / "workload.yaml").argv == ("python3", "a.py", *words)

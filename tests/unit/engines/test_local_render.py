@@ -14,6 +14,7 @@ from podwright import spec
 from podwright.engines.base import Request, check_abilities
 from podwright.engines.local import LocalEngine
 from podwright.pilot.protocol import read_order
+from tests.fixtures.facts import local_facts
 from tests.paths import CASES
 
 FOLDER = CASES / "engines" / "local"
@@ -29,7 +30,7 @@ def rendered(name: str) -> dict[str, str]:
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
     request = Request(workload=workload, pod=None, points=points, **asked)
     check_abilities(engine, request)
-    return engine.render(engine.plan(request, case["target"]))
+    return engine.render(engine.plan(request, local_facts(case["target"])))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -67,7 +68,7 @@ def refusal(tmp_path: Path, text: str, engine: LocalEngine | None = None, **fact
 
 def checked(engine: LocalEngine, request: Request, facts: dict[str, Any]) -> None:
     check_abilities(engine, request)
-    engine.plan(request, facts)
+    engine.plan(request, local_facts(facts))
 
 
 REFUSALS = {
@@ -122,4 +123,4 @@ def test_an_image_with_a_bare_runtime_is_no_trouble(tmp_path: Path) -> None:
     path.write_text("name: toy\ncommand: train\nimage: registry.example/train:1\nruntime: bare\n")
     request = Request("toy-2222", spec.load_workload(path), None, ({},), None, {})
     check_abilities(LocalEngine(), request)
-    assert LocalEngine().plan(request, FACTS).parts[0].run_id == "toy-2222"
+    assert LocalEngine().plan(request, local_facts(FACTS)).parts[0].run_id == "toy-2222"

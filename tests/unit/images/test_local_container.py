@@ -6,15 +6,18 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podwright import launch, spec
-from podwright.engines.base import Request
+from podwright.engines.base import Job, Request
 from podwright.engines.local import LocalEngine
 from podwright.runs import Home
+from tests.fixtures.facts import local_facts
+from tests.fixtures.fake_engine import FakeEngine
 from tests.paths import CASES
 
 FOLDER = CASES / "images" / "local"
@@ -31,7 +34,7 @@ def request_of(file: Path) -> Request:
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str, golden: Callable[[Path, str], None], tmp_path: Path) -> None:
     facts = {**MACHINE, **json.loads((FOLDER / name / "facts.json").read_text())}
-    files = LocalEngine().render(LocalEngine().plan(request_of(FOLDER / name / "workload.yaml"), facts))
+    files = LocalEngine().render(LocalEngine().plan(request_of(FOLDER / name / "workload.yaml"), local_facts(facts)))
     assert {Path(path).name for path in files} == {"order.json", "node.sh", "inside.sh", "container.py", "start.sh"}
     golden(FOLDER / name / "expected" / "node.sh", files["toy-2222/job/node.sh"])
     file = tmp_path / "node.sh"
@@ -44,7 +47,7 @@ def refusal(folder: Path, text: str, **facts: Any) -> str:
     file = folder / "workload.yaml"
     file.write_text(f"name: toy\ncommand: train\n{text}\n")
     with pytest.raises(spec.Refusal) as caught:
-        LocalEngine().plan(request_of(file), {**MACHINE, **FACTS, **facts})
+        LocalEngine().plan(request_of(file), local_facts({**MACHINE, **FACTS, **facts}))
     return re.sub(r"^\S+workload.yaml(:\d+:\d+)?: ", "", str(caught.value))
 
 
@@ -83,18 +86,26 @@ def test_a_path_that_podman_would_split(tmp_path: Path) -> None:
 def test_mpirun_is_the_images_own_affair(tmp_path: Path) -> None:
     file = tmp_path / "workload.yaml"
     file.write_text(f"name: toy\ncommand: train\nlauncher: mpi\n{IMAGE}\n")
-    assert LocalEngine().plan(request_of(file), {**MACHINE, **FACTS}).parts
+    assert LocalEngine().plan(request_of(file), local_facts({**MACHINE, **FACTS})).parts
 
 
-def test_the_record_names_the_image_that_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Imaged(FakeEngine):
+    """Found this under the image's name."""
+
+    def __init__(self, image: dict[str, Any] | None) -> None:
+        super().__init__()
+        self._image = image
+
+    def plan(self, request: Request, facts: None) -> Job:
+        return replace(super().plan(request, facts), image=self._image)
+
+
+def test_the_record_names_the_image_that_was_found(tmp_path: Path) -> None:
     """Also where the engine found nothing out: then the name alone, with the digest that it may hold."""
     file = tmp_path / "workload.yaml"
     file.write_text(f"name: toy\ncommand: train\n{IMAGE}@sha256:55\n")
-    monkeypatch.setattr(LocalEngine, "submit", lambda *_: "7")
     asked = []
-    for found in (FACTS["image"], "some name"):
-        facts = {**MACHINE, **FACTS, "image": found}
-        monkeypatch.setattr(LocalEngine, "probe", lambda *_, facts=facts: facts)
-        monkeypatch.setattr("podwright.engines.local.container.files", lambda *_: {"node.sh": ""})
-        asked.append(launch.start(Home.open(tmp_path / "home"), spec.load_workload(file)).folder.asked.image)
+    for image in (FACTS["image"], None):
+        session = launch.Session(Home.open(tmp_path / "home"), engines={"local": lambda image=image: Imaged(image)})
+        asked.append(launch.start(session, spec.load_workload(file)).folder.asked.image)
     assert asked == [FACTS["image"], {"name": "registry.example/train:1", "digest": "sha256:55"}]

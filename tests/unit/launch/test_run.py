@@ -16,16 +16,22 @@ from podwright.launch import run as module
 from podwright.launch.run import _ranges, explain
 from podwright.runs import Home, Record
 from podwright.spec.problems import Refusal
+from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.launching import Load
 from tests.unit.runs.made import asked
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> launch.Run:
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def run(tmp_path: Path, engine: FakeEngine) -> launch.Run:
     """The folder of one that has results and a checkpoint."""
     home = Home.open(tmp_path / "home")
     home.create(asked("toy-2222"), {"results/deep/a": b"1\n", "checkpoints/b": b"2\n"}, {})
-    return launch.Run(home, "toy-2222")
+    return launch.Run(launch.Session(home, engines={"local": lambda: engine}), "toy-2222")
 
 
 def test_pull_takes_results_and_checkpoints(run: launch.Run, tmp_path: Path) -> None:
@@ -38,17 +44,12 @@ def test_pull_takes_results_and_checkpoints(run: launch.Run, tmp_path: Path) -> 
     assert [path.read_text() for path in one] == ["1\n", "2\n"]
 
 
-def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(
-    run: launch.Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Lagging:
-        lag_s = 15.0
-
-    monkeypatch.setattr(module, "engine_of", lambda folder: Lagging())
+def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(run: launch.Run, engine: FakeEngine) -> None:
+    engine.lag_s = 15.0
     ended = Record(run.id, "toy", "adas", "succeeded", "", 1, 1, 0.0, ended_at=time.time() - 20)
     assert not run._is_over(ended)
     assert run._is_over(replace(ended, ended_at=time.time() - 26))
-    Lagging.lag_s = 0.0
+    engine.lag_s = 0.0
     assert run._is_over(ended)
 
 
@@ -84,7 +85,7 @@ def test_pull_of_an_absolute_path_in_the_run_stays_in_its_target(run: launch.Run
 
 
 def test_a_running_run_is_not_removed_and_a_cancelled_one_is(home: Home, load: Load) -> None:
-    run = launch.start(home, load("command: sleep 1000\ngrace: 1s"))
+    run = launch.start(launch.Session(home), load("command: sleep 1000\ngrace: 1s"))
     with pytest.raises(Refusal) as caught:
         run.remove()
     state = caught.value.problems[0].message.removeprefix(f"{run.id} is ")
@@ -94,21 +95,21 @@ def test_a_running_run_is_not_removed_and_a_cancelled_one_is(home: Home, load: L
     assert run.wait(60).state == "cancelled"
     run.remove()
     assert list(home.runs.iterdir()) == []
-    assert launch.recent(home) == []
+    assert launch.recent(launch.Session(home)) == []
 
 
 def test_a_parent_is_removed_with_its_points(home: Home, load: Load) -> None:
-    run = launch.start(home, load("command: 'true'\nmatrix: {a: [1, 2]}"))
+    run = launch.start(launch.Session(home), load("command: 'true'\nmatrix: {a: [1, 2]}"))
     record = run.wait(60)
     assert (record.state, record.reason, record.attempts) == ("succeeded", "2 succeeded", 2)
-    assert [record.id for record in launch.recent(home)] == [run.id]
+    assert [record.id for record in launch.recent(launch.Session(home))] == [run.id]
     run.remove()
     assert list(home.runs.iterdir()) == []
 
 
 def test_results_and_metrics_of_a_run(home: Home, load: Load) -> None:
     line = '{"podwright": {"step": 3, "loss": 0.5}}'
-    run = launch.start(home, load(f"command: [echo, '{line}']\ngoal: {{metric: loss, at_most: 0.5}}"))
+    run = launch.start(launch.Session(home), load(f"command: [echo, '{line}']\ngoal: {{metric: loss, at_most: 0.5}}"))
     assert run.result() == {"loss": 0.5, "step": 3}
     record = run.record()
     assert record.time_to_train_s is not None

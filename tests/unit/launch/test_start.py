@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
 from podwright.engines.payload import compiled_name
-from podwright.runs import Home
+from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal
 from tests.fixtures.launching import Load
 
@@ -23,21 +24,29 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-class Unstarted:
-    """An engine's submit that only says it was asked."""
+class Unstarted(LocalEngine):
+    """The local engine, which starts nothing: it only says that it was asked."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         self.asked: list[list[str]] = []
-        monkeypatch.setattr(LocalEngine, "submit", self._submit)
+        self.dies = False
 
-    def _submit(self, job: object, folders: list[launch.Run]) -> str:
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        if self.dies:
+            raise KeyboardInterrupt
         self.asked.append([folder.id for folder in folders])
         return "7"
 
 
 @pytest.fixture
-def unstarted(monkeypatch: pytest.MonkeyPatch) -> Unstarted:
-    return Unstarted(monkeypatch)
+def unstarted() -> Unstarted:
+    return Unstarted()
+
+
+@pytest.fixture
+def session(home: Home, unstarted: Unstarted) -> launch.Session:
+    return launch.Session(home, engines={"local": lambda: unstarted})
 
 
 def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -> None:
@@ -52,7 +61,7 @@ def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -
 
 def test_what_render_prints_is_what_a_real_run_wrote(home: Home, load: Load) -> None:
     workload = load("command: 'true'\ncode: code\nsecrets: []\nenv: {A: b}")
-    run = launch.start(home, workload)
+    run = launch.start(launch.Session(home), workload)
     assert run.wait(60).state == "succeeded"
     rendered_and_written(home, workload, run)
     assert (run.folder.path / "spec" / "workload.yaml").read_bytes() == workload.path.read_bytes()
@@ -65,9 +74,11 @@ def test_what_render_prints_is_what_a_real_run_wrote(home: Home, load: Load) -> 
         "command: train\nnodes: 3\nlauncher: torchrun\nretries: 2",
     ],
 )
-def test_render_and_start_agree_to_the_letter(home: Home, load: Load, unstarted: Unstarted, text: str) -> None:
+def test_render_and_start_agree_to_the_letter(
+    home: Home, load: Load, unstarted: Unstarted, session: launch.Session, text: str
+) -> None:
     workload = load(text)
-    run = launch.start(home, workload)
+    run = launch.start(session, workload)
     rendered_and_written(home, workload, run)
 
 
@@ -79,8 +90,8 @@ def test_render_touches_nothing(home: Home, load: Load, tmp_path: Path) -> None:
     assert files_in(tmp_path) == before
 
 
-def test_a_parent_and_its_points(home: Home, load: Load, unstarted: Unstarted) -> None:
-    run = launch.start(home, load("command: train\nmatrix: {lr: [0.1, 0.01]}"), repeat=2)
+def test_a_parent_and_its_points(home: Home, load: Load, unstarted: Unstarted, session: launch.Session) -> None:
+    run = launch.start(session, load("command: train\nmatrix: {lr: [0.1, 0.01]}"), repeat=2)
     ids = [f"{run.id}-{i}" for i in (1, 2, 3, 4)]
     assert unstarted.asked == [ids]
     points = [home.folder(one).asked for one in ids]
@@ -98,19 +109,19 @@ def test_a_parent_and_its_points(home: Home, load: Load, unstarted: Unstarted) -
 
 def test_a_target_that_is_not_there(home: Home, load: Load) -> None:
     with pytest.raises(Refusal) as caught:
-        launch.start(home, load("command: train"), on="moon")
+        launch.start(launch.Session(home), load("command: train"), on="moon")
     assert str(caught.value) == "--on: there is no target 'moon'\n\nhint: targets here: local"
 
 
 @pytest.mark.parametrize("repeat", [0, -1])
 def test_a_repeat_that_is_no_count(home: Home, load: Load, repeat: int) -> None:
     with pytest.raises(Refusal, match="--repeat: must be a whole positive number"):
-        launch.start(home, load("command: train"), repeat=repeat)
+        launch.start(launch.Session(home), load("command: train"), repeat=repeat)
 
 
 def test_a_run_after_one_that_is_not_there(home: Home, load: Load) -> None:
     with pytest.raises(Refusal, match="there is no run 'none'"):
-        launch.start(home, load("command: train"), after="none")
+        launch.start(launch.Session(home), load("command: train"), after="none")
     assert list(home.all_ids()) == []
 
 
@@ -122,7 +133,7 @@ def test_missing_secrets_are_refused_all_at_once(home: Home, load: Load, monkeyp
     monkeypatch.delenv("TWO_KEY", raising=False)
     workload = load("command: train\nsecrets: [ONE_KEY, PATH, TWO_KEY]")
     with pytest.raises(Refusal) as caught:
-        launch.start(home, workload)
+        launch.start(launch.Session(home), workload)
     assert str(caught.value) == (
         f"{workload.path}:3:10: secrets: ONE_KEY is not set here\n"
         f"{workload.path}:3:10: secrets: TWO_KEY is not set here\n\n"
@@ -138,7 +149,7 @@ def test_a_secret_is_in_no_file_after_a_run_that_prints_it(
     monkeypatch.setenv("WANDB_API_KEY", SECRET)
     script = 'env; echo "{\\"podwright\\": {\\"$WANDB_API_KEY\\": 1}}"; printf "half a line $WANDB_API_KEY" >&2; exit 3'
     workload = load(f"command: [sh, -c, '{script}']\nsecrets: [WANDB_API_KEY]\nranks_per_node: 2\ncode: code")
-    run = launch.start(home, workload, on=on)
+    run = launch.start(launch.Session(home), workload, on=on)
     record = run.wait(60)
     assert (record.state, record.exit_code) == ("failed", 3)
     texts = files_in(home.path)
@@ -149,17 +160,19 @@ def test_a_secret_is_in_no_file_after_a_run_that_prints_it(
 # code
 
 
-def test_the_same_code_is_stored_once(home: Home, load: Load, unstarted: Unstarted, tmp_path: Path) -> None:
+def test_the_same_code_is_stored_once(
+    home: Home, load: Load, unstarted: Unstarted, session: launch.Session, tmp_path: Path
+) -> None:
     workload = load("command: train\ncode: code\nmatrix: {lr: [1, 2]}")
     (tmp_path / "work" / "code" / "a.py").write_text("print(1)\n")
-    first = launch.start(home, workload)
-    second = launch.start(home, workload)
+    first = launch.start(session, workload)
+    second = launch.start(session, workload)
     (stored,) = home.code.glob("*.tar")
     assert stored.stat().st_nlink == 7, "the store, two parents and four points"
     assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
     assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
-    launch.start(home, workload)
+    launch.start(session, workload)
     assert len(list(home.code.glob("*.tar"))) == 2
 
 
@@ -168,7 +181,7 @@ def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Pa
     (tmp_path / "outside").mkdir()
     lines = "command: train {data.a} {data.b} {data.c} {data.d}\ncode: code\n"
     data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 'data://a2d2/small'}}"
-    prepared = start_module.prepare(home, load(lines + data), "local", "toy-2222")
+    prepared = start_module.prepare(launch.Session(home), load(lines + data), "local", "toy-2222")
     outside = str(tmp_path / "outside")
     assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "data://a2d2/small"]
 
@@ -180,7 +193,7 @@ def test_data_inside_the_code_travels_although_git_ignores_it(home: Home, load: 
     (code / ".gitignore").write_text("frames\n")
     subprocess.run(["git", "init", "-q", str(code)], check=True)
     workload = load("command: cat {data.a}/1.png\ncode: code\ndata: {a: code/frames}")
-    run = launch.start(home, workload)
+    run = launch.start(launch.Session(home), workload)
     assert run.wait(60).state == "succeeded"
     assert [line.text for line in run.logs()] == ["x"]
 
@@ -189,16 +202,12 @@ def test_data_inside_the_code_travels_although_git_ignores_it(home: Home, load: 
 
 
 def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
-    home: Home, load: Load, monkeypatch: pytest.MonkeyPatch
+    home: Home, load: Load, unstarted: Unstarted, session: launch.Session
 ) -> None:
-    def die(*_: object) -> str:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalEngine, "submit", die)
-        with pytest.raises(KeyboardInterrupt):
-            launch.start(home, load("command: echo hello"))
-    run = launch.find(Home.open(home.path), "last")
+    unstarted.dies = True
+    with pytest.raises(KeyboardInterrupt):
+        launch.start(session, load("command: echo hello"))
+    run = launch.find(launch.Session(Home.open(home.path)), "last")
     assert run.wait(60).state == "succeeded"
     assert [line.text for line in run.logs()] == ["hello"]
 
@@ -206,12 +215,12 @@ def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
 def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start_module, "pilot_zip", lambda: b"not a zip")
     with pytest.raises(Refusal) as caught:
-        launch.start(home, load("command: 'true'"))
+        launch.start(launch.Session(home), load("command: 'true'"))
     assert caught.value.exit_code == 3
     words = caught.value.problems[0].message
     assert words.startswith("the run could not be started: ")
     for _ in range(2):
-        (record,) = launch.recent(home)
+        (record,) = launch.recent(launch.Session(home))
         assert (record.state, record.reason) == ("lost", words)
     (notes,) = (path.read_text() for path in home.runs.glob("*/client.jsonl"))
     assert notes.count('"lost"') == 1, "it is not tried again and again"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
 from podwright.engines.slurm import SlurmEngine
 from podwright.launch import pods
-from podwright.launch.targets import POD_FILE, engine_of, find_target
+from podwright.launch.session import MOST_ENGINES, POD_FILE, Session
 from podwright.runs import Home
 from podwright.spec import Refusal
+from tests.fixtures.fake_engine import FakeEngine
 from tests.unit.runs.made import asked
 
 POD = """\
@@ -38,7 +40,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_pod_that_was_made_known_is_a_target(home: Home, file: Path) -> None:
     assert pods.add(home, file).name == "adas"
     assert pods.known(home) == ["adas"]
-    engine, pod = find_target(home, "adas:night")
+    engine, pod = Session(home).target("adas:night")
     assert isinstance(engine, SlurmEngine)
     assert pod is not None
     pods.forget(home, "adas")
@@ -46,7 +48,7 @@ def test_a_pod_that_was_made_known_is_a_target(home: Home, file: Path) -> None:
 
 
 def test_a_file_is_a_target_too(home: Home, file: Path) -> None:
-    engine, pod = find_target(home, f"{file}:slurm")
+    engine, pod = Session(home).target(f"{file}:slurm")
     assert isinstance(engine, SlurmEngine)
     assert pod is not None
     assert pod.name == "adas"
@@ -64,12 +66,41 @@ def test_a_file_is_a_target_too(home: Home, file: Path) -> None:
 def test_what_is_no_target(home: Home, file: Path, target: str, words: str) -> None:
     pods.add(home, file)
     with pytest.raises(Refusal, match=re.escape(words)):
-        find_target(home, target)
+        Session(home).target(target)
 
 
 def test_a_run_keeps_its_own_copy_of_the_pod(home: Home, file: Path) -> None:
     folders = [home.create(asked(f"toy-{i}222", target="adas:night"), {}, {POD_FILE.as_posix(): file}) for i in (2, 3)]
     file.unlink()
-    first, second = (engine_of(folder) for folder in folders)
+    session = Session(home)
+    first, second = (session.engine_of(folder) for folder in folders)
     assert isinstance(first, SlurmEngine)
     assert first is second, "one engine asks for all runs of a pod"
+
+
+def test_a_session_keeps_a_bounded_number_of_engines_and_closes_those_it_lets_go(home: Home) -> None:
+    made: dict[str, FakeEngine] = {f"t{i}": FakeEngine() for i in range(MOST_ENGINES + 2)}
+    session = Session(home, engines={name: (lambda engine=engine: engine) for name, engine in made.items()})
+    for name in made:
+        assert session.target(name)[0] is made[name]
+    assert [name for name, engine in made.items() if engine.is_closed] == ["t0", "t1"]
+    session.close()
+    assert all(engine.is_closed for engine in made.values())
+
+
+def test_one_thread_at_a_time_uses_an_engine(home: Home) -> None:
+    engine = FakeEngine()
+    session = Session(home, engines={"local": lambda: engine})
+    session.target("local")
+    order: list[str] = []
+
+    def other() -> None:
+        with session.using(engine):
+            order.append("other")
+
+    with session.using(engine):
+        thread = threading.Thread(target=other)
+        thread.start()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "other"]

@@ -102,7 +102,7 @@ def test_gpus_of_trackable_resources(tres: str, gpus: int) -> None:
 
 def test_one_squeue_and_one_sinfo_answer_for_all(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     reach = replay(monkeypatch, Recorded(CASES / "lab"))
-    (found,) = gather.queues(adas, "adas")
+    (found,) = gather.queues(launch.Session(adas), "adas")
     assert [command[0] for command in reach.asked] == ["sinfo", "squeue"]
     assert found.target == "adas"
     assert [node.why for node in found.nodes if node.state == "away"] == ["GPU 3 is gone"]
@@ -114,7 +114,7 @@ def test_own_runs_are_known_by_their_names(adas: Home, monkeypatch: pytest.Monke
     replay(monkeypatch, Recorded(CASES / "lab"))
     for run_id in ("sweep-1234", "sweep-1234-5", "part-4444"):
         adas.create(asked(run_id), {}, {})
-    (found,) = gather.queues(adas, "adas:slurm")
+    (found,) = gather.queues(launch.Session(adas), "adas:slurm")
     assert {job.job: job.run for job in found.jobs if job.run} == {"4_5": "sweep-1234-5", "10": "part-4444"}
     # A job may be called anything; only names that runs can have are looked up.
     assert gather.own_run(adas, "5", "../../etc") is None
@@ -127,11 +127,11 @@ def test_a_cluster_that_is_away_does_not_hide_the_others(adas: Home, monkeypatch
             raise refuse("login1: it cannot be reached: no route", exit_code=3)
 
     replay(monkeypatch, Away(CASES))
-    local, away = gather.queues(adas)
+    local, away = gather.queues(launch.Session(adas))
     assert (local.target, local.away) == ("local", "")
     assert (away.target, away.away) == ("adas", "login1: it cannot be reached: no route")
     with pytest.raises(Refusal, match="no route"):
-        gather.queues(adas, "adas")
+        gather.queues(launch.Session(adas), "adas")
 
 
 def test_a_target_that_is_not_slurm_is_refused(home: Home, tmp_path: Path) -> None:
@@ -139,17 +139,17 @@ def test_a_target_that_is_not_slurm_is_refused(home: Home, tmp_path: Path) -> No
     path.write_text("name: cloud\nnodes: [{hosts: n1, model: dgx-a100}]\nschedulers: [{kind: kubernetes}]\n")
     pods.add(home, path)
     with pytest.raises(Refusal, match="cloud is kubernetes, whose queue Podwright does not look at"):
-        gather.queues(home, "cloud")
-    assert [queue.target for queue in gather.queues(home)] == ["local"]
+        gather.queues(launch.Session(home), "cloud")
+    assert [queue.target for queue in gather.queues(launch.Session(home))] == ["local"]
 
 
 def test_the_queue_of_this_machine_has_its_runs(home: Home, load: Load) -> None:
-    run = launch.start(home, load("command: sleep 600\ntime_limit: 2h\n"))
-    (found,) = gather.queues(home, "local")
+    run = launch.start(launch.Session(home), load("command: sleep 600\ntime_limit: 2h\n"))
+    (found,) = gather.queues(launch.Session(home), "local")
     assert [(job.run, job.nodes) for job in found.jobs] == [(run.id, 1)]
     run.cancel()
     run.wait(60)
-    (found,) = gather.queues(home, "local")
+    (found,) = gather.queues(launch.Session(home), "local")
     assert found.jobs == ()
 
 
@@ -168,14 +168,14 @@ def finished(home: Home, run_id: str, target: str) -> None:
 def test_without_accounting_own_runs_tell(adas: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay(monkeypatch, Recorded(CASES / "lab", disabled=True))
     finished(adas, "toy-2222", "local")
-    (found,) = gather.wasted(adas, "local", since_s=1e9)
+    (found,) = gather.wasted(launch.Session(adas), "local", since_s=1e9)
     assert found.waste is not None
     assert not found.accounting
     assert found.waste.total.held * 3600 == pytest.approx(80.0)
     assert found.waste.total.idle * 3600 == pytest.approx(60.0)
     assert found.waste.total.unmeasured == 0
     assert [job.run for job in found.waste.jobs] == ["toy-2222"]
-    (other,) = gather.wasted(adas, "adas")
+    (other,) = gather.wasted(launch.Session(adas), "adas")
     assert other.waste is not None
     assert (other.accounting, other.waste.total.held) == (False, 0.0)
 
@@ -183,7 +183,7 @@ def test_without_accounting_own_runs_tell(adas: Home, tmp_path: Path, monkeypatc
 def test_with_accounting_all_jobs_tell(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     reach = replay(monkeypatch, Recorded(CASES / "lab"))
     monkeypatch.setattr(gather.time, "time", lambda: 1794813988.0)
-    (found,) = gather.wasted(adas, "adas", since_s=86400)
+    (found,) = gather.wasted(launch.Session(adas), "adas", since_s=86400)
     assert [command[0] for command in reach.asked] == ["sacct", "sinfo"]
     assert "--starttime=now-86400seconds" in reach.asked[0]
     assert found.waste is not None

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def cancel_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
     """Cancels runs; one by name is meant as said, several are asked about."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find_all(Home.open(), runs)
+    found = launch.find_all(Session.open(), runs)
     if len(found) > 1 and not output.confirm(f"Cancel {len(found)} runs?", yes):
         return 1
     for run in found:
@@ -41,9 +41,9 @@ def _cancel(run: Run) -> None:
 def rm_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
     """Removes runs with all that is in their folders; none is removed when one of them has not ended."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find_all(Home.open(), runs)
+    found = launch.find_all(Session.open(), runs)
     _refuse_active(found)
     names = ", ".join(run.id for run in found)
     if not output.confirm(f"Remove {names} with logs, results and checkpoints?", yes):

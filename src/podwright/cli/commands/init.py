@@ -12,8 +12,8 @@ from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
-    from podwright.drafts.draft import Facts, Guess
-    from podwright.drafts.script import Seen
+    from podwright.drafts.draft import Guess, ScriptFacts
+    from podwright.drafts.script import ScriptContents
 
 _NAME = "workload.yaml"
 _REQUIREMENTS = ("requirements.txt", "requirements/base.txt")
@@ -62,7 +62,7 @@ def _guess(script: Path, target: Path, base: str, arguments: tuple[str, ...]) ->
     return guess(seen, _facts(script, folder, seen, base, arguments))
 
 
-def _look(script: Path) -> Seen:
+def _look(script: Path) -> ScriptContents:
     from podwright.drafts.script import look
 
     text = _text(script)
@@ -78,11 +78,11 @@ def _look(script: Path) -> Seen:
         raise _refusal(f"{where}: is not read as Python 3: {words}", "write the workload by hand") from None
 
 
-def _facts(script: Path, folder: Path, seen: Seen, base: str, arguments: tuple[str, ...]) -> Facts:
-    from podwright.drafts.draft import Facts
+def _facts(script: Path, folder: Path, seen: ScriptContents, base: str, arguments: tuple[str, ...]) -> ScriptFacts:
+    from podwright.drafts.draft import ScriptFacts
 
     named = {option.default for option in seen.options if isinstance(option.default, str) and option.default}
-    return Facts(
+    return ScriptFacts(
         script=script.resolve().relative_to(folder).as_posix(),
         folder=folder.name,
         base=base,

@@ -98,7 +98,7 @@ def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab,
 
     usual = kubernetes.Shape(name=name or kubernetes.DEFAULT)
     wanted = home.wanted_shape(usual, given)
-    with lab_build.Bar() as bar:
+    with lab_build.BuildProgress() as bar:
         lab = kubernetes.up(home.make_home() / wanted.name, say=output.say, progress=bar.show, **asdict(wanted))
     return lab, shlex.join([str(lab.kubectl_path), f"--kubeconfig={lab.kubeconfig}", "get", "nodes"])
 

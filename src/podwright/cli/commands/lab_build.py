@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from podwright.lab.kubernetes.binaries import Lines
 
 
-class Bar:
+class BuildProgress:
     """Shows how far a build is; nothing is shown where nothing is built."""
 
     def __init__(self) -> None:

@@ -25,9 +25,9 @@ def logs_command(
 ) -> None:
     """Prints log lines; of several ranks each line begins with its rank."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find(Home.open(), run)
+    found = launch.find(Session.open(), run)
     _refuse_unknown(found, rank, node)
     lines = matching(found.logs(rank=rank, follow=follow), node, grep)
     try:

@@ -26,7 +26,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingPrediction:
     """Forecasts for several numbers of nodes, the sources they come from, and the bytes reduced in a step."""
 
     sources: tuple[Source, ...]
@@ -34,7 +34,7 @@ class Training:
     gradient_bytes: int | None
 
 
-def training(placement: Placement, refs: Sequence[str], batch: int | None, gradients: str | None) -> Training:
+def training(placement: Placement, refs: Sequence[str], batch: int | None, gradients: str | None) -> TrainingPrediction:
     """Reads the runs and predicts doublings of the first one's nodes up to the asked number."""
     from podwright.design.predict.scaling import forecast, forecast_from_two
     from podwright.spec.problems import refuse
@@ -55,10 +55,10 @@ def training(placement: Placement, refs: Sequence[str], batch: int | None, gradi
             times = _all_reduce_s(placement, reduced, (first.nodes, nodes))
             made = forecast(first.measured, nodes * gpus, times)
         rows.append((nodes, made))
-    return Training(sources, tuple(rows), reduced)
+    return TrainingPrediction(sources, tuple(rows), reduced)
 
 
-def lines(found: Training) -> Iterator[str]:
+def lines(found: TrainingPrediction) -> Iterator[str]:
     """Lays the forecasts out, 80 columns wide."""
     yield ""
     for source in found.sources:
@@ -74,7 +74,7 @@ def lines(found: Training) -> Iterator[str]:
     yield from output.aligned("origin", _origin(found), sys.stdout)
 
 
-def as_json(found: Training) -> dict[str, Any]:
+def as_json(found: TrainingPrediction) -> dict[str, Any]:
     """The forecasts as data; times are seconds."""
     return {
         "from": [
@@ -111,10 +111,10 @@ def as_json(found: Training) -> dict[str, Any]:
 def _source(ref: str, batch: int | None) -> Source:
     from podwright import launch
     from podwright.design.predict.scaling import Measured, step_from_marks
-    from podwright.runs import Home
+    from podwright.launch import Session
     from podwright.spec.problems import refuse
 
-    run = launch.find(Home.open(), ref)
+    run = launch.find(Session.open(), ref)
     record = run.record()
     step_s = step_from_marks(_marks(run.folder.events()))
     if step_s is None:
@@ -170,7 +170,7 @@ def _doublings(first: int, last: int) -> list[int]:
     return [*counts, last]
 
 
-def _table(found: Training, title: str, grows: bool) -> list[str]:
+def _table(found: TrainingPrediction, title: str, grows: bool) -> list[str]:
     """One way to use more nodes; the time to train is there when a run reached its goal."""
     base = found.sources[0].measured
     head = ["nodes", "gpus", "step ms", "speed-up", "time to train"]
@@ -207,7 +207,7 @@ def _range_json(found: Range | None) -> dict[str, float] | None:
     return {"low": found.low, "expected": found.expected, "high": found.high}
 
 
-def _origin(found: Training) -> str:
+def _origin(found: TrainingPrediction) -> str:
     from podwright.design.predict.scaling import INSIDE_ERROR
 
     lines = [f"modelled from the measured step; {INSIDE_ERROR * 100:.0f} % error on published series"]

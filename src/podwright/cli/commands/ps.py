@@ -18,9 +18,9 @@ def ps_command(
 ) -> None:
     """Asks each target once for all its runs and lists them, newest last."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.recent(Home.open(), limit=None if everything else 20)
+    found = launch.recent(Session.open(), limit=None if everything else 20)
     if as_json:
         return output.print_json([record.as_json() for record in found])
     if not found:

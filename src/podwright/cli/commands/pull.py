@@ -28,9 +28,9 @@ def pull_command(
 ) -> None:
     """Copies and prints what was copied, a path a line."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find(Home.open(), run)
+    found = launch.find(Session.open(), run)
     with in_words(to):
         to.mkdir(parents=True, exist_ok=True)
     copied = [str(path) for path in found.pull(paths or [], to)]

@@ -40,10 +40,10 @@ TargetOrAll = Annotated[
 
 def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
     """Asks each target once; one that cannot be reached is told, and is the exit code."""
-    from podwright.runs import Home
+    from podwright.launch import Session
     from podwright.usage.gather import queues
 
-    found = queues(Home.open(), target)
+    found = queues(Session.open(), target)
     if as_json:
         output.print_json([document(queue) for queue in found])
     else:

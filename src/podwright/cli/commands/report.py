@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
     """Writes the report of one run into its folder, or of several side by side, and prints the path."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    path = write_report(launch.find_all(Home.open(), runs)).resolve()
+    path = write_report(launch.find_all(Session.open(), runs)).resolve()
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)

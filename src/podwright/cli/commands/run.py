@@ -29,15 +29,15 @@ def run_command(
 ) -> int:
     """Starts a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch, spec
-    from podwright.runs import Home
+    from podwright.launch import Session
 
     asked = spec.load_workload(workload, sets)
     crash.keep_out(asked.secrets)
-    home = Home.open()
+    session = Session.open()
     started: list[Run] = []
     try:
         with held_interrupt():
-            started.append(launch.start(home, asked, on=on, repeat=repeat, after=after))
+            started.append(launch.start(session, asked, on=on, repeat=repeat, after=after))
     except KeyboardInterrupt:
         say_left([run.id for run in started])
         raise
@@ -53,9 +53,9 @@ def run_command(
 def attach_command(run: RunRef, as_json: AsJson = False) -> int:
     """Follows a run from where it is now; one that has ended is told about at once."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find(Home.open(), run)
+    found = launch.find(Session.open(), run)
     introduce(found, run_document(found))
     return _to_the_end(found, as_json)
 

@@ -20,16 +20,15 @@ def shell_command(
 ) -> None:
     """Becomes the engine's own command for it, so that the terminal is the user's and the exit code the shell's."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    command = shell_of(launch.find(Home.open(), run), node)
+    command = shell_of(launch.find(Session.open(), run), node)
     sys.stdout.flush()
     os.execvp(command[0], command)
 
 
 def shell_of(found: Run, node: int) -> list[str]:
     """Gives the command that opens the shell; refuses where there is nothing to be beside."""
-    from podwright.launch.targets import engine_of
     from podwright.spec.problems import refuse
 
     record = found.record()
@@ -41,4 +40,4 @@ def shell_of(found: Run, node: int) -> list[str]:
     if node >= record.nodes:
         words = "has one node, which is 0" if record.nodes == 1 else f"has nodes 0 to {record.nodes - 1}"
         raise refuse(f"{found.id} {words}", field="--node")
-    return engine_of(found.folder).shell(found.folder, node)
+    return found.shell(node)

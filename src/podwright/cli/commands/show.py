@@ -16,9 +16,9 @@ from podwright.cli.terminal.follow import run_document
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Prints what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    found = launch.find(Home.open(), run)
+    found = launch.find(Session.open(), run)
     document = run_document(found)
     if as_json:
         return output.print_json(document)

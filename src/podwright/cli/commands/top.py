@@ -15,7 +15,7 @@ from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
-    from podwright.runs import Home
+    from podwright.launch import Session
 
 REFRESH_EVERY_S = 2.0
 # The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
@@ -28,23 +28,23 @@ def top_command(
     as_json: AsJson = False,
 ) -> None:
     """Shows each node of each active run; once where nobody watches, and with `--json`."""
-    from podwright.runs import Home
+    from podwright.launch import Session
 
-    home = Home.open()
+    session = Session.open()
     if as_json:
-        return output.print_json([_document(progress) for progress in active(home)])
+        return output.print_json([_document(progress) for progress in active(session)])
     if once or not sys.stdout.isatty():
-        return print("\n".join(listing(active(home), output.width_of(sys.stdout))), flush=True)
+        return print("\n".join(listing(active(session), output.width_of(sys.stdout))), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        _watch(home)
+        _watch(session)
     return None
 
 
-def active(home: Home) -> list[Progress]:
+def active(session: Session) -> list[Progress]:
     """Gives the runs that have not ended, each with the latest readings of its nodes."""
     from podwright import launch
 
-    found = [launch.find(home, record.id) for record in launch.recent(home, limit=0) if not record.is_final]
+    found = [launch.find(session, record.id) for record in launch.recent(session, limit=0) if not record.is_final]
     records = [one for run in found for whole, points in [run.records()] for one in (points or [whole])]
     progresses = [Progress(record.as_json()) for record in records if not record.is_final]
     for progress in progresses:
@@ -110,7 +110,7 @@ def _document(progress: Progress) -> dict[str, Any]:
     return {**progress.record, "node_values": nodes}
 
 
-def _watch(home: Home) -> None:
+def _watch(session: Session) -> None:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -118,7 +118,7 @@ def _watch(home: Home) -> None:
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            lines = _fitting(listing(active(home), console.width), console.height - 2)
+            lines = _fitting(listing(active(session), console.width), console.height - 2)
             clock = time.strftime("%H:%M:%S")
             live.update(Text("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines])), refresh=True)
             time.sleep(REFRESH_EVERY_S)

@@ -25,10 +25,10 @@ def wait_command(
 ) -> int:
     """Waits for all runs and tells how each ended; a run that has not ended in time makes the answer no."""
     from podwright import launch
-    from podwright.runs import Home
+    from podwright.launch import Session
 
     end = None if timeout is None else time.monotonic() + _seconds(timeout)
-    found = launch.find_all(Home.open(), runs)
+    found = launch.find_all(Session.open(), runs)
     documents = []
     try:
         for run in found:

@@ -25,11 +25,11 @@ def waste_command(
     as_json: AsJson = False,
 ) -> int:
     """Adds up what became of the GPU hours; one line of verdict, then the evidence."""
-    from podwright.runs import Home
+    from podwright.launch import Session
     from podwright.spec.quantity import duration_s
     from podwright.usage.gather import wasted
 
-    found = wasted(Home.open(), target, duration_s(since))
+    found = wasted(Session.open(), target, duration_s(since))
     if as_json:
         output.print_json([document(one) for one in found])
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def in_words(place: Path) -> Iterator[None]:
-    """Tells an error of writing by the file that it is about."""
+    """Tell an error of writing by the file that it is about."""
     from podwright.spec.problems import refuse
 
     try:
@@ -20,7 +20,7 @@ def in_words(place: Path) -> Iterator[None]:
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> list[Path]:
-    """Writes the files anew, and gives where each is; what else lies in the folder stays."""
+    """Write the files anew, and return where each is; what else lies in the folder stays."""
     paths = [folder / name for name in files]
     with in_words(folder):
         for path, text in zip(paths, files.values(), strict=True):

@@ -6,36 +6,40 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.commands.report import write_report
 from podwright.cli.terminal import figures, output, verdict
-from podwright.cli.terminal.live import Line, picture
+from podwright.cli.terminal.live import Line, View, elapsed, picture, view_for
 from podwright.cli.terminal.progress import Progress
-from podwright.cli.terminal.views import View, elapsed, view_for_terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from podwright.launch import Run
 
-POINTS_EVERY_S = (1.0, 5.0)
+LEAST_PAUSE_S, MOST_PAUSE_S = 1.0, 5.0
 
 
-def follow(run: Run) -> dict[str, Any]:
-    """Shows a run until it has ended and says how; gives its JSON document.
+def follow(run: Run, write: Callable[[list[Run]], Path] = write_report) -> dict[str, Any]:
+    """Show a run until it has ended and say how; return its JSON document. `write` writes its report.
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
     threading.Thread(target=_warm_up).start()
     try:
-        with view_for_terminal() as view:
+        with view_for(sys.stderr) as view:
             if run.points():
                 _follow_points(run, view)
             else:
                 _follow_one(run, view)
         document = run_document(run)
         _say_end(run, document)
+        _say_report(run, write)
+        if document["state"] == "succeeded":
+            output.say("next", f"podwright show {run.id}")
     except KeyboardInterrupt:
         say_left([run.id])
         raise
@@ -43,7 +47,7 @@ def follow(run: Run) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """Imports what sealing and the report will need while the run is at work, and not after it.
+    """Import what sealing and the report will need while the run is at work, and not after it.
 
     The thread is no daemon: one that is cut off in the middle of an import may crash the interpreter's end.
     """
@@ -55,38 +59,37 @@ def _warm_up() -> None:
 
 
 def run_document(run: Run) -> dict[str, Any]:
-    """Gives the JSON document of a run; a parent has its points in it."""
+    """Return the JSON document of a run; a parent has its points in it."""
     record, points = run.records()
     document: dict[str, Any] = record.as_json()
-    return {**document, "points": [point.as_json() for point in points]} if points else document
+    if points:
+        document["points"] = [point.as_json() for point in points]
+    return document
 
 
 def codes_of(document: dict[str, Any], unfinished: int = 0) -> list[int]:
-    """Gives the exit codes of a run, or of all points of a parent; 3 for one whose target could not be asked."""
+    """Return the exit codes of a run, or of all points of a parent; 3 for one whose target could not be asked."""
     if "errors" in document:
         return [verdict.UNREACHABLE]
     states = [point["state"] for point in document.get("points", ())] or [document["state"]]
-    return [verdict.exit_code([state]) if state in verdict.FINAL else unfinished for state in states]
+    return [verdict.CODES.get(state, unfinished) for state in states]
 
 
 def say_left(ids: Iterable[str]) -> None:
-    """Says how to take runs up again that go on without this command; the last line a user sees."""
+    """Say how to take runs up again that go on without this command; the last line a user sees."""
     print("", file=sys.stderr)
     for name in ids:
         print(f"podwright attach {name}", file=sys.stderr, flush=True)
 
 
 def introduce(run: Run, document: dict[str, Any]) -> None:
-    """Says what was started and where."""
+    """Say what was started and where."""
     asked = run.folder.asked
-    points = f", {_count(len(document['points']), 'point')}" if document.get("points") else ""
     launcher = asked.workload.get("launcher", "ranks")
-    shape = f"{_count(asked.nodes, 'node')} x {_count(asked.ranks_per_node, 'rank')}, {launcher}"
-    output.say("run", f"{run.id} on {document['target']}: {shape}{points}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    shape = f"{figures.count(asked.nodes, 'node')} x {figures.count(asked.ranks_per_node, 'rank')}, {launcher}"
+    if document.get("points"):
+        shape += f", {figures.count(len(document['points']), 'point')}"
+    output.say("run", f"{run.id} on {document['target']}: {shape}")
 
 
 def _follow_one(run: Run, view: View) -> None:
@@ -99,7 +102,7 @@ def _follow_one(run: Run, view: View) -> None:
 
 
 def _follow_points(parent: Run, view: View) -> None:
-    """Follows the points of a matrix or a repeat: a line for each that ends, and a count of all."""
+    """Follow the points of a matrix or a repeat: a line for each that ends, and a count of all."""
     ended: set[str] = set()
     while True:
         began = time.monotonic()
@@ -113,21 +116,23 @@ def _follow_points(parent: Run, view: View) -> None:
             return
         view.show(partial(points_picture, whole.state, records), _counts(records))
         # Asking about many points takes time; most of it shall be left to them.
-        time.sleep(min(max(POINTS_EVERY_S[0], 2 * (time.monotonic() - began)), POINTS_EVERY_S[1]))
+        pause_s = 2 * (time.monotonic() - began)
+        time.sleep(max(LEAST_PAUSE_S, min(pause_s, MOST_PAUSE_S)))
 
 
 def _point_line(record: dict[str, Any]) -> tuple[str, str]:
     word, text = verdict.sentence(record, None)
-    matrix = "".join(f" {name}={figures.value(value)}" for name, value in (record.get("matrix") or {}).items())
-    return word, f"{record['id']}{matrix}: {text}"
+    varied = record.get("matrix") or {}
+    name = " ".join([record["id"], *(f"{field}={figures.value(value)}" for field, value in varied.items())])
+    return word, f"{name}: {text}"
 
 
 def points_picture(state: str, records: list[dict[str, Any]], width: int) -> list[Line]:
-    """Draws how many points are in which state, and a bar of those that have ended."""
+    """Draw how many points are in which state, and a bar of those that have ended."""
     ended = sum(record["state"] in verdict.FINAL for record in records)
     done, rest = figures.bar(ended / len(records), 20)
-    words = output.clip(_counts(records), width - output.WORD_WIDTH - 22)
-    return [[(f"{state:<{output.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), (f"  {words}", "")]]
+    counts = output.clip(_counts(records), width - output.WORD_WIDTH - 22)
+    return [[(f"{state:<{output.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), (f"  {counts}", "")]]
 
 
 def _counts(records: list[dict[str, Any]]) -> str:
@@ -141,15 +146,12 @@ def _say_end(run: Run, document: dict[str, Any]) -> None:
             output.say(word, text)
     else:
         output.say(*verdict.sentence(document, run.record().goal))
-    _say_report(run)
-    if document["state"] == "succeeded":
-        output.say("next", f"podwright show {run.id}")
 
 
-def _say_report(run: Run) -> None:
-    """Writes the report and says where it is; a report that cannot be written does not change how the run ended."""
+def _say_report(run: Run, write: Callable[[list[Run]], Path]) -> None:
+    """Write the report and say where it is; a report that cannot be written does not change how the run ended."""
     try:
-        path = write_report([run])
+        path = write([run])
     except Exception as error:
         output.say("report", f"could not be written: {type(error).__name__}: {error}")
         return
@@ -158,7 +160,7 @@ def _say_report(run: Run) -> None:
 
 @contextlib.contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Holds the first Ctrl-C back until a run has been handed over: half a start would have no id to name.
+    """Hold the first Ctrl-C back until a run has been handed over: half a start would have no id to name.
 
     A second Ctrl-C is not held back.
     """

@@ -1,34 +1,180 @@
-"""The live view of a run as lines of (text, role) pieces; pure, so that it can be looked at without a terminal."""
+"""The live view of a run: where it is shown, and the picture that is drawn of it.
+
+The picture is lines of (text, role) pieces, made by pure functions, so that it can be looked at without a terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, TextIO
 
-from podwright.cli.terminal import figures
+from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.output import WORD_WIDTH, clip, plain
 from podwright.cli.terminal.progress import NodeView, Progress
 
+LINE_EVERY_S = 10.0
+REDRAW_EVERY_S = 0.5
+MOST_NODES = 8
+MOST_COLUMNS = 120
+
 Piece = tuple[str, str]
 Line = list[Piece]
-MOST_NODES = 8
+Draw = Callable[[int], Sequence[Line]]
+
+_STYLES = {
+    "bar": "cyan",
+    "cpu": "cyan",
+    "gpu": "green",
+    "dim": "dim",
+    "running": "cyan",
+    "succeeded": "green",
+    "failed": "red",
+    "lost": "red",
+    "cancelled": "yellow",
+}
+_ASCII = str.maketrans("━╌▁▂▃▄▅▆▇█", "=-_.,:;+*#")
+
+
+class View(Protocol):
+    """What a follower needs of a place to show a run."""
+
+    def __enter__(self) -> View:
+        """Open the view."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it and leave the terminal as it was."""
+
+    def say(self, word: str, text: str) -> None:
+        """Print a line that stays."""
+
+    def show(self, draw: Draw, news: str) -> None:
+        """Show the present state: `draw` makes the picture for a width, `news` is the same in a few words."""
+
+
+class PlainView:
+    """Writes a line when there is progress, at most every ten seconds: a log file shall stay readable."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = clock()
+        self._last = ""
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def say(self, word: str, text: str) -> None:
+        """Write the line to stderr."""
+        output.say(word, text)
+
+    def show(self, draw: Draw, news: str) -> None:
+        """Write the news when it is new and the last such line is old enough."""
+        if news and news != self._last and self._clock() >= self._next:
+            self._last = news
+            self._next = self._clock() + LINE_EVERY_S
+            output.say("", news)
+
+
+class LiveView:
+    """Draws at the foot of the terminal, at most twice a second, and only what differs."""
+
+    def __init__(self) -> None:
+        self._live: Any = None
+        self._drawn: Sequence[Line] = ()
+        self._next = 0.0
+
+    def __enter__(self) -> LiveView:
+        from rich.console import Console
+        from rich.live import Live
+
+        # A killed command must not leave the cursor hidden.
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+        console = Console(stderr=True, highlight=False, soft_wrap=False)
+        self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, word: str, text: str) -> None:
+        """Print the line above the picture."""
+        from rich.text import Text
+
+        for line in output.aligned(word, text, sys.stderr):
+            self._live.console.print(Text.from_ansi(line), soft_wrap=True)
+
+    def show(self, draw: Draw, news: str) -> None:
+        """Draw the picture unless it was drawn a moment ago or nothing in it has changed."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        lines = draw(min(self._live.console.width, MOST_COLUMNS))
+        self._next = now + REDRAW_EVERY_S
+        if lines != self._drawn:
+            self._drawn = lines
+            self._live.update(styled(lines, self._live.console.encoding), refresh=True)
+
+
+def view_for(stream: TextIO) -> View:
+    """Return the live view where a person looks at a terminal that can move its cursor, else the plain one."""
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return LiveView()
+    return PlainView()
+
+
+def styled(lines: Sequence[Line], encoding: str = "utf-8") -> Any:
+    """Return the lines as one rich text; a line is never wrapped, since that would break the columns.
+
+    A terminal that knows no bars and blocks gets the nearest ASCII.
+    """
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow="crop")
+    for number, line in enumerate(lines):
+        if number > 0:
+            text.append("\n")
+        for piece, role in line:
+            if "utf" not in encoding:
+                piece = piece.translate(_ASCII)
+            text.append(piece, style=_STYLES.get(role, ""))
+    return text
+
+
+def elapsed(record: Mapping[str, Any]) -> float | None:
+    """Return the seconds since the run began, or since it was asked for while it waits."""
+    return figures.seconds_between(record.get("started_at") or record.get("created_at"), record.get("ended_at"))
 
 
 def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Line]:
-    """Draws the progress line and a line per node; many nodes are folded into a summary."""
+    """Draw the progress line and a line per node; many nodes are folded into a summary."""
     nodes = [progress.nodes[number] for number in sorted(progress.nodes)]
-    known = [node for node in nodes if node.cpu or node.gpu]
-    rows = _summary(progress, known, width) if len(known) > MOST_NODES else _node_lines(progress, known, width)
-    return [_progress_line(progress, elapsed_s, width), *rows]
+    measured = [node for node in nodes if node.cpu or node.gpu]
+    first = _progress_line(progress, elapsed_s, width)
+    if len(measured) > MOST_NODES:
+        return [first, *_summary(progress, measured, width)]
+    return [first, *_node_lines(progress, measured, width)]
 
 
 def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Line:
     state = str(progress.record.get("state", ""))
     word = f"{state:<{WORD_WIDTH}}"
-    clock = f"{figures.duration(elapsed_s if elapsed_s is None else float(int(elapsed_s))):>7}"
+    if elapsed_s is not None:
+        elapsed_s = float(int(elapsed_s))
+    clock = f"{figures.duration(elapsed_s):>7}"
     far, quality = progress.how_far() or progress.waiting_for(), progress.quality()
     room = width - len(word) - len(clock) - 2
     share = progress.share()
-    beside = "  ".join(part for part in (far, quality) if part)
+    beside = "  ".join(filter(None, (far, quality)))
     bar_width = min(24, room - len(beside) - 3)
     if share is None or bar_width < 6:
         return [(word, state), (f"{clip(plain(beside), room):<{room}}  ", ""), (clock, "dim")]
@@ -38,12 +184,16 @@ def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> L
 
 
 def _node_lines(progress: Progress, nodes: list[NodeView], width: int) -> list[Line]:
-    labels = {node.number: plain(progress.label(node.number)) for node in nodes}
-    label_width = max([WORD_WIDTH, *(min(len(label), 20) + 1 for label in labels.values())])
+    labels = [clip(plain(progress.label(node.number)), 20) for node in nodes]
+    label_width = max([WORD_WIDTH, *(len(label) + 1 for label in labels)])
+    # What is not curve has a fixed width: label, percentages, memory and, with GPUs, their share of the line.
+    room = width - label_width - 24
     has_gpu = any(node.gpu for node in nodes)
-    fixed = label_width + (53 if has_gpu else 24)
-    curve_width = max(4, min(30, (width - fixed) // (2 if has_gpu else 1)))
-    return [_node_line(node, clip(labels[node.number], 20).ljust(label_width), curve_width, has_gpu) for node in nodes]
+    if has_gpu:
+        room = (width - label_width - 53) // 2
+    curve_width = max(4, min(30, room))
+    pairs = zip(nodes, labels, strict=True)
+    return [_node_line(node, label.ljust(label_width), curve_width, has_gpu) for node, label in pairs]
 
 
 def _node_line(node: NodeView, label: str, curve_width: int, has_gpu: bool) -> Line:
@@ -54,39 +204,46 @@ def _node_line(node: NodeView, label: str, curve_width: int, has_gpu: bool) -> L
         (figures.curve(node.cpu, curve_width), "cpu"),
         (f" {figures.percent(node.cpu_percent)}  mem {memory:<9}", ""),
     ]
-    return line + _gpu_pieces(node, curve_width) if has_gpu else line
+    if has_gpu:
+        line += _gpu_pieces(node, curve_width)
+    return line
 
 
 def _gpu_pieces(node: NodeView, curve_width: int) -> Line:
     count = len(node.gpus("utilization_percent"))
+    label = f"{count} gpu" if count > 1 else "gpu"
     power = "" if node.gpu_power_w is None else f"{node.gpu_power_w:.0f} W"
     return [
-        (f"  {f'{count} gpu' if count > 1 else 'gpu':<5} ", ""),
+        (f"  {label:<5} ", ""),
         (figures.curve(node.gpu, curve_width), "gpu"),
         (f" {figures.percent(node.gpu_percent)} {figures.size(node.gpu_memory_bytes):>8} {power:>6}", ""),
     ]
 
 
 def _summary(progress: Progress, nodes: list[NodeView], width: int) -> list[Line]:
-    """Folds many nodes: the median of each figure, and the node that is furthest behind."""
-    rows = [
-        _folded(progress, "cpu", [(node.cpu_percent, node) for node in nodes]),
-        _folded(progress, "gpu", [(node.gpu_percent, node) for node in nodes]),
-    ]
+    """Fold many nodes: the median of each figure, and the node that is furthest behind."""
+    head = f"{len(nodes)} nodes"
     power = [node.gpu_power_w for node in nodes if node.gpu_power_w is not None]
-    head = f"{len(nodes)} nodes" + (f", GPUs draw {sum(power) / 1000:.1f} kW" if power else "")
-    lines = [head, *(row for row in rows if row)]
-    words = ["nodes", *[""] * (len(lines) - 1)]
-    pairs = zip(words, lines, strict=True)
-    return [[(f"{word:<{WORD_WIDTH}}", "dim"), (clip(text, width - WORD_WIDTH), "")] for word, text in pairs]
+    if power:
+        head += f", GPUs draw {sum(power) / 1000:.1f} kW"
+    cpu = _folded(progress, "cpu", [(node.cpu_percent, node) for node in nodes])
+    gpu = _folded(progress, "gpu", [(node.gpu_percent, node) for node in nodes])
+    lines = []
+    word = "nodes"
+    for text in filter(None, (head, cpu, gpu)):
+        lines.append([(f"{word:<{WORD_WIDTH}}", "dim"), (clip(text, width - WORD_WIDTH), "")])
+        word = ""
+    return lines
 
 
-def _folded(progress: Progress, name: str, readings: Iterable[tuple[float | None, NodeView]]) -> str:
+def _folded(progress: Progress, name: str, readings: Sequence[tuple[float | None, NodeView]]) -> str:
+    from statistics import median
+
     known = [(value, node) for value, node in readings if value is not None]
     if not known:
         return ""
+    values = [value for value, _ in known]
     least, node = min(known, key=lambda pair: pair[0])
-    middle = figures.median([value for value, _ in known])
-    row = figures.curve(figures.spread([value for value, _ in known], 24), 24)
+    row = figures.curve(figures.spread(values, 24), 24)
     lowest = f"{figures.percent(least)} {progress.label(node.number)}"
-    return f"{name} {row} median {figures.percent(middle)}  least {lowest}"
+    return f"{name} {row} median {figures.percent(median(values))}  least {lowest}"

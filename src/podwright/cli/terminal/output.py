@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -21,32 +22,33 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def say(word: str, text: str = "") -> None:
-    """Writes talk to stderr: the word once, the text beside it, further lines under the text."""
+    """Write talk to stderr: the word once, the text beside it, further lines under the text."""
     print("\n".join(aligned(word, text, sys.stderr)), file=sys.stderr, flush=True)
 
 
 def aligned(word: str, text: str, stream: TextIO) -> list[str]:
-    """Lays out a word and the lines of its text; the word has its state's colour where the stream shows colours."""
+    """Lay out a word and the lines of its text; the word has its state's colour where the stream shows colours."""
     first, *rest = plain(text).splitlines() or [""]
     head = paint(word, word, stream) + " " * max(1, WORD_WIDTH - len(word))
     return [(head + first).rstrip(), *(" " * WORD_WIDTH + line for line in rest)]
 
 
 def paint(text: str, role: str, stream: TextIO) -> str:
-    """Colours a text for a role; only on a terminal, and never with NO_COLOR. No meaning is in colour alone."""
+    """Colour a text for a role; only on a terminal, and never with NO_COLOR. No meaning is in colour alone."""
     code = _COLOURS.get(role)
-    if code is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb" or not stream.isatty():
+    wants_none = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    if code is None or wants_none or not stream.isatty():
         return text
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
 def plain(text: str) -> str:
-    """Takes control characters out of a text that a program or a user wrote, so that it cannot move our cursor."""
+    """Take control characters out of a text that a program or a user wrote, so that it cannot move our cursor."""
     return _CONTROL.sub("", text)
 
 
 def print_json(document: Any) -> None:
-    """Prints the one JSON document of `--json`; what JSON cannot say (NaN, infinity) becomes null."""
+    """Print the one JSON document of `--json`; what JSON cannot say (NaN, infinity) becomes null."""
     import json
 
     try:
@@ -61,37 +63,48 @@ def _finite(value: Any) -> Any:
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value - value != 0 else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> list[str]:
-    """Lays out rows under capital heads, columns two blanks apart; the last column is cut to the width where one is."""
-    cells = [[name.upper() for name in head], *([plain(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head) - 1)]
-    lines = []
-    for row in cells:
-        left = "".join(f"{cell:<{size}}  " for cell, size in zip(row, widths, strict=False))
-        lines.append((left + clip(row[-1], width and width - len(left))).rstrip())
-    return lines
+    """Lay out rows under capital heads, columns two blanks apart; the last column is cut to the width where one is."""
+    cells = [[name.upper() for name in head]]
+    cells.extend(list(map(plain, row)) for row in rows)
+    columns = list(zip(*cells, strict=True))
+    widths = [max(map(len, column)) for column in columns[:-1]]
+    return [_table_line(row, widths, width) for row in cells]
+
+
+def _table_line(row: Sequence[str], widths: Sequence[int], width: int | None) -> str:
+    *cells, last = row
+    left = "".join(f"{cell:<{size}}  " for cell, size in zip(cells, widths, strict=True))
+    if width is not None:
+        last = clip(last, width - len(left))
+    return (left + last).rstrip()
 
 
 def clip(text: str, width: int | None) -> str:
-    """Cuts a text that is too wide and marks the cut; None leaves it whole."""
+    """Cut a text that is too wide and marks the cut; None leaves it whole."""
     if width is None or len(text) <= width:
         return text
     return text[: max(width - 3, 0)] + "..."
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Gives the width to fit a table to: the terminal's, or None where a program or a file reads."""
+    """Return the width to fit a table to: the terminal's, or None where a program or a file reads."""
     import shutil
 
-    return shutil.get_terminal_size((80, 24)).columns if stream.isatty() else None
+    if not stream.isatty():
+        return None
+    return shutil.get_terminal_size((80, 24)).columns
 
 
-def confirm(question: str, yes: bool) -> bool:
-    """Asks before something is destroyed; only a person at a terminal is asked, and `--yes` has answered already."""
-    if yes or not sys.stdin.isatty():
+def confirm(question: str, yes: bool, answers: TextIO | None = None) -> bool:
+    """Ask before something is destroyed; only a person at a terminal is asked, and `--yes` has answered already."""
+    answers = answers or sys.stdin
+    if yes or not answers.isatty():
         return True
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return answers.readline().strip().lower() in ("y", "yes")

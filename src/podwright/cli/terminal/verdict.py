@@ -10,22 +10,22 @@ from podwright.cli.terminal import figures
 from podwright.cli.terminal.progress import goal_text
 
 UNREACHABLE, FAILED, CANCELLED = 3, 1, 4
-_CODES = {"succeeded": 0, "failed": FAILED, "lost": FAILED, "cancelled": CANCELLED}
+CODES = {"succeeded": 0, "failed": FAILED, "lost": FAILED, "cancelled": CANCELLED}
 # Of several runs the first of these that one of them has.
 _WORST_FIRST = (UNREACHABLE, FAILED, CANCELLED)
 
-FINAL = frozenset(_CODES)
+FINAL = frozenset(CODES)
 
 
 def exit_code(states: Iterable[str]) -> int:
-    """Gives the exit code of one or several runs by their states; a run that has not ended counts as 0."""
-    return worst(_CODES.get(state, 0) for state in states)
+    """Return the exit code of one or several runs by their states; a run that has not ended counts as 0."""
+    return worst(CODES.get(state, 0) for state in states)
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Gives the one code that stands for several: 3, then 1, then 4."""
-    found = set(codes)
-    return next((code for code in _WORST_FIRST if code in found), 0)
+    """Return the one code that stands for several: 3, then 1, then 4."""
+    present = set(codes)
+    return next((code for code in _WORST_FIRST if code in present), 0)
 
 
 def sentence(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> tuple[str, str]:

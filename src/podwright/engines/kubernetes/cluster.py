@@ -11,7 +11,7 @@ from podwright.clients.kubernetes.api import Api, ApiError, Away
 from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.listing import Listing
 from podwright.clients.kubernetes.paths import path_of
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.states import seen
 from podwright.runs import RunFolder
@@ -24,16 +24,16 @@ WORKER = "training.kubeflow.org/job-role"
 Pods = dict[str, list[dict[str, Any]]]
 
 
-class Cluster:
+class ClusterWatch:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._listings: dict[tuple[str, str], Listing] = {}
-        self._known: dict[str, Seen] = {}
+        self._known: dict[str, Status] = {}
         self._absent: set[str] = set()
         self._due: dict[str, float] = {}
         self._events: dict[str, tuple[float, list[dict[str, Any]]]] = {}
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """A server that is away has lost no run: what was known last stays, and nothing is called gone."""
         pods = self.pods(folders)
         found = {}
@@ -41,13 +41,13 @@ class Cluster:
             found[folder.id] = self._known[folder.id] = self._seen(folder, folders, pods.get(folder.id, []))
         return found
 
-    def _seen(self, folder: RunFolder, folders: Sequence[RunFolder], pods: Sequence[Mapping[str, Any]]) -> Seen:
+    def _seen(self, folder: RunFolder, folders: Sequence[RunFolder], pods: Sequence[Mapping[str, Any]]) -> Status:
         site = site_of(folder)
         listing = self._listing(site["kind"], site["namespace"], folders)
         try:
             job = listing.read().get(folder.id) or self._really(site, folder)
         except ApiError as error:
-            return Seen("there", f"Kubernetes does not tell: {error.message}")
+            return Status("there", f"Kubernetes does not tell: {error.message}")
         except Away as error:
             return self._silent(folder, error)
         handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"
@@ -58,12 +58,12 @@ class Cluster:
         maker = BY_NAME[site["kind"]].job
         events = self._events_of(site["namespace"], maker.format(run=folder.id)) if maker and not pods else ()
         told = seen(job, pods, events)
-        return Seen(told.state, told.reason, told.outcome, handle)
+        return Status(told.state, told.reason, told.outcome, handle)
 
-    def _silent(self, folder: RunFolder, why: object) -> Seen:
+    def _silent(self, folder: RunFolder, why: object) -> Status:
         """What was known last; but a run that waited when the server was last heard of may be at work by now."""
         known = self._known.get(folder.id)
-        return known if known and known.state != "waiting" else Seen("there", f"Kubernetes does not answer: {why}")
+        return known if known and known.state != "waiting" else Status("there", f"Kubernetes does not answer: {why}")
 
     def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
         """A run that was made a moment ago may not have come through a watch yet: absence is asked for by name."""
@@ -122,7 +122,7 @@ class Cluster:
         return known is None or known.state != "waiting" or any(folder.record_path.glob("n*"))
 
     def is_over(self, folder: RunFolder) -> bool:
-        return self._known.get(folder.id, Seen("there")).state == "gone"
+        return self._known.get(folder.id, Status("there")).state == "gone"
 
     def is_due(self, what: str) -> bool:
         """Whether it was done last long enough ago; if so it counts as done now."""
@@ -133,9 +133,9 @@ class Cluster:
         return True
 
 
-def _missing(folder: RunFolder) -> Seen:
+def _missing(folder: RunFolder) -> Status:
     if any(event["k"] == "cancel" for event in folder.client_events()):
-        return Seen("gone", "was cancelled", "cancelled")
+        return Status("gone", "was cancelled", "cancelled")
     if not folder.handle:
-        return Seen("gone", "it was never submitted")
-    return Seen("gone", "Kubernetes does not know it any more")
+        return Status("gone", "it was never submitted")
+    return Status("gone", "Kubernetes does not know it any more")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import Files, Job, Request, Seen
+from podwright.engines.base import Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
-from podwright.engines.kubernetes.cluster import Cluster
-from podwright.engines.kubernetes.facts import facts_from_json
+from podwright.engines.kubernetes.cluster import ClusterWatch
+from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
@@ -50,16 +50,17 @@ class KubernetesEngine:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
 
     @cached_property
-    def _cluster(self) -> Cluster:
-        return Cluster(self._api)
+    def _cluster(self) -> ClusterWatch:
+        return ClusterWatch(self._api)
 
     # pure
 
-    def lacks(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         return LACKS if self._scheduler.claim else {**LACKS, "shared": NO_CLAIM}
 
-    def plan(self, request: Request, facts: Mapping[str, Any]) -> KubernetesJob:
-        return plan_job(request, self._pod, self._scheduler, facts_from_json(facts))
+    def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
+        """Plan the objects of every part."""
+        return plan_job(request, self._pod, self._scheduler, facts)
 
     def render(self, job: Job) -> Files:
         assert isinstance(job, KubernetesJob)
@@ -67,15 +68,16 @@ class KubernetesEngine:
 
     # looking at the cluster
 
-    def probe(self, request: Request) -> Mapping[str, Any]:
+    def probe(self, request: Request) -> KubernetesFacts:
+        """Ask the cluster what it has and what the user may do there."""
         try:
             home = self._api.entry.namespace or "default"
             namespace = namespace_of(request.workload, self._scheduler, home)
-            return probe(self._api, request, namespace, self._scheduler).as_json()
+            return probe(self._api, request, namespace, self._scheduler)
         except (Away, ApiError) as error:
             raise refusal_of(error, "answer") from None
 
-    def ready(self, job: Job) -> None:
+    def preflight(self, job: Job) -> None:
         """The server looks at the run as if it were submitted: what it would refuse never comes to exist."""
         assert isinstance(job, KubernetesJob)
         made = job.objects[job.parts[0].run_id][-1]
@@ -90,12 +92,13 @@ class KubernetesEngine:
 
     # starting and ending
 
-    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
-        parent = folders[0].path.parent / job.run_id
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        """Apply the objects of every part; what is there already, by an earlier call, is found."""
+        parent = folders[0].path.parent / run_id
         site = site_of(folders[0])
         submit(self._api, site, parent, folders)
         self._cluster.forget()
-        return f"{site['namespace']}/{job.run_id}"
+        return f"{site['namespace']}/{run_id}"
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """Deleting lets the pilots give their ranks the grace they were promised.
@@ -124,13 +127,13 @@ class KubernetesEngine:
 
     # following
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Of a run that is over and whose claim cannot be read just now, the last word may be there all the same."""
         found = self._cluster.status(folders)
         for place, some in _by_place(folders) if self._unread else ():
             if words := self._unread.get(place):
                 over = [folder for folder in some if found[folder.id].state == "gone"]
-                found |= {folder.id: Seen("there", words, "", found[folder.id].handle) for folder in over}
+                found |= {folder.id: Status("there", words, "", found[folder.id].handle) for folder in over}
         return found
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
@@ -173,6 +176,11 @@ class KubernetesEngine:
         site = site_of(folder)
         if site["claim"]:
             self._claims(site["namespace"], site["claim"]).remove(folder)
+
+    def close(self) -> None:
+        """Close the connections to the API server."""
+        if "_api" in self.__dict__:  # else it was never asked
+            self._api.close()
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         site = site_of(folder)

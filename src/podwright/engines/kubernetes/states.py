@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podwright.clients.kubernetes.kinds import CONTAINERS
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 
 Object = Mapping[str, Any]
 
@@ -50,20 +50,20 @@ OTHERWISE = (
 )
 
 
-def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Seen:
+def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Status:
     """What a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits."""
     if job["metadata"].get("deletionTimestamp"):
-        return Seen("there", "is being ended")
+        return Status("there", "is being ended")
     conditions = {one["type"]: one for one in job.get("status", {}).get("conditions", []) if one["status"] == "True"}
     if any(name in conditions for name in DONE):
-        return Seen("gone", _last_words(pods) or "it ended without a last word", "succeeded")
+        return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
-        return Seen("gone", _failure(conditions["Failed"], pods), "failed")
+        return Status("gone", _failure(conditions["Failed"], pods), "failed")
     if "Suspended" in conditions or job["spec"].get("suspend"):
         queue = job["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
-        return Seen("waiting", f"waits in the queue {queue}" if queue else "is suspended")
+        return Status("waiting", f"waits in the queue {queue}" if queue else "is suspended")
     if _all_ended(job, pods):
-        return Seen("gone", _last_words(pods) or "it ended without a last word", "succeeded")
+        return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     return _alive(job, pods, list(events))
 
 
@@ -85,16 +85,16 @@ def _is_done(pod: Object) -> bool:
     return bool(ends) and all(end is not None and end.get("exitCode") == 0 for end in ends)
 
 
-def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Seen:
+def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Status:
     live = [pod for pod in pods if pod["status"].get("phase") in ("Pending", "Running", "Unknown")]
     waiting = [words for words in map(waiting_words, live) if words]
     if waiting:
         state = "waiting" if len(waiting) == len(live) else "there"
-        return Seen(state, max(set(waiting), key=lambda words: (waiting.count(words), words)))
+        return Status(state, max(set(waiting), key=lambda words: (waiting.count(words), words)))
     if not live:
         refused = [str(one.get("message", "")) for one in events if one.get("reason") == "FailedCreate"]
-        return Seen("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")
-    return Seen("there")
+        return Status("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")
+    return Status("there")
 
 
 def _failure(condition: Object, pods: Sequence[Object]) -> str:

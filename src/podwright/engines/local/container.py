@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -92,23 +93,41 @@ sys.exit(main(sys.argv[1:]))
 '''
 
 
-def probe(request: Request) -> Mapping[str, Any]:
-    """What this machine has for containers, and which image the run would get; empty for a bare run."""
+@dataclass(frozen=True)
+class ContainerFacts:
+    """What this machine has for containers, and which image the run would get."""
+
+    podman: bool
+    options: tuple[str, ...]
+    """Of every podman command here."""
+    user: tuple[int, int]
+    counts_processes: bool
+    """Whether podman can limit the number of processes, and so must be told not to."""
+    limits: Mapping[str, Sequence[int]]
+    image: Mapping[str, Any] | None
+    image_name: str
+    gpu_list: bool
+    infiniband: bool
+
+
+def probe(request: Request) -> ContainerFacts | None:
+    """Look at what this machine has for containers; None for a bare run, which needs none."""
     workload = request.workload
     if workload.runtime == "bare":
-        return {}
+        return None
     name = image_name(workload)
-    return {
-        "podman": shutil.which("podman") is not None,
-        "options": list(runtime_options()),
-        "user": [os.getuid(), os.getgid()],
-        "counts_processes": os.getuid() == 0 or CGROUPS_V2.exists(),
-        "limits": own_limits(),
-        "image": found.document() if (found := find_image(name)) else None,
-        "image_name": name,
-        "gpu_list": _gives_gpus(),
-        "infiniband": Path(INFINIBAND).is_dir(),
-    }
+    image = find_image(name)
+    return ContainerFacts(
+        podman=shutil.which("podman") is not None,
+        options=tuple(runtime_options()),
+        user=(os.getuid(), os.getgid()),
+        counts_processes=os.getuid() == 0 or CGROUPS_V2.exists(),
+        limits=own_limits(),
+        image=image.document() if image else None,
+        image_name=name,
+        gpu_list=_gives_gpus(),
+        infiniband=Path(INFINIBAND).is_dir(),
+    )
 
 
 def _gives_gpus() -> bool:
@@ -116,18 +135,16 @@ def _gives_gpus() -> bool:
     return any("nvidia" in path.name for folder in ("/etc/cdi", "/var/run/cdi") for path in Path(folder).glob("*"))
 
 
-def problems(request: Request, facts: Mapping[str, Any]) -> list[Problem]:
-    """What stands in the way of this run's container, if it has one."""
+def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
+    """Return what stands in the way of this run's container."""
     workload = request.workload
-    if workload.runtime == "bare":
-        return []
-    if not facts["podman"]:
+    if not facts.podman:
         hint = "apt-get install podman runc, or set `runtime: bare` to run without the image"
         return [("runtime", "containers on this machine need podman, which is not there", hint)]
     found: list[Problem] = []
-    if facts["image"] is None:
-        found.append(_missing_image(workload, facts["image_name"]))
-    if workload.resources.gpus and not facts["gpu_list"]:
+    if facts.image is None:
+        found.append(_missing_image(workload, facts.image_name))
+    if workload.resources.gpus and not facts.gpu_list:
         hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
         found.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
     named = {**{f"data.{name}": path for name, path in request.data.items()}, "checkpoint": workload.checkpoint}
@@ -145,7 +162,7 @@ def _missing_image(workload: Workload, name: str) -> Problem:
     return "image", f"{name} is not on this machine", f"podman pull {shlex.quote(name)}"
 
 
-def files(request: Request, facts: Mapping[str, Any]) -> dict[str, str]:
+def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     """What lies beside the order instead of the stub alone."""
     workload = request.workload
     made = [workload.checkpoint] if workload.checkpoint.startswith("/") else []
@@ -154,35 +171,36 @@ def files(request: Request, facts: Mapping[str, Any]) -> dict[str, str]:
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
 
 
-def podman_words(workload: Workload, data: Mapping[str, str], facts: Mapping[str, Any]) -> list[str]:
+def podman_words(workload: Workload, data: Mapping[str, str], facts: ContainerFacts) -> list[str]:
     """The command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
+    assert facts.image is not None, "a run without its image is refused before"
     resources = workload.resources
     names = [*(f"PODWRIGHT_{name}" for name in PASSED), "CUDA_VISIBLE_DEVICES", *workload.secrets]
     fixed = [
-        *_user(facts["user"]),
+        *_user(facts.user),
         "--network=host",
         "--pid=host",
         f"--shm-size={resources.shm_bytes}" if resources.shm_bytes else "--volume=/dev/shm:/dev/shm",
-        *(["--pids-limit=-1"] if facts["counts_processes"] else []),
+        *(["--pids-limit=-1"] if facts.counts_processes else []),
         "--security-opt=label=disable",
         "--security-opt=seccomp=unconfined",
         "--read-only",
-        *limit_options(facts["limits"]),
+        *limit_options(facts.limits),
         *(["--device=nvidia.com/gpu=all"] if resources.gpus else []),
-        *([f"--device={INFINIBAND}", "--cap-add=IPC_LOCK"] if resources.rdma and facts["infiniband"] else []),
+        *([f"--device={INFINIBAND}", "--cap-add=IPC_LOCK"] if resources.rdma and facts.infiniband else []),
         *(f"--env={name}" for name in names),
         *_mounts(workload, data),
         "--entrypoint=",
     ]
     return [
-        shlex.join(["podman", *facts["options"], "run", "--rm", "--replace", "--pull=never", "--sig-proxy=false"]),
+        shlex.join(["podman", *facts.options, "run", "--rm", "--replace", "--pull=never", "--sig-proxy=false"]),
         '--name="podwright-$PODWRIGHT_RUN-n$PODWRIGHT_NODE"',
         f'--label={LABEL}="$PODWRIGHT_RUN"',
         '--volume="$run:$run"',
         '--workdir="$run"',
         '--env=HOME="$home"',
         *(shlex.quote(word) for word in fixed),
-        shlex.quote(facts["image"]["id"]),
+        shlex.quote(facts.image["id"]),
         '/bin/sh "$job/inside.sh"',
     ]
 

@@ -13,10 +13,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
+from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
@@ -33,6 +33,30 @@ exec "$PODWRIGHT_PYTHON" -I -S "$job/pilot.pyz" keep {arguments}
 """
 
 
+@dataclass(frozen=True)
+class LocalFacts:
+    """What is known of this machine before anything is planned."""
+
+    python: str
+    path: str
+    """What start.sh writes behind `PATH=`, quoted for a shell."""
+    gpus: int
+    cpus: int
+    mpirun: bool
+    missing_data: tuple[str, ...] = ()
+    container: container.ContainerFacts | None = None
+    """None for a run without a container."""
+
+
+@dataclass(frozen=True)
+class LocalJob(Job):
+    """A job with what its start.sh says, and the files that lie beside each order."""
+
+    python: str = ""
+    path: str = ""
+    beside_order: Mapping[str, str] = field(default_factory=dict)
+
+
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
 
 
@@ -45,29 +69,33 @@ class LocalEngine:
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
 
-    def lacks(self) -> Mapping[str, str]:
-        lacks = {"mig": "the local engine gives whole GPUs, not slices"}
+    def unsupported(self) -> Mapping[str, str]:
+        unsupported = {"mig": "the local engine gives whole GPUs, not slices"}
         if not self._shared:
-            lacks["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
-        return lacks
+            unsupported["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
+        return unsupported
 
-    def probe(self, request: Request) -> Mapping[str, Any]:
-        """An activated environment wins on PATH; without one, the environment Podwright is installed in is found."""
-        own = str(Path(sys.executable).parent)
-        active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
-        gpus = [path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]
-        return {
-            "python": sys.executable,
-            "path": f'"$PATH":{shlex.quote(own)}' if active else f'{shlex.quote(own)}:"$PATH"',
-            "gpus": len(gpus),
-            "cpus": len(os.sched_getaffinity(0)),
-            "mpirun": shutil.which("mpirun") is not None,
-            "missing_data": [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()],
-            **container.probe(request),
-        }
+    def probe(self, request: Request) -> LocalFacts:
+        """Look at this machine. An activated environment wins on PATH, else the one Podwright is installed in does."""
+        own = shlex.quote(str(Path(sys.executable).parent))
+        path = f'{own}:"$PATH"'
+        if os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
+            path = f'"$PATH":{own}'
+        missing = [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()]
+        return LocalFacts(
+            python=sys.executable,
+            path=path,
+            gpus=count_gpus(),
+            cpus=len(os.sched_getaffinity(0)),
+            mpirun=shutil.which("mpirun") is not None,
+            missing_data=tuple(missing),
+            container=container.probe(request),
+        )
 
-    def plan(self, request: Request, facts: Mapping[str, Any]) -> Job:
+    def plan(self, request: Request, facts: LocalFacts) -> LocalJob:
+        """Plan one order for each part; all nodes of a run are on this machine."""
         self._check(request, facts)
+        several = request.workload.nodes > 1
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             order = order_of(
@@ -78,50 +106,63 @@ class LocalEngine:
                 scratch="../scratch",
                 shared=self._shared,
                 bind="127.0.0.1",
-                virtual=request.workload.nodes > 1,
-                env={"GLOO_SOCKET_IFNAME": "lo"} if request.workload.nodes > 1 else {},
+                virtual=several,
+                env={"GLOO_SOCKET_IFNAME": "lo"} if several else {},
             )
             parts.append(Part(run_id, point or None, order))
-        inside = container.files(request, facts) if request.workload.runtime == "container" else {"node.sh": STUB}
-        return Job(request.run_id, tuple(parts), request.after, {**facts, "beside_order": inside})
+        return LocalJob(
+            run_id=request.run_id,
+            parts=tuple(parts),
+            after=request.after,
+            image=facts.container.image if facts.container else None,
+            python=facts.python,
+            path=facts.path,
+            beside_order=container.files(request, facts.container) if facts.container else {"node.sh": STUB},
+        )
 
-    def _check(self, request: Request, facts: Mapping[str, Any]) -> None:
+    def _check(self, request: Request, facts: LocalFacts) -> None:
         workload = request.workload
-        found: list[tuple[str, str, str | None]] = []
-        if workload.resources.gpus * workload.nodes > facts["gpus"]:
-            wanted = f"{workload.nodes} x {workload.resources.gpus}" if workload.nodes > 1 else workload.resources.gpus
-            words = f"{wanted} GPUs are asked for and this machine has {facts['gpus']}"
+        problems: list[tuple[str, str, str | None]] = []
+        if workload.resources.gpus * workload.nodes > facts.gpus:
+            wanted = str(workload.resources.gpus)
+            if workload.nodes > 1:
+                wanted = f"{workload.nodes} x {wanted}"
+            message = f"{wanted} GPUs are asked for and this machine has {facts.gpus}"
             hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
-            found.append(("resources.gpus", words, hint))
-        if workload.launcher == "mpi" and workload.runtime == "bare" and not facts["mpirun"]:
+            problems.append(("resources.gpus", message, hint))
+        if workload.launcher == "mpi" and workload.runtime == "bare" and not facts.mpirun:
             hint = "apt-get install openmpi-bin, or load your site's MPI module"
-            found.append(("launcher", "mpirun is not on this machine", hint))
-        for name in facts["missing_data"]:
-            words = f"{workload.data[name]} is not on this machine"
-            found.append((f"data.{name}", words, "an absolute path must be there already"))
-        found += container.problems(request, facts)
-        if found:
-            raise workload.refusal(found)
+            problems.append(("launcher", "mpirun is not on this machine", hint))
+        for name in facts.missing_data:
+            message = f"{workload.data[name]} is not on this machine"
+            problems.append((f"data.{name}", message, "an absolute path must be there already"))
+        if facts.container:
+            problems += container.problems(request, facts.container)
+        if problems:
+            raise workload.refusal(problems)
 
     def render(self, job: Job) -> Files:
+        """Return the order and the stub of each part, and one start.sh for all."""
+        assert isinstance(job, LocalJob)
         files = {}
         for part in job.parts:
             files[f"{part.run_id}/job/order.json"] = part.order.text()
-            files |= {f"{part.run_id}/job/{name}": text for name, text in job.facts["beside_order"].items()}
-        orders = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
-        after = ["--after", f'"$job/../../{job.after}"'] if job.after else []
-        python, path = shlex.quote(job.facts["python"]), job.facts["path"]
-        text = START.format(python=python, path=path, arguments=" ".join([*after, *orders]))
-        files[f"{job.run_id}/job/start.sh"] = text
+            for name, text in job.beside_order.items():
+                files[f"{part.run_id}/job/{name}"] = text
+        arguments = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
+        if job.after:
+            arguments = ["--after", f'"$job/../../{job.after}"', *arguments]
+        python = shlex.quote(job.python)
+        files[f"{job.run_id}/job/start.sh"] = START.format(python=python, path=job.path, arguments=" ".join(arguments))
         return files
 
-    def ready(self, job: Job) -> None:
-        pass
+    def preflight(self, job: Job) -> None:
+        """Look at nothing: what this machine has was probed a moment ago."""
 
-    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
-        """The keeper takes each run's lock before it answers: a second one finds them taken and starts nothing."""
-        starter = folders[0].path.parent / job.run_id / "job" / "start.sh"
-        environ = {**os.environ, "PODWRIGHT_RUN": job.run_id}
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        """Start the keeper. It takes each run's lock before it answers: a second one finds them taken and leaves."""
+        starter = folders[0].path.parent / run_id / "job" / "start.sh"
+        environ = {**os.environ, "PODWRIGHT_RUN": run_id}
         child = subprocess.Popen(
             ["/bin/sh", str(starter)],
             stdin=subprocess.DEVNULL,
@@ -134,21 +175,20 @@ class LocalEngine:
         assert child.stdout is not None
         assert child.stderr is not None
         if child.stdout.readline().strip() != b"kept":
-            words = child.communicate()[1].decode("utf-8", "replace").strip()
-            raise refuse(
-                f"the run could not be started: {words.splitlines()[-1] if words else 'no answer'}", exit_code=3
-            )
+            lines = child.communicate()[1].decode("utf-8", "replace").strip().splitlines() or ["no answer"]
+            raise refuse(f"the run could not be started: {lines[-1]}", exit_code=3)
         child.stdout.close()
         child.stderr.close()
-        child.returncode = 0  # it lives on without us
+        # The keeper goes on without us; without a code, Python would warn of a child that nobody waited for.
+        child.returncode = 0
         return str(child.pid)
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """The locks answer for runs that are kept; the process table is read once for all others."""
         kept = {folder.id for folder in folders if lock_holder(folder) is not None}
         alive = kept if len(kept) == len(folders) else kept | marked().keys()
-        gone = Seen("gone", "no process of it is left on this machine")
-        return {folder.id: Seen("there") if folder.id in alive else gone for folder in folders}
+        gone = Status("gone", "no process of it is left on this machine")
+        return {folder.id: Status("there") if folder.id in alive else gone for folder in folders}
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """The keeper sees the mark and stops the run, or never starts it; without a keeper the pilots are told."""
@@ -188,8 +228,11 @@ class LocalEngine:
         if _in_container(folder):
             container.clear(folder.id)
 
+    def close(self) -> None:
+        """Let go of nothing: this engine holds no connection."""
+
     def clean(self, folder: RunFolder) -> None:
-        """Processes that lost every parent are known by their environment."""
+        """End what is left of a run: processes that lost every parent are known by their environment."""
         deadline = time.monotonic() + 5.0
         while pids := marked().get(folder.id):
             for pid in pids:
@@ -207,6 +250,11 @@ def _in_container(folder: RunFolder) -> bool:
 def _beside(run_id: str, other: str, name: str) -> str:
     """A path in another run's folder, as start.sh in `run_id`/job sees it."""
     return '"$job/order.json"' if other == run_id else f'"$job/../../{other}/{name}"'
+
+
+def count_gpus() -> int:
+    """Return how many NVIDIA GPUs this machine has, by their device files."""
+    return len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
 
 
 def lock_holder(folder: RunFolder) -> int | None:

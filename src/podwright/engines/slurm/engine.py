@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.ssh import Answer, Here, Reach, Ssh
-from podwright.engines.base import Files, Job, Part, Request, Seen, order_of
+from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
-from podwright.engines.slurm.queue import FORGOTTEN, Queue
+from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.engines.slurm.upload import pack
@@ -50,11 +50,24 @@ PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
+class SlurmProbe:
+    """What is known of a cluster and of this user's folder there."""
+
+    slurm: SlurmFacts
+    folder: str
+    proved: bool
+    """That login and compute nodes share the folder was seen before."""
+    missing_data: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SlurmJob(Job):
     """A job with its script, and what later clients need of it."""
 
     script: ScriptJob | None = None
     site: Mapping[str, Any] | None = None
+    folder: str = ""
+    proved: bool = False
 
 
 class SlurmEngine:
@@ -67,18 +80,19 @@ class SlurmEngine:
         self._pod, self._scheduler = pod, scheduler
         login, config = scheduler.login, scheduler.ssh_config
         self._reach: Reach = reach or (Ssh(login, config) if login else Here())
-        self._queue = Queue(self._reach)
+        self._queue = SlurmQueue(self._reach)
         self._mirrored_at: dict[str, float] = {}
 
     # pure
 
-    def lacks(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         return {}
 
-    def plan(self, request: Request, facts: Mapping[str, Any]) -> SlurmJob:
-        workload, slurm = request.workload, Facts.from_json(facts["slurm"])
-        _check_data(request, facts["missing_data"])
-        root = f"{facts['folder']}/runs"
+    def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
+        """Plan one batch script for all parts, and one order for each."""
+        workload, slurm = request.workload, facts.slurm
+        _check_data(request, facts.missing_data)
+        root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
         of_engine: dict[str, Any] = {
@@ -95,9 +109,18 @@ class SlurmEngine:
             env = network_env(request, self._pod, model)
             order = order_of(_from_parent(request), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
-        site = {"folder": facts["folder"], "step": list(script.step), "wrap": list(script.wrap)}
+        site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
         local_root = root if self._reach.is_here else None
-        return SlurmJob(request.run_id, tuple(parts), request.after, facts, local_root, script, site)
+        return SlurmJob(
+            run_id=request.run_id,
+            parts=tuple(parts),
+            after=request.after,
+            root=local_root,
+            script=script,
+            site=site,
+            folder=facts.folder,
+            proved=facts.proved,
+        )
 
     def render(self, job: Job) -> Files:
         assert isinstance(job, SlurmJob)
@@ -110,7 +133,8 @@ class SlurmEngine:
 
     # looking at the cluster
 
-    def probe(self, request: Request) -> Mapping[str, Any]:
+    def probe(self, request: Request) -> SlurmProbe:
+        """Ask the cluster what it has, make the user's folder there, and look for the data."""
         answer = self._reach.call(["sh", "-c", PROBE])
         if answer.code:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
@@ -123,21 +147,18 @@ class SlurmEngine:
             raise refuse(words, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        return {
-            "slurm": slurm.as_json(),
-            "folder": lines[0],
-            "proved": "proved" in lines,
-            "missing_data": [name for name, path in request.data.items() if path in missing],
-        }
+        names = tuple(name for name, path in request.data.items() if path in missing)
+        return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
-    def ready(self, job: Job) -> None:
-        """Login and compute nodes must share the folder: a file made here is looked for there.
+    def preflight(self, job: Job) -> None:
+        """Prove that login and compute nodes share the folder: a file made here is looked for there.
 
         Where no node is free at once the job proves it itself: it ends with words when it does not find its files.
         """
-        if job.facts["proved"]:
+        assert isinstance(job, SlurmJob)
+        if job.proved:
             return
-        folder = job.facts["folder"]
+        folder = job.folder
         mark = f"{folder}/proof.{os.getpid()}"
         srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
         steps = ["touch", "--", mark]
@@ -153,18 +174,18 @@ class SlurmEngine:
 
     # starting and ending
 
-    def submit(self, job: Job, folders: Sequence[RunFolder]) -> str:
-        """A job that was perhaps taken is looked for by its name before it is given again."""
-        parent = folders[0].path.parent / job.run_id
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        """Give the script to sbatch; a job that was perhaps taken is looked for by its name first."""
+        parent = folders[0].path.parent / run_id
         site = json.loads((parent / SITE).read_text())
         if not self._reach.is_here:
             pack(self._reach, site["folder"], [parent, *(one.path for one in folders if one.path != parent)])
         secrets = folders[0].asked.workload.get("secrets", [])
         env = {name: os.environ[name] for name in secrets}
-        command = ["sbatch", "--parsable", f"{site['folder']}/runs/{job.run_id}/job/batch.sh"]
-        deadline, may_be_there = time.monotonic() + COME_BACK_S, not job.parts
+        command = ["sbatch", "--parsable", f"{site['folder']}/runs/{run_id}/job/batch.sh"]
+        deadline, may_be_there = time.monotonic() + COME_BACK_S, again
         while True:
-            taken = self._queue.find(job.run_id) if may_be_there else None
+            taken = self._queue.find(run_id) if may_be_there else None
             if taken:
                 return taken
             answer = self._try(command, env)
@@ -208,16 +229,16 @@ class SlurmEngine:
 
     # following
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """A run that was cancelled and whose pilots do not end it is ended by Slurm."""
         found = self._queue.status(folders)
         deaf = [folder for folder in folders if found[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
         forgotten = [folder for folder in folders if found[folder.id] == FORGOTTEN]
-        return found | self._never_began(forgotten) if forgotten else found
+        return found | self._lost_by_controller(forgotten) if forgotten else found
 
-    def _never_began(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Jobs that the controller took and lost before it had saved them; one that began has left its output."""
         outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
         with suppress(Refusal):
@@ -225,7 +246,7 @@ class SlurmEngine:
             lost = [outputs[line] for line in missing if line in outputs]
             for folder in lost:
                 self._queue.look_again(folder)
-            return {folder.id: replace(FORGOTTEN, never_began=True) for folder in lost}
+            return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
         return {}
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
@@ -266,6 +287,9 @@ class SlurmEngine:
         if not self._reach.is_here and self._queue.handle(folder):
             root = f"{site_of(folder)['folder']}/runs"
             self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+
+    def close(self) -> None:
+        """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]

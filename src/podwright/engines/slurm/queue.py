@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from podwright.clients.ssh import Reach
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.engines.slurm.states import seen
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal
@@ -25,11 +25,11 @@ exit 0
 """
 
 
-FORGOTTEN = Seen("gone", "Slurm does not know it any more")
+FORGOTTEN = Status("gone", "Slurm does not know it any more")
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """One job or one task of an array, as squeue lists it."""
 
     job: str
@@ -39,14 +39,14 @@ class Row:
     run: str
 
 
-class Queue:
+class SlurmQueue:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[QueueRow]] = {}
         self._asked_at = -FLOOR_S
         self._away = ""
         self._absent: dict[str, float] = {}
-        self._final: dict[str, Seen] = {}
+        self._final: dict[str, Status] = {}
 
     def handle(self, folder: RunFolder) -> str | None:
         """Slurm's name for the job of this run: of a point the task's."""
@@ -61,7 +61,7 @@ class Queue:
             self._reach.call(["scancel", "--", *map(str, jobs[1:])])
         return str(jobs[0]) if jobs else None
 
-    def status(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         self._ask()
         found, missing = {}, []
         for folder in folders:
@@ -78,7 +78,7 @@ class Queue:
         found.update(self._missing(missing))
         return found
 
-    def _row(self, folder: RunFolder) -> Row | None:
+    def _row(self, folder: RunFolder) -> QueueRow | None:
         """The job that was given for this run; where its client died before it could say which, the first of its name.
 
         Others of that name come from a submission that was thought lost and repeated; they start nothing.
@@ -102,30 +102,30 @@ class Queue:
             for row in sorted(parse_queue(answer.text), key=lambda row: int(row.array)):
                 self._rows.setdefault(row.run, []).append(row)
 
-    def _silent(self) -> Seen:
+    def _silent(self) -> Status:
         """A run that waited when the controller was last heard of may be at work by now."""
-        return Seen("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
+        return Status("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
 
-    def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Seen]:
+    def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""
         now = time.monotonic()
-        known: dict[str, Seen] = {}
+        known: dict[str, Status] = {}
         asked: dict[RunFolder, str] = {}
         for folder in folders:
             job = self.handle(folder)
             since = self._absent.setdefault(folder.id, now)
             if job is None:
-                known[folder.id] = Seen("gone", "it was never submitted")
+                known[folder.id] = Status("gone", "it was never submitted")
             elif self._away:
                 known[folder.id] = self._silent()
             elif now - since < ABSENT_S:
-                known[folder.id] = Seen("there")
+                known[folder.id] = Status("there")
             else:
                 asked[folder] = job
         known.update(self._from_accounting(asked) if asked else {})
         return known
 
-    def _from_accounting(self, jobs: dict[RunFolder, str]) -> dict[str, Seen]:
+    def _from_accounting(self, jobs: dict[RunFolder, str]) -> dict[str, Status]:
         command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason"]
         answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
         rows = {line.split("|")[0]: line.split("|")[1:] for line in answer.text.splitlines() if line.count("|") == 2}
@@ -153,15 +153,15 @@ class Queue:
         self._asked_at = -FLOOR_S
 
 
-def explained(folder: RunFolder, state: str, reason: str) -> Seen:
+def explained(folder: RunFolder, state: str, reason: str) -> Status:
     """Slurm's words; a run whose predecessor failed is removed by Slurm, and that is no cancelling."""
     after = folder.asked.after
     if after and state == "CANCELLED" and reason.startswith("Dependency"):
-        return Seen("gone", f"{after}, which it comes after, did not succeed", "failed")
+        return Status("gone", f"{after}, which it comes after, did not succeed", "failed")
     return seen(state, reason)
 
 
-def parse_queue(text: str) -> list[Row]:
+def parse_queue(text: str) -> list[QueueRow]:
     """squeue's lines; a task of an array belongs to the point of that number."""
     rows = []
     for line in text.splitlines():
@@ -169,5 +169,5 @@ def parse_queue(text: str) -> list[Row]:
         if len(parts) == 5:
             job, array, state, reason, name = parts
             task = job.partition("_")[2]
-            rows.append(Row(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
+            rows.append(QueueRow(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
     return rows

@@ -10,6 +10,7 @@ import pytest
 from podwright import spec
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
+from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.spec.problems import Refusal
 
 BOUND = {"podwright": {"phase": "Bound", "modes": ["ReadWriteMany"]}}
@@ -30,7 +31,7 @@ def refusal(tmp_path: Path, text: str, scheduler: str = "", **facts: Any) -> str
     engine = KubernetesEngine(pod, found)
     request = Request("toy-2222", workload, pod, ({},), None, dict(workload.data))
     with pytest.raises(Refusal) as caught:
-        engine.plan(request, {"version": [1, 35], "payload": "0", **facts})
+        engine.plan(request, facts_from_json({"version": [1, 35], "payload": "0", **facts}))
     return str(caught.value).replace(f"{tmp_path}/", "")
 
 
@@ -190,6 +191,6 @@ def test_what_it_lacks(tmp_path: Path) -> None:
     pod = spec.load_pod(tmp_path / "pod.yaml")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
-    assert set(KubernetesEngine(pod, scheduler).lacks()) == {"after", "shared"}
+    assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"after", "shared"}
     with_claim = scheduler.model_copy(update={"claim": "podwright"})
-    assert set(KubernetesEngine(pod, with_claim).lacks()) == {"after"}
+    assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"after"}

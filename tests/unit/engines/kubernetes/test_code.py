@@ -16,6 +16,7 @@ from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES, PIECE_BYT
 from podwright.clients.registry import Registry
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
+from podwright.engines.kubernetes.facts import KubernetesFacts, facts_from_json
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.probe import _layered, of_payload
 from podwright.spec.problems import Refusal
@@ -58,9 +59,10 @@ def request_for(tmp_path: Path, image: str) -> Request:
     return Request("toy-2222", workload, None, ({},), code, {}, code_tar=CODE)
 
 
-def facts_of(request: Request) -> dict[str, object]:
+def facts_of(request: Request) -> KubernetesFacts:
     payload = of_payload(request.code_tar)
-    return {"version": [1, 35], **payload, **_layered(request.workload.image or "", CODE, payload["code_pieces"])}
+    layered = _layered(request.workload.image or "", CODE, payload["code_pieces"])
+    return facts_from_json({"version": [1, 35], **payload, **layered})
 
 
 def test_the_code_is_in_the_registry_before_the_run_exists(
@@ -73,9 +75,9 @@ def test_the_code_is_in_the_registry_before_the_run_exists(
     image = json.loads(files["toy-2222/job/site.json"])["image"]
     there = Registry(registry, "base")
     assert there.manifest(image.partition("@")[2]) is None
-    engine.ready(job)
+    engine.preflight(job)
     assert there.manifest(image.partition("@")[2]) is not None
-    assert facts_of(request)["code_image"] == image
+    assert facts_of(request).code_image == image
 
 
 def test_an_image_that_is_not_there_is_told_with_the_code(

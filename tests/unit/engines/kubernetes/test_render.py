@@ -15,6 +15,7 @@ from podwright import spec
 from podwright.clients.kubernetes.manifest import yaml_objects, yaml_text
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
+from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from tests.paths import CASES
 from tests.unit.engines.kubernetes.releases import RELEASES, validate
@@ -109,7 +110,7 @@ def rendered(name: str) -> dict[str, str]:
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
     request = Request(case["run_id"], workload, pod, points, case.get("code"), case.get("data", {"frames": "frames"}))
     engine = KubernetesEngine(pod, scheduler)
-    return engine.render(engine.plan(request, case["facts"]))
+    return engine.render(engine.plan(request, facts_from_json(case["facts"])))
 
 
 OF_ENGINE = ("bind", "code", "command", "engine", "env", "folder", "hardware", "mpi", "scratch", "shared")

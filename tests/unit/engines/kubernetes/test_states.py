@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.engines.kubernetes.states import creation_words, scheduling_words, seen, waiting_words
 
 SCHEDULING = [
@@ -84,37 +84,37 @@ RUNNING = pod("Running", containerStatuses=container(running={}))
 PULLING = pod("Pending", containerStatuses=container(waiting={"reason": "ErrImagePull", "message": "not found"}))
 UNPLACED = pod("Pending", conditions=[{"type": "PodScheduled", "status": "False", "message": SCHEDULING[0][0]}])
 SEEN = [
-    (job(), [RUNNING, RUNNING], Seen("there")),
-    (job(), [RUNNING, UNPLACED], Seen("there", "waits: 140 nodes, none with enough free GPUs")),
-    (job(), [UNPLACED, UNPLACED], Seen("waiting", "waits: 140 nodes, none with enough free GPUs")),
-    (job(), [PULLING], Seen("waiting", "waits: the image registry.example/train:1 cannot be fetched: not found")),
-    (job(), [], Seen("waiting", "waits for its nodes")),
-    (job(deletionTimestamp="2026-11-16T08:00:00Z"), [RUNNING], Seen("there", "is being ended")),
-    (job(["Suspended"]), [], Seen("waiting", "is suspended")),
+    (job(), [RUNNING, RUNNING], Status("there")),
+    (job(), [RUNNING, UNPLACED], Status("there", "waits: 140 nodes, none with enough free GPUs")),
+    (job(), [UNPLACED, UNPLACED], Status("waiting", "waits: 140 nodes, none with enough free GPUs")),
+    (job(), [PULLING], Status("waiting", "waits: the image registry.example/train:1 cannot be fetched: not found")),
+    (job(), [], Status("waiting", "waits for its nodes")),
+    (job(deletionTimestamp="2026-11-16T08:00:00Z"), [RUNNING], Status("there", "is being ended")),
+    (job(["Suspended"]), [], Status("waiting", "is suspended")),
     (
         job(["Suspended"], labels={"kueue.x-k8s.io/queue-name": "research"}),
         [],
-        Seen("waiting", "waits in the queue research"),
+        Status("waiting", "waits in the queue research"),
     ),
-    (job(["SuccessCriteriaMet", "Complete"]), [ended()], Seen("gone", "it ended without a last word", "succeeded")),
+    (job(["SuccessCriteriaMet", "Complete"]), [ended()], Status("gone", "it ended without a last word", "succeeded")),
     (
         job(["Complete"]),
         [ended(message="the image has no Python 3.8 or newer\n")],
-        Seen("gone", "the image has no Python 3.8 or newer", "succeeded"),
+        Status("gone", "the image has no Python 3.8 or newer", "succeeded"),
     ),
-    (job(["Failed"]), [ended(reason="OOMKilled")], Seen("gone", "used more memory than it had asked for", "failed")),
-    (job(["Created", "Running"]), [RUNNING], Seen("there")),
+    (job(["Failed"]), [ended(reason="OOMKilled")], Status("gone", "used more memory than it had asked for", "failed")),
+    (job(["Created", "Running"]), [RUNNING], Status("there")),
     (
         job(["StartupPolicyCompleted", "Completed"]),
         [ended()],
-        Seen("gone", "it ended without a last word", "succeeded"),
+        Status("gone", "it ended without a last word", "succeeded"),
     ),
-    (job(["Created", "Succeeded"]), [ended()], Seen("gone", "it ended without a last word", "succeeded")),
+    (job(["Created", "Succeeded"]), [ended()], Status("gone", "it ended without a last word", "succeeded")),
 ]
 
 
 @pytest.mark.parametrize(("made", "pods", "told"), SEEN)
-def test_seen(made: dict[str, Any], pods: list[dict[str, Any]], told: Seen) -> None:
+def test_seen(made: dict[str, Any], pods: list[dict[str, Any]], told: Status) -> None:
     assert seen(made, pods) == told
 
 
@@ -127,7 +127,7 @@ def test_a_run_is_over_when_all_its_containers_are() -> None:
     assert seen(made, pods[:1]).state == "waiting"
     pods[1]["status"]["initContainerStatuses"] = [{"name": "ship", "state": {"running": {}}}]
     pods[1]["status"]["phase"] = "Running"
-    assert seen(made, pods) == Seen("there")
+    assert seen(made, pods) == Status("there")
 
 
 def test_a_set_is_over_when_all_containers_of_its_job_are() -> None:
@@ -147,7 +147,7 @@ def test_the_last_words_are_those_of_the_pilot_by_any_name() -> None:
 def test_a_job_that_lost_nodes_too_often_says_so() -> None:
     made = job()
     made["status"]["conditions"] = [{"type": "Failed", "status": "True", "reason": "MaxFailedIndexesExceeded"}]
-    assert seen(made, [ended(message="segfault")]) == Seen("gone", "lost a node too often: segfault", "failed")
+    assert seen(made, [ended(message="segfault")]) == Status("gone", "lost a node too often: segfault", "failed")
 
 
 def test_a_running_container_does_not_wait() -> None:

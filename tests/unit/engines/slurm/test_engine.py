@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from podwright.clients.ssh import Answer
-from podwright.engines.base import Job
 from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm import engine as engine_module
 from podwright.engines.slurm import queue as queue_module
@@ -70,8 +69,7 @@ SUBMITTED = {"t": 0, "k": "submitted", "handle": "70"}
 
 def test_a_job_is_submitted_once(engine: SlurmEngine, cluster: Cluster, tmp_path: Path) -> None:
     cluster.answers["sbatch"] = lambda: Answer(0, b"71;cluster\n", "")
-    job: Any = Job("toy-2222", ("a part",), None, {})  # type: ignore[arg-type]
-    assert engine.submit(job, [add(tmp_path)]) == "71"
+    assert engine.submit("toy-2222", [add(tmp_path)], again=False) == "71"
     assert cluster.calls == [["sbatch", "--parsable", "/scratch/u/runs/toy-2222/job/batch.sh"]]
 
 
@@ -81,8 +79,7 @@ def test_after_a_controller_that_was_away_the_job_is_looked_for_first(
     """It had taken the job before it died."""
     cluster.answers["sbatch"] = lambda: AWAY
     cluster.answers["squeue"] = lambda: Answer(0, b"71\n", "")
-    job: Any = Job("toy-2222", ("a part",), None, {})  # type: ignore[arg-type]
-    assert engine.submit(job, [add(tmp_path)]) == "71"
+    assert engine.submit("toy-2222", [add(tmp_path)], again=False) == "71"
     assert [call[0] for call in cluster.calls] == ["sbatch", "scontrol", "squeue"]
 
 
@@ -91,13 +88,12 @@ def test_a_job_the_controller_did_not_take_is_given_again(
 ) -> None:
     replies = [AWAY, AWAY, Answer(0, b"72\n", "")]
     cluster.answers["sbatch"] = lambda: replies.pop(0)
-    job: Any = Job("toy-2222", ("a part",), None, {})  # type: ignore[arg-type]
-    assert engine.submit(job, [add(tmp_path)]) == "72"
+    assert engine.submit("toy-2222", [add(tmp_path)], again=False) == "72"
 
 
 def test_what_a_killed_client_began_is_looked_for_first(engine: SlurmEngine, cluster: Cluster, tmp_path: Path) -> None:
     cluster.answers["squeue"] = lambda: Answer(0, b"70\n", "")
-    assert engine.submit(Job("toy-2222", (), None, {}), [add(tmp_path)]) == "70"
+    assert engine.submit("toy-2222", [add(tmp_path)], again=True) == "70"
     assert cluster.named("sbatch") == []
 
 
@@ -119,9 +115,8 @@ def test_what_slurm_refuses_is_said(
 ) -> None:
     monkeypatch.setattr(engine_module, "COME_BACK_S", 0.0)
     cluster.answers["sbatch"] = lambda: Answer(1, b"", f"{error}\n")
-    job: Any = Job("toy-2222", ("a part",), None, {})  # type: ignore[arg-type]
     with pytest.raises(Refusal, match=words) as refused:
-        engine.submit(job, [add(tmp_path)])
+        engine.submit("toy-2222", [add(tmp_path)], again=False)
     assert refused.value.exit_code == code
 
 
@@ -130,8 +125,7 @@ def test_secrets_are_in_the_environment_and_in_no_word(
 ) -> None:
     monkeypatch.setenv("ONE_KEY", "hush")
     cluster.answers["sbatch"] = lambda: Answer(0, b"71\n", "")
-    job: Any = Job("toy-2222", ("a part",), None, {})  # type: ignore[arg-type]
-    engine.submit(job, [add(tmp_path, workload={"secrets": ["ONE_KEY"]})])
+    engine.submit("toy-2222", [add(tmp_path, workload={"secrets": ["ONE_KEY"]})], again=False)
     assert cluster.environs == [{"ONE_KEY": "hush"}]
     assert "hush" not in str(cluster.calls)
 

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from podwright.engines.base import Seen
+from podwright.engines.base import Status
 from podwright.engines.slurm.states import REASONS, STATES, seen, waiting_words
 
 SEEN = {
-    ("PENDING", ""): Seen("waiting", "waits in the queue"),
-    ("PENDING", "None"): Seen("waiting", "waits in the queue"),
-    ("PENDING", "(Resources)"): Seen("waiting", "is next: it waits for nodes to become free"),
-    ("PENDING", "ReqNodeNotAvail, UnavailableNodes:dgx[003-004]"): Seen(
+    ("PENDING", ""): Status("waiting", "waits in the queue"),
+    ("PENDING", "None"): Status("waiting", "waits in the queue"),
+    ("PENDING", "(Resources)"): Status("waiting", "is next: it waits for nodes to become free"),
+    ("PENDING", "ReqNodeNotAvail, UnavailableNodes:dgx[003-004]"): Status(
         "waiting", "waits for nodes that are down, drained or reserved"
     ),
-    ("RUNNING", "None"): Seen("there"),
-    ("CONFIGURING", ""): Seen("waiting", "has its nodes, which are still starting"),
-    ("COMPLETED", ""): Seen("gone", "", "succeeded"),
-    ("CANCELLED by 1000", ""): Seen("gone", "was cancelled", "cancelled"),
-    ("CANCELLED+", ""): Seen("gone", "was cancelled", "cancelled"),
-    ("FAILED", "NonZeroExitCode"): Seen("gone", "ended with an error", "failed"),
-    ("OUT_OF_MEMORY", ""): Seen("gone", "used more memory than it had asked for", "failed"),
-    ("CANCELLED,COMPLETING", ""): Seen("there", "is ending: its last processes are being cleared away"),
-    ("PENDING,REQUEUED", "BeginTime"): Seen("waiting", "may not start yet: a job that was put back waits a little"),
-    ("SOMETHING_NEW", ""): Seen("there", "is something_new"),
-    ("", ""): Seen("there"),
+    ("RUNNING", "None"): Status("there"),
+    ("CONFIGURING", ""): Status("waiting", "has its nodes, which are still starting"),
+    ("COMPLETED", ""): Status("gone", "", "succeeded"),
+    ("CANCELLED by 1000", ""): Status("gone", "was cancelled", "cancelled"),
+    ("CANCELLED+", ""): Status("gone", "was cancelled", "cancelled"),
+    ("FAILED", "NonZeroExitCode"): Status("gone", "ended with an error", "failed"),
+    ("OUT_OF_MEMORY", ""): Status("gone", "used more memory than it had asked for", "failed"),
+    ("CANCELLED,COMPLETING", ""): Status("there", "is ending: its last processes are being cleared away"),
+    ("PENDING,REQUEUED", "BeginTime"): Status("waiting", "may not start yet: a job that was put back waits a little"),
+    ("SOMETHING_NEW", ""): Status("there", "is something_new"),
+    ("", ""): Status("there"),
 }
 
 
 @pytest.mark.parametrize(("said", "meant"), SEEN.items())
-def test_seen(said: tuple[str, str], meant: Seen) -> None:
+def test_seen(said: tuple[str, str], meant: Status) -> None:
     assert seen(*said) == meant
 
 

@@ -1,0 +1,143 @@
+"""A session: one user's work with Podwright, with the home and the engines behind its targets.
+
+A command line makes one for each command, a Python program one for all it does, a console keeps one for weeks. So the
+engines it keeps are bounded, may be asked from several threads, and let go of their connections at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podwright.engines import ENGINES, SCHEDULERS, Engine
+from podwright.launch import pods
+from podwright.runs import Home, RunFolder
+from podwright.spec.problems import Refusal, refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+POD_FILE = Path("spec", "pod.yaml")
+MOST_ENGINES = 32
+MOST_RUNS = 4096
+"""How many runs' engines are remembered without reading the run's copy of its pod again."""
+
+Key = tuple[bytes, str | None]
+"""What makes two engines the same: the pod's file and the scheduler, or the name of an engine without a pod."""
+
+
+@dataclass(frozen=True)
+class _OpenEngine:
+    engine: Engine
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Session:
+    """The home, and one engine for each target: what it asked its cluster a moment ago answers for all runs there."""
+
+    def __init__(
+        self,
+        home: Home,
+        engines: Mapping[str, Callable[[], Engine]] = ENGINES,
+        schedulers: Mapping[str, Callable[[Pod, str | None], Engine]] = SCHEDULERS,
+    ) -> None:
+        self.home = home
+        self._engines, self._schedulers = engines, schedulers
+        self._open: OrderedDict[Key, _OpenEngine] = OrderedDict()
+        self._of_run: OrderedDict[Path, Key] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Session:
+        """Open a session on the home at this path, or on the user's own."""
+        return cls(Home.open(path))
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all connections. Runs go on; a session that is used again opens what it needs."""
+        with self._lock:
+            for opened in self._open.values():
+                opened.engine.close()
+            self._open.clear()
+            self._of_run.clear()
+
+    # engines
+
+    def target(self, name: str) -> tuple[Engine, Pod | None]:
+        """Return the engine of the target that a user names, and its pod."""
+        if name in self._engines:
+            return self._engine((name.encode(), None), self._engines[name]), None
+        pod_name, _, scheduler = name.partition(":")
+        try:
+            pod = pods.find(self.home, pod_name)
+        except Refusal as refusal:
+            if pod_name.endswith((".yaml", ".yml")):
+                raise
+            targets = ", ".join(["local", *pods.known(self.home)])
+            raise refuse(f"there is no target {name!r}", hint=f"targets here: {targets}", field="--on") from refusal
+        return self.engine_for(pod, scheduler or None), pod
+
+    def engine_for(self, pod: Pod, scheduler: str | None) -> Engine:
+        """Return the engine of one scheduler of a pod; without a name of the only one."""
+        kind = pod.scheduler(scheduler).kind
+        if kind not in self._schedulers:
+            raise refuse(f"the pod {pod.name} runs {kind}, and Podwright has no engine for it", field="--on")
+        return self._engine((pod.source, scheduler), lambda: self._schedulers[kind](pod, scheduler))
+
+    def engine_of(self, folder: RunFolder) -> Engine:
+        """Return the engine a run went to, from its own copy of the pod: the file may have changed or gone since."""
+        target = folder.asked.target
+        if target in self._engines:
+            return self._engine((target.encode(), None), self._engines[target])
+        # The points of a matrix have no copy of the pod: their parent's is theirs.
+        whole = folder.path.parent / (folder.asked.parent or folder.id)
+        with self._lock:
+            known = self._open.get(self._of_run.get(whole, (b"", None)))
+            if known:
+                return known.engine
+            scheduler = target.rpartition(":")[2] if ":" in target else None
+            return self._read(whole, scheduler)
+
+    def _read(self, whole: Path, scheduler: str | None) -> Engine:
+        from podwright.spec import load_pod
+
+        path = whole / POD_FILE
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            raise refuse(f"{path} cannot be read: {error.strerror}", hint="`podwright rm` removes the run") from None
+        self._of_run[whole] = (source, scheduler)
+        if len(self._of_run) > MOST_RUNS:
+            self._of_run.popitem(last=False)
+        known = self._open.get((source, scheduler))
+        return known.engine if known else self.engine_for(load_pod(path), scheduler)
+
+    def _engine(self, key: Key, make: Callable[[], Engine]) -> Engine:
+        with self._lock:
+            if key not in self._open:
+                self._open[key] = _OpenEngine(make())
+            self._open.move_to_end(key)
+            if len(self._open) > MOST_ENGINES:
+                self._open.popitem(last=False)[1].engine.close()
+            return self._open[key].engine
+
+    @contextmanager
+    def using(self, engine: Engine) -> Iterator[Any]:
+        """Let one thread at a time use an engine; others of this session wait, those of other targets do not."""
+        with self._lock:
+            locks = [opened.lock for opened in self._open.values() if opened.engine is engine]
+        if not locks:  # it was closed, or handed in from elsewhere
+            yield engine
+            return
+        with locks[0]:
+            yield engine
