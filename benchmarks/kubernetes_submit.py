@@ -29,7 +29,7 @@ import podwright
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, say, start
 from podwright import launch
 from podwright.lab import kubernetes, processes
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from podwright.lab.kubernetes.api import Api
 from podwright.lab.kubernetes.control import running
 from podwright.lab.kubernetes.pki import LOOPBACK
@@ -82,7 +82,7 @@ def counted(text: str) -> Asked:
 class Site:
     """The lab's API server as its administrator sees it, beside the user whose arms are measured."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: KubernetesLab, folder: Path) -> None:
         self.lab, self.folder = lab, folder
 
     def call(self, method: str, path: str) -> Any:
@@ -125,7 +125,7 @@ class Site:
 
 
 @contextmanager
-def quiet_lab(folder: Path) -> Iterator[Lab]:
+def quiet_lab(folder: Path) -> Iterator[KubernetesLab]:
     """A lab that is made known under its name in a home of its own."""
     lab = kubernetes.up(folder / "lab", nodes=1, virtual_nodes=VIRTUAL, name="bench-kubernetes")
     try:

@@ -14,12 +14,12 @@ from podwright.lab import kubernetes
 from podwright.lab.folder import holds_lab
 from podwright.lab.kubernetes import borrowed
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.shape import Shape, check_name
+from podwright.lab.slurm.shape import SlurmLabShape, check_name
 from podwright.runs.store import default_home
 from podwright.spec.problems import refuse
 
-Lab = slurm.Lab | kubernetes.Lab | kubernetes.BorrowedLab
-AnyShape = TypeVar("AnyShape", Shape, kubernetes.Shape)
+Lab = slurm.SlurmLab | kubernetes.KubernetesLab | kubernetes.BorrowedLab
+AnyShape = TypeVar("AnyShape", SlurmLabShape, kubernetes.KubernetesLabShape)
 
 DEFAULT = "lab-slurm"
 
@@ -78,7 +78,7 @@ def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
 def new_folder(name: str) -> Path:
     """Gives the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
     check_name(name)
-    if isinstance(find(folder_of(name)), slurm.Lab | kubernetes.Lab):
+    if isinstance(find(folder_of(name)), slurm.SlurmLab | kubernetes.KubernetesLab):
         raise refuse(f"{name} is there already, and was started here", hint="take another --name", field="--name")
     return make_home() / name
 

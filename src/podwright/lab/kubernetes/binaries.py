@@ -53,7 +53,7 @@ _NEWER_MANIFESTS: _Wanted = {
 }
 
 
-class Lines:
+class BuildOutput:
     """Tells the progress of a build in a line now and then, as a log wants it."""
 
     def __init__(self, say: Say) -> None:

@@ -19,7 +19,7 @@ from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control, running
 from podwright.lab.kubernetes.nodes import Nodes
-from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
 from podwright.lab.machines import HUB, Machines, end
 from podwright.lab.slurm.lab import Say, quiet
 from podwright.spec.hostlist import fold_hosts
@@ -43,10 +43,10 @@ def no_progress(done: int, total: int) -> None:
     """Shows nothing."""
 
 
-class Lab:
+class KubernetesLab:
     """A lab that was started in a folder; making this object touches nothing."""
 
-    def __init__(self, folder: Path, wanted: Shape, ports: Ports) -> None:
+    def __init__(self, folder: Path, wanted: KubernetesLabShape, ports: LabPorts) -> None:
         self.folder = folder
         self.shape = wanted
         self.ports = ports
@@ -206,12 +206,12 @@ class Lab:
 
 def up(
     folder: Path, say: Say = quiet, progress: Progress = no_progress, ends_with: int | None = None, **wanted: Any
-) -> Lab:
-    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+) -> KubernetesLab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `KubernetesLabShape` by name.
 
     It stays until it is taken down, or as long as a process that is given by its number.
     """
-    asked = Shape(**wanted)
+    asked = KubernetesLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     if find(folder) is None:
@@ -222,20 +222,20 @@ def up(
             watch.start(folder, ends_with)
         lab = find(folder)
         if lab is None:
-            lab = Lab(folder, asked, Ports(*doors.choose(2)))
+            lab = KubernetesLab(folder, asked, LabPorts(*doors.choose(2)))
             say("lab", f"{asked.name} in {folder}")
             files.write_all(folder, asked, lab.ports, binaries.get(say, progress))
         lab._heal(asked.hosts(), lab._parts(), say)
         return lab
 
 
-def find(folder: Path) -> Lab | None:
+def find(folder: Path) -> KubernetesLab | None:
     """Gives the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
-    return None if kept is None else Lab(folder, *kept)
+    return None if kept is None else KubernetesLab(folder, *kept)
 
 
-def _check(folder: Path, asked: Shape) -> None:
+def _check(folder: Path, asked: KubernetesLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)

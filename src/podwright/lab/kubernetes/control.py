@@ -17,7 +17,7 @@ from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.api import Api
 from podwright.lab.kubernetes.binaries import CONSTRAINTS, JOB_SETS, MPI_JOBS
 from podwright.lab.kubernetes.registry import Registry
-from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, KubernetesLabShape, LabPorts
 from podwright.lab.machines import Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.lab import Say
@@ -34,7 +34,9 @@ _COMM = 15  # the kernel cuts a program's name
 class Control:
     """The control plane of the lab in a folder."""
 
-    def __init__(self, machines: Machines, wanted: Shape, ports: Ports, parts: Mapping[str, Path]) -> None:
+    def __init__(
+        self, machines: Machines, wanted: KubernetesLabShape, ports: LabPorts, parts: Mapping[str, Path]
+    ) -> None:
         self.machines = machines
         self.shape = wanted
         self.ports = ports

@@ -12,7 +12,7 @@ from podwright.lab import cgroups, processes
 from podwright.lab.kubernetes import objects, programs
 from podwright.lab.kubernetes.api import MERGE
 from podwright.lab.kubernetes.control import Control, is_usable, start
-from podwright.lab.kubernetes.shape import Shape
+from podwright.lab.kubernetes.shape import KubernetesLabShape
 from podwright.lab.machines import Machines
 
 _READY_S = 120.0
@@ -21,7 +21,7 @@ _READY_S = 120.0
 class Nodes:
     """The real nodes of the lab in a folder."""
 
-    def __init__(self, machines: Machines, wanted: Shape, parts: Mapping[str, Path]) -> None:
+    def __init__(self, machines: Machines, wanted: KubernetesLabShape, parts: Mapping[str, Path]) -> None:
         self.machines = machines
         self.shape = wanted
         self.parts = parts

@@ -26,7 +26,7 @@ DGX_GPUS = 8
 
 
 @dataclass(frozen=True)
-class Shape:
+class KubernetesLabShape:
     """What can be chosen of a lab."""
 
     name: str = DEFAULT
@@ -60,7 +60,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Ports:
+class LabPorts:
     """The ports of this machine's loopback that lead into the lab; chosen once, as images are named after one."""
 
     api: int
@@ -71,7 +71,7 @@ class Ports:
         return f"localhost:{self.registry}/{name}"
 
 
-def check(wanted: Shape) -> None:
+def check(wanted: KubernetesLabShape) -> None:
     """Refuses a shape that cannot be made."""
     check_name(wanted.name)
     limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
@@ -82,17 +82,17 @@ def check(wanted: Shape) -> None:
         raise refuse("a lab without any node runs nothing", field="--nodes")
 
 
-def read(folder: Path) -> tuple[Shape, Ports] | None:
+def read(folder: Path) -> tuple[KubernetesLabShape, LabPorts] | None:
     """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
-    return kept(folder, KIND, lambda words: (Shape(**words["shape"]), Ports(**words["ports"])))
+    return kept(folder, KIND, lambda words: (KubernetesLabShape(**words["shape"]), LabPorts(**words["ports"])))
 
 
-def write(folder: Path, shape: Shape, ports: Ports) -> None:
+def write(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> None:
     """Keeps shape and ports in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), ports=asdict(ports))
 
 
-def pod_text(folder: Path, shape: Shape, ports: Ports) -> str:
+def pod_text(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> str:
     """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
     scheduler = {
         "kind": "kubernetes",
@@ -115,7 +115,7 @@ schedulers:
 """
 
 
-def _groups(shape: Shape) -> list[tuple[str, int]]:
+def _groups(shape: KubernetesLabShape) -> list[tuple[str, int]]:
     """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
     groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
     return [(fold_hosts(hosts), gpus) for hosts, gpus in groups if hosts]

@@ -17,7 +17,7 @@ from podwright.lab.folder import locked
 from podwright.lab.machines import HUB, Machines, end
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm import accounting, files, shape
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import CONTROLLER
 from podwright.lab.ssh import LOGIN
 from podwright.lab.user import LabUser, lab_user
@@ -39,10 +39,10 @@ def addresses(hosts: list[str]) -> dict[str, str]:
     return fixed | {host: f"10.77.{1 + i // 250}.{1 + i % 250}" for i, host in enumerate(hosts)}
 
 
-class Lab:
+class SlurmLab:
     """A lab that was started in a folder; making this object touches nothing."""
 
-    def __init__(self, folder: Path, wanted: Shape, user: LabUser) -> None:
+    def __init__(self, folder: Path, wanted: SlurmLabShape, user: LabUser) -> None:
         self.folder = folder
         self.shape = wanted
         self.user = user
@@ -212,12 +212,12 @@ class Lab:
         return pid is not None and program in processes.running([pid])[pid]
 
 
-def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> Lab:
-    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> SlurmLab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `SlurmLabShape` by name.
 
     It stays until it is taken down, or as long as a process that is given by its number.
     """
-    asked = Shape(**wanted)
+    asked = SlurmLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -230,13 +230,13 @@ def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: A
         return lab
 
 
-def find(folder: Path) -> Lab | None:
+def find(folder: Path) -> SlurmLab | None:
     """Gives the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
-    return None if kept is None else Lab(folder, *kept)
+    return None if kept is None else SlurmLab(folder, *kept)
 
 
-def _check(folder: Path, asked: Shape) -> None:
+def _check(folder: Path, asked: SlurmLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "slurm"])
     wanted = packages.BASE | packages.SLURM | (packages.ACCOUNTING if asked.accounting else {})
@@ -249,17 +249,17 @@ def _check(folder: Path, asked: Shape) -> None:
         )
 
 
-def _made(folder: Path, asked: Shape, say: Say) -> Lab:
+def _made(folder: Path, asked: SlurmLabShape, say: Say) -> SlurmLab:
     """Gives the lab of a folder; its files are written when there is none yet."""
     found = find(folder)
     if found is None:
-        found = Lab(folder, asked, lab_user(os.environ))
+        found = SlurmLab(folder, asked, lab_user(os.environ))
         say("lab", f"{asked.name} in {folder}, user {found.user.name}")
         files.write_all(folder, asked, found.user, found.machines.addresses)
     return found
 
 
-def _check_python(lab: Lab) -> None:
+def _check_python(lab: SlurmLab) -> None:
     """Runs the environment's Python as the lab's user on a node: what every job will do."""
     done = lab.run(["python", "-c", "import podwright"], machine=lab.shape.hosts()[0])
     if done.returncode:

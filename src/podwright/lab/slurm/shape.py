@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Shape:
+class SlurmLabShape:
     """What can be chosen of a lab."""
 
     name: str = "lab-slurm"
@@ -47,7 +47,7 @@ class Shape:
         return nodes if self.accounting else f"{nodes} without accounting"
 
 
-def check(wanted: Shape) -> None:
+def check(wanted: SlurmLabShape) -> None:
     """Refuses a shape that cannot be made."""
     check_name(wanted.name)
     if not 1 <= wanted.nodes <= MOST_NODES:
@@ -66,22 +66,22 @@ def check_name(name: str) -> None:
         )
 
 
-def read(folder: Path) -> tuple[Shape, LabUser] | None:
+def read(folder: Path) -> tuple[SlurmLabShape, LabUser] | None:
     """Gives shape and user of the lab in a folder; None where there is no Slurm lab."""
 
-    def made(words: dict[str, Any]) -> tuple[Shape, LabUser]:
+    def made(words: dict[str, Any]) -> tuple[SlurmLabShape, LabUser]:
         wanted: dict[str, Any] = words["shape"]
-        return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**words["user"])
+        return SlurmLabShape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**words["user"])
 
     return kept(folder, KIND, made)
 
 
-def write(folder: Path, shape: Shape, user: LabUser) -> None:
+def write(folder: Path, shape: SlurmLabShape, user: LabUser) -> None:
     """Keeps shape and user in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), user=asdict(user))
 
 
-def pod_text(folder: Path, shape: Shape) -> str:
+def pod_text(folder: Path, shape: SlurmLabShape) -> str:
     """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
     hosts = f"n[1-{shape.nodes}]" if shape.nodes > 1 else "n1"
     scheduler = {
