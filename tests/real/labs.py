@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from podwright.lab import kubernetes
+from podwright.lab.base import Lab, Say, quiet
 from podwright.lab.kubernetes import binaries, image
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.lab import Say, SlurmLab, quiet
+from podwright.lab.slurm.lab import SlurmLab
 
 ON_KUBERNETES = [
     pytest.mark.kubernetes,
@@ -79,7 +80,7 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(lab: SlurmLab | kubernetes.KubernetesLab | None) -> None:
+def _end(lab: Lab | None) -> None:
     """Ends what is left: all of the lab, or the half of one that did not come up."""
     if lab is not None:
         lab.down()

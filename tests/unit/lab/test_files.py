@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podwright.lab import home, packages, scripts, ssh
+from podwright.lab.folder import write
 from podwright.lab.mask import Shown
-from podwright.lab.slurm import files
 from podwright.lab.slurm import lab as slurm
 from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.user import LabUser
@@ -56,7 +56,7 @@ def test_a_file_never_has_more_rights_than_it_shall_have(tmp_path: Path) -> None
     path = tmp_path / "key"
     path.write_text("old")
     path.chmod(0o644)
-    files.write(path, "new", 0o400)
+    write(path, "new", 0o400)
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o400)
 
 

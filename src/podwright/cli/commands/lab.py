@@ -14,7 +14,7 @@ from podwright.cli.options import AsJson, Yes
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.lab.home import Lab
+    from podwright.lab.base import Lab
     from podwright.lab.kubernetes import KubernetesLab
     from podwright.lab.slurm.lab import SlurmLab
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from podwright.lab.base import Say
 from podwright.spec.problems import refuse
 
-Say = Callable[[str, str], None]
 Progress = Callable[[int, int], None]
 """Called with the packages compiled and the packages in all."""
 

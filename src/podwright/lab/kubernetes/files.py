@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab import cgroups, mask, scripts
+from podwright.lab.folder import write
 from podwright.lab.kubernetes import binaries, configs, pki, programs, shape
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, KubernetesLabShape, LabPorts
 from podwright.lab.machines import ENVIRONMENT, HUB
-from podwright.lab.slurm.files import write
 
 _FOLDERS = ("bin", "etc", "log", "nodes", "pids", "registry", "run", "volumes")
 _SYSTEM = Path("/usr")

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from podwright.lab.kubernetes.binaries import Say, cache_root, locked
+from podwright.clients.registry import digest_of
+from podwright.lab.base import Say
+from podwright.lab.kubernetes.binaries import cache_root, locked
 from podwright.spec.problems import refuse
 
 _PACKAGES = ("python3", "openmpi-bin", "openssh-server", "openssh-client", "ca-certificates", "iproute2", "procps")
@@ -62,11 +64,6 @@ class Image:
         }
         layers = [self.layer.descriptor()]
         return _json({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
-
-
-def digest_of(data: bytes) -> str:
-    """Gives the name of some bytes in a registry."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _json(data: Any) -> bytes:

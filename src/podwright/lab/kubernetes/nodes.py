@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -61,7 +62,8 @@ class Nodes:
             if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
                 raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
             labels = objects.node_labels(host, self.shape.gpus, units)
-            control.api.ask("PATCH", f"{objects.NODES}/{host}", {"metadata": {"labels": labels}}, MERGE)
+            change = json.dumps({"metadata": {"labels": labels}}).encode()
+            control.api.patch(f"{objects.NODES}/{host}", change, MERGE)
 
     def _has_reported(self, control: Control, host: str, since: datetime) -> bool:
         """Says whether a node is used, with all its devices, by a report that is not older than its kubelet."""

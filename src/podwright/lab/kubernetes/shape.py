@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.slurm.shape import MOST_GPUS, check_name, model
+from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -22,23 +22,18 @@ DEFAULT = "lab-kubernetes"
 MOST_NODES = 16
 MOST_VIRTUAL = 5000
 _UNIT = 20
-DGX_GPUS = 8
 
 
 @dataclass(frozen=True)
-class KubernetesLabShape:
-    """What can be chosen of a lab."""
+class KubernetesLabShape(LabShape):
+    """What can be chosen of a Kubernetes lab; its `nodes` are the real ones."""
 
     name: str = DEFAULT
     nodes: int = 2
-    virtual_nodes: int = 140
     gpus: int = DGX_GPUS
+    virtual_nodes: int = 140
     grace_s: int = 30
     """How long a node may be silent before Kubernetes gives it up."""
-
-    def hosts(self) -> list[str]:
-        """Gives the names of the real nodes."""
-        return [f"n{number}" for number in range(1, self.nodes + 1)]
 
     def virtual_hosts(self) -> list[str]:
         """Gives the names of the nodes that KWOK plays."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podwright.bringup.slurm import Version, render
 from podwright.lab import mask, scripts, ssh
+from podwright.lab.folder import write
 from podwright.lab.machines import ENVIRONMENT, HUB
 from podwright.lab.slurm import shape
 from podwright.lab.slurm.shape import SlurmLabShape
@@ -37,14 +38,6 @@ def write_all(folder: Path, wanted: SlurmLabShape, user: LabUser, addresses: Map
     _write_ssh(folder / "ssh", wanted.name, user)
     _write_slurm(folder, wanted)
     shape.write(folder, wanted, user)
-
-
-def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Writes a file that at no moment has more rights than it shall have."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
 
 
 def _write_machines(folder: Path, wanted: SlurmLabShape, user: LabUser) -> None:

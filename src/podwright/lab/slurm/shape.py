@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.lab.folder import keep, kept
+from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
 from podwright.lab.user import LabUser
-from podwright.spec.problems import refuse, short
+from podwright.spec.problems import refuse
 
 KIND = "slurm"
 MOST_NODES = 1000
-MOST_GPUS = 16
-_DGX_GPUS = 8
-_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class SlurmLabShape:
-    """What can be chosen of a lab."""
+class SlurmLabShape(LabShape):
+    """What can be chosen of a Slurm lab."""
 
     name: str = "lab-slurm"
     nodes: int = 4
-    gpus: int = 8
+    gpus: int = DGX_GPUS
     accounting: bool = True
     min_job_age_s: int = 300
     """How long the controller remembers a finished job."""
     reveal: tuple[str, ...] = ()
     """Further folders that the lab's user shall see, where a closed folder lies above them."""
-
-    def hosts(self) -> list[str]:
-        """Gives the names of the compute nodes; short, as Slurm makes socket paths of them."""
-        return [f"n{number}" for number in range(1, self.nodes + 1)]
 
     def unit(self) -> int:
         """Gives the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
@@ -54,16 +47,6 @@ def check(wanted: SlurmLabShape) -> None:
         raise refuse(f"a lab has 1 to {MOST_NODES} nodes, not {wanted.nodes}", field="--nodes")
     if not 0 <= wanted.gpus <= MOST_GPUS:
         raise refuse(f"a node of a lab has 0 to {MOST_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
-
-
-def check_name(name: str) -> None:
-    """Refuses a name that is none for a pod; it also names a folder."""
-    if not _NAME.fullmatch(name):
-        raise refuse(
-            f'"{short(name)}" is not a name for a lab',
-            hint="use lower-case letters, digits and dashes, 40 at most, and a letter first",
-            field="--name",
-        )
 
 
 def read(folder: Path) -> tuple[SlurmLabShape, LabUser] | None:
@@ -102,13 +85,3 @@ fabrics:
 schedulers:
   - {json.dumps(scheduler)}
 """
-
-
-def model(gpus: int) -> str:
-    """Gives the node's model: from the library, or the same server with another number of GPUs written out."""
-    if gpus == _DGX_GPUS:
-        return "dgx-a100"
-    facts: dict[str, Any] = {"title": f"A DGX A100 with {gpus} GPUs", "sockets": 2, "cores": 128, "threads": 256}
-    if gpus:
-        facts["gpus"] = {"model": "A100-SXM4-40GB", "count": gpus, "memory": "40GiB"}
-    return json.dumps({**facts, "memory": "1TiB"})
