@@ -213,7 +213,7 @@ def _files(build: Build) -> Iterator[str]:
 
 
 def _account(build: Build) -> str:
-    """Return the steps that set the user, always as a number: only of a number can a cluster tell that it is not root."""
+    """Return the steps that set the user, as a number: only of a number can a cluster tell that it is not root."""
     user = build.user or USER
     if _NUMBERED.fullmatch(user):
         return f"USER {user}\nWORKDIR /tmp\n"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.clients.programs import last_line
+from podwright.clients.reasons import last_line
 from podwright.images.storage import runtime_options
 from podwright.spec.problems import refuse
 
