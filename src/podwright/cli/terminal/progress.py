@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
-from podwright.pilot.sensors import is_of
 
 if TYPE_CHECKING:
     from podwright.runs.events import DeviceSeen, Event, Go, GoalReached, RankHung, Sample
@@ -63,6 +62,8 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
+    from podwright.pilot.sensors import is_of
+
     return is_of(name, f"gpu.N.{metric}")
 
 
