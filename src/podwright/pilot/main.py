@@ -21,7 +21,7 @@ The pilot of Podwright: runs beside the workload on every node of a run.
 
 
 def _node(argv: List[str]) -> int:
-    from .node import main as run
+    from .roles import main as run
 
     return run(argv[0])
 
@@ -51,7 +51,7 @@ def _mirror(argv: List[str]) -> int:
 
 
 def _sample(argv: List[str]) -> int:
-    from .sensors import main as run
+    from .sampler import main as run
 
     return run(argv)
 

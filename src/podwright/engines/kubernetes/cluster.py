@@ -16,6 +16,7 @@ from podwright.engines.base import Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.states import is_launcher, seen
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked
 
 COLLECT_S = 1.0
 MOST_SINGLE = 4
@@ -134,7 +135,7 @@ class ClusterWatch:
 
 
 def _missing(folder: RunFolder) -> Status:
-    if any(event["k"] == "cancel" for event in folder.client_events()):
+    if any(isinstance(event, CancelAsked) for event in folder.client_events()):
         return Status("gone", "was cancelled", "cancelled")
     if not folder.handle:
         return Status("gone", "it was never submitted")
