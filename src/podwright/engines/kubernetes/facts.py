@@ -71,6 +71,10 @@ class KubernetesFacts:
             names |= {name for name, most in kind.resources.items() if most > 0}
         return sorted(names)
 
+    def most(self, resource: str) -> int:
+        """Return the most of a resource that one node offers."""
+        return max((kind.resources.get(resource, 0) for kind in self.nodes or ()), default=0)
+
     def as_json(self) -> dict[str, Any]:
         """Return the facts as plain data, which `facts_from_json` takes."""
         return asdict(self)
