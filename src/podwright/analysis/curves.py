@@ -7,6 +7,7 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
+from podwright.pilot.protocol import goal_reached
 from podwright.runs.events import ResultTold
 from podwright.theme import words
 
@@ -32,9 +33,10 @@ class Goal:
     bound: float
     at_least: bool
 
-    def met_by(self, value: float | None) -> bool:
-        """Whether a value is good enough."""
-        return value is not None and (value >= self.bound if self.at_least else value <= self.bound)
+    def reached_by(self, value: float) -> bool:
+        """Return whether a value is good enough."""
+        name = "at_least" if self.at_least else "at_most"
+        return goal_reached({name: self.bound}, value)
 
     @property
     def text(self) -> str:

@@ -180,7 +180,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     greatest = max(known, key=lambda pair: pair[0])
     if goal:
         value, story = greatest if goal.at_least else least
-        met = "reached" if goal.met_by(value) else "missed"
+        met = "reached" if goal.reached_by(value) else "missed"
         return f"Best is {_at(story, axes)}: {figures[0].name} {figures[0].show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figures[0].name} is {figures[0].show(least[0])} at every point."

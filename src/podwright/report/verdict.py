@@ -60,7 +60,7 @@ def quality_of(story: Story, goal: Goal) -> float | None:
     """The goal's metric at the end; the value that reached the goal when the end fell behind it again."""
     results = story.data.record.get("results")
     last = _number(results.get(goal.metric)) if isinstance(results, Mapping) else None
-    if goal.met_by(last):
+    if last is not None and goal.reached_by(last):
         return last
     reached = [event.value for event in story.data.of(GoalReached)]
     return reached[-1] if reached else last

@@ -176,7 +176,7 @@ def _local_job(folder: RunFolder, record: Record) -> QueuedJob:
         state="waiting" if waits else "running",
         partition="local",
         nodes=record.nodes,
-        gpus=_gpus(folder),
+        gpus=folder.asked.gpus,
         tasks=max(1, folder.asked.points),
         hosts=",".join(dict.fromkeys(record.hosts)),
         why=record.reason if waits else "",
@@ -184,12 +184,6 @@ def _local_job(folder: RunFolder, record: Record) -> QueuedJob:
         ends_at=ends_at,
         run=record.id,
     )
-
-
-def _gpus(folder: RunFolder) -> int:
-    """Of all nodes of a run."""
-    resources = folder.asked.workload.get("resources") or {}
-    return folder.asked.nodes * int(resources.get("gpus") or 0)
 
 
 def _limit_s(folder: RunFolder) -> float | None:
@@ -245,7 +239,7 @@ def _own_allocations(session: Session, place: Place, since: float) -> Iterator[A
     for run_id in sorted(home.all_ids()):
         with suppress(Refusal):
             asked = home.folder(run_id).asked
-            if not asked.points and asked.target in place.names and _gpus(home.folder(run_id)):
+            if not asked.points and asked.target in place.names and asked.gpus:
                 record = reconcile(session, [run_id])[0]
                 if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
                     yield _own_allocation(home.folder(run_id), record)
@@ -262,7 +256,7 @@ def _own_allocation(folder: RunFolder, record: Record) -> Allocation:
         ended_at=record.ended_at,
         limit_s=_limit_s(folder),
         nodes=record.nodes,
-        gpus_asked=_gpus(folder),
-        gpus=_gpus(folder),
+        gpus_asked=folder.asked.gpus,
+        gpus=folder.asked.gpus,
         run=record.id,
     )
