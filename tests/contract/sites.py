@@ -15,7 +15,7 @@ from typing import Any
 from podwright import launch, spec
 from podwright.engines.local.engine import lock_holder, marked
 from podwright.lab import kubernetes
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.launch import Run, pods
 from podwright.runs import Home
 from tests.real.clients import PATIENCE_S, pod_of
@@ -162,7 +162,7 @@ class SlurmSite(ClusterSite):
 
     node_variable = "SLURM_NODEID"
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: SlurmLab, folder: Path) -> None:
         super().__init__(lab.name, folder)
         self.lab = lab
         pods.add(self.home, lab.pod_file)
@@ -183,7 +183,7 @@ class KubernetesSite(ClusterSite):
 
     node_variable = "JOB_COMPLETION_INDEX"
 
-    def __init__(self, lab: kubernetes.Lab, folder: Path, claim: bool = True) -> None:
+    def __init__(self, lab: kubernetes.KubernetesLab, folder: Path, claim: bool = True) -> None:
         super().__init__(lab.name, folder)
         self.lab = lab
         self.shared = claim

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
@@ -37,7 +38,7 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     records = {}
     for engine, members in _by_engine(session, singles):
         with session.using(engine):
-            records.update(_Look(home, engine).at(members))
+            records.update(_Look(session, engine).at(members))
     for folder in folders:
         if folder.asked.points:
             points = point_ids(folder.id, folder.asked.points)
@@ -61,8 +62,13 @@ def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Eng
 class _Look:
     """One look at runs of one engine."""
 
-    home: Home
+    session: Session
     engine: Engine
+
+    @property
+    def home(self) -> Home:
+        """Return the home of the runs."""
+        return self.session.home
 
     def at(self, folders: Sequence[RunFolder]) -> dict[str, Record]:
         """Return the records. The engine is asked before they are read: a run that ends in between is not lost."""
@@ -78,10 +84,24 @@ class _Look:
             if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
                 record = self._judge(folder, record, statuses[folder.id])
             records[folder.id] = record
+        held = [folder for folder in live if folder.asked.after and statuses[folder.id].held_for]
+        records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
         return records
+
+    def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
+        """Release or end runs that are held for another; that one is looked at first, once for all of them."""
+        names = {str(folder.asked.after) for folder in folders}
+        known = [name for name in names if self.home.has(name)]
+        earlier = {record.id: record for record in reconcile(self.session, known)}
+        settled = {}
+        for folder in folders:
+            before = earlier.get(str(folder.asked.after))
+            record = settle_held(self.engine, folder, records[folder.id], before)
+            settled[folder.id] = record or self.home.read(folder.id)
+        return settled
 
     def _statuses(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         return self.engine.status(folders) if folders else {}

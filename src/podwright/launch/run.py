@@ -51,6 +51,15 @@ class Run:
     def parent(self) -> str | None:
         return self.folder.asked.parent
 
+    def is_held(self) -> bool:
+        """Return whether it waits until a client sees that the run it comes after has succeeded."""
+        engine = self._session.engine_of(self.folder)
+        if self.folder.asked.after is None or not engine.holds:
+            return False
+        with self._session.using(engine):
+            statuses = engine.status([part.folder for part in self._parts()])
+        return any(status.held_for for status in statuses.values())
+
     def points(self) -> list[Run]:
         ids = point_ids(self.id, self.folder.asked.points)
         return [Run(self._session, point) for point in ids if self._session.home.has(point)]

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from podwright.engines.usage import Allocation
+from podwright.pilot.sensors import is_of
 from podwright.runs.events import Sample
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def busy_gpus(samples: Iterable[Sample], since: float, until: float) -> float | 
         if not since <= sample.time <= until:
             continue
         for name, value in sample.values.items():
-            if name.startswith("gpu.") and name.endswith(".utilization_percent"):
+            if is_of(name, "gpu.N.utilization_percent"):
                 total, count = sums.get((sample.node, name), (0.0, 0))
                 sums[sample.node, name] = total + value, count + 1
     return sum(total / count for total, count in sums.values()) / 100 if sums else None

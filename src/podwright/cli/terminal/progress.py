@@ -62,7 +62,9 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
-    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+    from podwright.pilot.sensors import is_of
+
+    return is_of(name, f"gpu.N.{metric}")
 
 
 class Progress:

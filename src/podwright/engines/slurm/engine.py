@@ -20,6 +20,7 @@ from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked, Go
 from podwright.spec.problems import Refusal, refuse
@@ -76,6 +77,7 @@ class SlurmEngine:
 
     name = "slurm"
     lag_s = 10.0
+    holds = False
 
     def __init__(self, pod: Pod, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
         self._pod, self._scheduler = pod, scheduler
@@ -288,6 +290,13 @@ class SlurmEngine:
         if not self._reach.is_here and self._queue.handle(folder):
             root = f"{site_of(folder)['folder']}/runs"
             self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: Slurm itself knows which job comes after which."""
+
+    def usage(self) -> SlurmUsage:
+        """Return who answers for all jobs of the cluster."""
+        return SlurmUsage(self._reach)
 
     def close(self) -> None:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
