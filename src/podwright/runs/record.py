@@ -156,7 +156,7 @@ class Fold:
         match event:
             case kinds.ResultTold():
                 self._take_result(event)
-            case kinds.Go():
+            case kinds.AttemptStarted():
                 self._take_go(event)
             case kinds.RunEnded() if event.epoch >= self._epoch:
                 self._end = event
@@ -175,7 +175,7 @@ class Fold:
             case kinds.Lost():
                 self._lost = event
 
-    def _take_go(self, event: kinds.Go) -> None:
+    def _take_go(self, event: kinds.AttemptStarted) -> None:
         self._goes.add(event.epoch)
         self._started = min(self._started or event.time, event.time)
         if event.epoch > self._epoch:
