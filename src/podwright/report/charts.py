@@ -17,7 +17,7 @@ _BAND_POINTS = 600
 
 
 @dataclass(frozen=True)
-class Kind:
+class ChartKind:
     """A row of the table of charts; `*` stands for the device's index in `node`, `#` for the rank's own in `rank`."""
 
     key: str
@@ -36,8 +36,8 @@ class Kind:
         return self.node.endswith("_total")
 
 
-def _gpu(key: str, title: str, unit: str, metric: str, how: str = "sum", top: float | None = None) -> Kind:
-    return Kind(key, "GPU", title, unit, f"gpu.*.{metric}", f"gpu.#.{metric}", how, top)
+def _gpu(key: str, title: str, unit: str, metric: str, how: str = "sum", top: float | None = None) -> ChartKind:
+    return ChartKind(key, "GPU", title, unit, f"gpu.*.{metric}", f"gpu.#.{metric}", how, top)
 
 
 _HOST, _FLOW = "CPU and memory", "Network and disk"
@@ -52,7 +52,7 @@ KINDS = (
     _gpu("nvlink-received", "NVLink received", "bytes_per_s", "nvlink_received_bytes_total"),
     _gpu("pcie-sent", "PCIe sent", "bytes_per_s", "pcie_sent_bytes_total"),
     _gpu("pcie-received", "PCIe received", "bytes_per_s", "pcie_received_bytes_total"),
-    Kind(
+    ChartKind(
         "cpu-use",
         _HOST,
         "CPU utilisation",
@@ -61,19 +61,19 @@ KINDS = (
         "rank.#.cpu_percent",
         rank_note="100 % is one core",
     ),
-    Kind("memory", _HOST, "Memory used", "bytes", "memory_used_bytes", "rank.#.memory_bytes"),
-    Kind("cpu-power", _HOST, "CPU power", "watts", "cpu_energy_joules_total"),
-    Kind("net-received", _FLOW, "Network received", "bytes_per_s", "net_received_bytes_total"),
-    Kind("net-sent", _FLOW, "Network sent", "bytes_per_s", "net_sent_bytes_total"),
-    Kind("ib-received", _FLOW, "InfiniBand received", "bytes_per_s", "ib.*.received_bytes_total"),
-    Kind("ib-sent", _FLOW, "InfiniBand sent", "bytes_per_s", "ib.*.sent_bytes_total"),
-    Kind("disk-read", _FLOW, "Disk read", "bytes_per_s", "disk_read_bytes_total"),
-    Kind("disk-written", _FLOW, "Disk written", "bytes_per_s", "disk_written_bytes_total"),
+    ChartKind("memory", _HOST, "Memory used", "bytes", "memory_used_bytes", "rank.#.memory_bytes"),
+    ChartKind("cpu-power", _HOST, "CPU power", "watts", "cpu_energy_joules_total"),
+    ChartKind("net-received", _FLOW, "Network received", "bytes_per_s", "net_received_bytes_total"),
+    ChartKind("net-sent", _FLOW, "Network sent", "bytes_per_s", "net_sent_bytes_total"),
+    ChartKind("ib-received", _FLOW, "InfiniBand received", "bytes_per_s", "ib.*.received_bytes_total"),
+    ChartKind("ib-sent", _FLOW, "InfiniBand sent", "bytes_per_s", "ib.*.sent_bytes_total"),
+    ChartKind("disk-read", _FLOW, "Disk read", "bytes_per_s", "disk_read_bytes_total"),
+    ChartKind("disk-written", _FLOW, "Disk written", "bytes_per_s", "disk_written_bytes_total"),
 )
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """One line of a chart: a node, or one rank of it."""
 
     label: str
@@ -84,10 +84,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its lines in full; `lines_json` and `table` thin it."""
+    """A chart with its lines in full; `charts_json` and `table` thin it."""
 
-    kind: Kind
-    lines: tuple[Line, ...]
+    kind: ChartKind
+    lines: tuple[ChartLine, ...]
     nodes: int
 
     @property
@@ -112,24 +112,24 @@ def charts_of(story: Story) -> tuple[list[Chart], list[str]]:
     return drawn, flat
 
 
-def _node_lines(story: Story, kind: Kind) -> list[Line]:
+def _node_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
     fits = re.compile(re.escape(kind.node).replace(r"\*", "[^.]+") + "$").match
     found: dict[int, list[Track]] = {}
     for (node, name), track in sorted(story.data.readings.items()):
         if fits(name):
             found.setdefault(node, []).append(series.rate(track) if kind.counter else track)
     joined = {node: series.combine(tracks, kind.how) for node, tracks in found.items()}
-    return [Line(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
+    return [ChartLine(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
 
 
-def _rank_lines(story: Story, kind: Kind) -> list[Line]:
+def _rank_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
     lines = []
     for rank in story.ranks:
         own = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
         track = story.data.readings.get((rank.node, kind.rank.replace("#", str(own))))
         if kind.rank and own is not None and track is not None and len(track.t):
             shown = series.rate(track) if kind.counter else track
-            lines.append(Line(f"rank {rank.rank}", rank.node, rank.rank, shown))
+            lines.append(ChartLine(f"rank {rank.rank}", rank.node, rank.rank, shown))
     return lines
 
 
@@ -163,7 +163,7 @@ def _chart_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
     return {"key": chart.kind.key, "title": chart.kind.title, "unit": chart.kind.unit, "top": chart.kind.top, "x": x}
 
 
-def _line_json(line: Line, values: series.Values) -> dict[str, Any]:
+def _line_json(line: ChartLine, values: series.Values) -> dict[str, Any]:
     return {"label": line.label, "node": line.node, "rank": line.rank, "values": series.short(values)}
 
 
@@ -172,7 +172,7 @@ def table(chart: Chart) -> list[Mapping[str, str]]:
     return [_table_row(line, chart.kind.unit) for line in chart.lines]
 
 
-def _table_row(line: Line, unit: str) -> Mapping[str, str]:
+def _table_row(line: ChartLine, unit: str) -> Mapping[str, str]:
     v = line.track.v
     figures = {"least": min(v), "mean": sum(v) / len(v), "greatest": max(v), "last": v[-1]}
     return {"line": line.label, **{name: words.quantity(value, unit) for name, value in figures.items()}}

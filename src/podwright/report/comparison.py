@@ -24,7 +24,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One figure of all runs."""
 
     name: str
@@ -74,21 +74,21 @@ def _seconds(story: Story, key: str) -> float | None:
     return float(value) if usable else None  # type: ignore[arg-type]
 
 
-def _rows(stories: Sequence[Story]) -> list[Row]:
+def _rows(stories: Sequence[Story]) -> list[ComparisonRow]:
     rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories))]
     told = dict.fromkeys(name for story in stories for name in results_of(story) if name not in curves.NO_CURVE)
     rows += [_row(Figure(words.metric_name(name), result(name), four), stories) for name in told]
     return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
 
 
-def _row(figure: Figure, stories: Sequence[Story]) -> Row:
+def _row(figure: Figure, stories: Sequence[Story]) -> ComparisonRow:
     values = [figure.read(story) for story in stories]
     first = values[0]
     cells = [
         Compared(figure.show(value), _difference(first, value, figure.counted) if i else "")
         for i, value in enumerate(values)
     ]
-    return Row(figure.name, tuple(cells))
+    return ComparisonRow(figure.name, tuple(cells))
 
 
 def _difference(first: float | None, value: float | None, counted: bool) -> str:

@@ -75,14 +75,14 @@ _READ: Mapping[str, Callable[[Event], str]] = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RerunRecipe:
     """How to run it again: the facts that fix what ran, and the commands."""
 
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
 
 
-def recipe(story: Story) -> Recipe:
+def recipe(story: Story) -> RerunRecipe:
     """What was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
     code, argv = asked.get("code"), _texts(asked.get("command_line"))
@@ -98,7 +98,7 @@ def recipe(story: Story) -> Recipe:
         ("Podwright", str(asked.get("version") or "")),
         ("Folder", str(record.get("folder") or "")),
     ]
-    return Recipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
+    return RerunRecipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
 
 
 def _texts(value: object) -> list[str]:

@@ -28,7 +28,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepCell:
     """One place of a map: the value, how dark it is, and the sentence that says it all."""
 
     text: str
@@ -43,11 +43,11 @@ class Map:
     title: str
     across: Axis
     down: Axis
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[SweepCell, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Share:
+class FigureSpread:
     """All points that have one value of an axis: how one figure lies among them."""
 
     value: str
@@ -232,14 +232,16 @@ def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down
     middles = {place: median(known) for place, known in told.items() if known}
     least, greatest = min(middles.values()), max(middles.values())
 
-    def cell(row: Any, column: Any) -> Cell:
+    def cell(row: Any, column: Any) -> SweepCell:
         place, at = (str(row), str(column)), f"{down.name}={row}, {across.name}={column}"
         some = places.get(place, ())
         if place not in middles:
-            return Cell(words.NONE, 0, f"{at}: {verdict.verdict_of(some[0]).sentence if some else 'no such point'}")
+            return SweepCell(
+                words.NONE, 0, f"{at}: {verdict.verdict_of(some[0]).sentence if some else 'no such point'}"
+            )
         share = (middles[place] - least) / (greatest - least) if greatest > least else 0.0
         text = figure.show(middles[place])
-        return Cell(
+        return SweepCell(
             text, round(_MOST_SHADE * share), f"{at}: {figure.name} {text} ({_spread(figure, told[place], some)})"
         )
 
@@ -254,11 +256,11 @@ def _spread(figure: Figure, known: Sequence[float], some: Sequence[Story]) -> st
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
-def _shares(stories: Sequence[Story], axis: Axis, figure: Figure) -> list[Share]:
+def _shares(stories: Sequence[Story], axis: Axis, figure: Figure) -> list[FigureSpread]:
     rows = []
     for value in axis.values:
         some = [story for story in stories if _matrix(story).get(axis.name) == value]
         known = [told for story in some if (told := figure.read(story)) is not None]
         ends = [figure.show(told) for told in (min(known), median(known), max(known))] if known else [words.NONE] * 3
-        rows.append(Share(str(value), len(some), *ends))
+        rows.append(FigureSpread(str(value), len(some), *ends))
     return rows

@@ -25,7 +25,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Figure:
+class KeyFigure:
     """One figure of the first screen; `meter` is (value, goal) in [0, 1] where a bar makes sense."""
 
     label: str
@@ -160,71 +160,73 @@ _VERDICTS = {
 }
 
 
-def figures_of(story: Story) -> list[Figure]:
+def figures_of(story: Story) -> list[KeyFigure]:
     """The figures under the verdict, in the order they are asked for."""
     figures = [_train_figure(story), _duration(story), _quality(story), _cost(story), _world(story), _attempts(story)]
     return [figure for figure in (*figures, _energy(story)) if figure is not None]
 
 
-def _train_figure(story: Story) -> Figure:
+def _train_figure(story: Story) -> KeyFigure:
     took, goal = _number(story.data.record.get("time_to_train_s")), goal_of(story.data)
     if took is not None:
-        return Figure("Time to train", words.duration(took), "until the goal was reached, measured")
+        return KeyFigure("Time to train", words.duration(took), "until the goal was reached, measured")
     if goal is None:
-        return Figure("Time to train", words.NONE, "no goal was given")
-    return Figure(
+        return KeyFigure("Time to train", words.NONE, "no goal was given")
+    return KeyFigure(
         "Time to train", words.NONE, "the goal was not reached" if story.data.final else "goal not reached yet"
     )
 
 
-def _duration(story: Story) -> Figure:
+def _duration(story: Story) -> KeyFigure:
     record = story.data.record
     created, started = words.unix(record.get("created_at")), words.unix(record.get("started_at"))
     waited = started - created if created is not None and started is not None else 0.0
     note = f"after {words.duration(waited)} of waiting" if waited >= 1 else "from the first start of the ranks"
     if story.data.final:
-        return Figure("Duration", words.duration(_number(record.get("duration_s"))), note)
-    return Figure("Duration so far", words.duration(story.span.end - story.span.start), note)
+        return KeyFigure("Duration", words.duration(_number(record.get("duration_s"))), note)
+    return KeyFigure("Duration so far", words.duration(story.span.end - story.span.start), note)
 
 
-def _quality(story: Story) -> Figure | None:
+def _quality(story: Story) -> KeyFigure | None:
     goal, results = goal_of(story.data), story.data.record.get("results")
     if goal is None:
         loss = _number(results.get("loss")) if isinstance(results, Mapping) else None
-        return Figure("Loss", words.number(loss), "last value told") if loss is not None else None
+        return KeyFigure("Loss", words.number(loss), "last value told") if loss is not None else None
     value = quality_of(story, goal)
     meter = (value, goal.bound) if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1 else None
     name = words.metric_name(goal.metric)
-    return Figure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
+    return KeyFigure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
 
 
-def _cost(story: Story) -> Figure:
+def _cost(story: Story) -> KeyFigure:
     cost = story.data.record.get("cost")
     if not isinstance(cost, Mapping) or _number(cost.get("amount")) is None:
-        return Figure("Cost", words.NONE, "no prices given")
-    return Figure("Cost", f"{cost['amount']:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or ""))
+        return KeyFigure("Cost", words.NONE, "no prices given")
+    return KeyFigure(
+        "Cost", f"{cost['amount']:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or "")
+    )
 
 
-def _world(story: Story) -> Figure:
+def _world(story: Story) -> KeyFigure:
     nodes, world = _number(story.data.record.get("nodes")), _number(story.data.record.get("world_size"))
     if world is None:
-        return Figure("World size", words.NONE, words.count(int(nodes), "node") if nodes else "not joined yet")
+        return KeyFigure("World size", words.NONE, words.count(int(nodes), "node") if nodes else "not joined yet")
     each = f" x {words.count(int(world // nodes), 'rank')}" if nodes and world % nodes == 0 else ""
-    return Figure("World size", words.number(world), f"{words.count(int(nodes or 1), 'node')}{each}")
+    return KeyFigure("World size", words.number(world), f"{words.count(int(nodes or 1), 'node')}{each}")
 
 
-def _attempts(story: Story) -> Figure:
+def _attempts(story: Story) -> KeyFigure:
     attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
     if not attempts:
-        return Figure("Attempts", "0", "none was started" if story.data.final else "none started yet")
+        return KeyFigure("Attempts", "0", "none was started" if story.data.final else "none started yet")
     if attempts == 1:
-        return Figure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
+        return KeyFigure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
     spent = len(story.data.of_kind("retry"))  # a node that was lost, or a run that was put back, spends none
     told = words.count(spent, "retry", "retries") if spent else "no retry was spent"
-    return Figure("Attempts", words.number(attempts), told)
+    return KeyFigure("Attempts", words.number(attempts), told)
 
 
-def _energy(story: Story) -> Figure | None:
+def _energy(story: Story) -> KeyFigure | None:
     """What the energy counters of GPUs and CPUs counted, when there are any."""
     joules, parts = 0.0, set()
     for (_, name), track in story.data.readings.items():
@@ -234,7 +236,7 @@ def _energy(story: Story) -> Figure | None:
     if not joules:
         return None
     shown = f"{words.number(joules / 3.6e6)} kWh" if joules >= 3.6e5 else f"{words.number(joules / 3600)} Wh"
-    return Figure("Energy", shown, f"{' and '.join(sorted(parts, reverse=True))}, measured")
+    return KeyFigure("Energy", shown, f"{' and '.join(sorted(parts, reverse=True))}, measured")
 
 
 def _number(value: object) -> float | None:
