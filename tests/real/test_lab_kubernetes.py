@@ -133,6 +133,18 @@ def test_a_job_runs_with_this_machines_python_and_its_logs_are_read(lab: Lab) ->
     assert logs(lab, "python") == [f"{sys.prefix} 1000"]
 
 
+def test_a_volume_does_not_cover_this_machines_python(lab: Lab) -> None:
+    """As where the checkout lies in /tmp, and a Kubernetes pod brings a /tmp of its own."""
+    line = "import os, sys, podwright; print(sys.prefix, bool(os.statvfs(sys.prefix).f_flag & os.ST_RDONLY))"
+    volumes = {
+        "volumes": [{"name": "over", "emptyDir": {}}],
+        "volumeMounts": [{"name": "over", "mountPath": str(Path(sys.prefix).parent)}],
+    }
+    apply(lab, job("covered", lab.image, [sys.executable, "-c", line], **volumes))
+    assert end_of(lab, "job", "covered") == "Complete"
+    assert logs(lab, "covered") == [f"{sys.prefix} True"]
+
+
 def test_what_breaks_the_rules_is_refused(lab: Lab) -> None:
     thing = {
         "apiVersion": "v1",

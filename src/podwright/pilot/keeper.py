@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
+from .paths import scratch_of
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -204,7 +205,7 @@ class Keeper:
     def _record(self, pilot: Pilot) -> str:
         base = self._kept.folder
         if not self._order.shared:
-            base = os.path.join(os.path.normpath(os.path.join(self._kept.job, self._order.scratch)), f"n{pilot.node}")
+            base = scratch_of(self._kept.job, self._order.scratch, pilot.node)
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:

@@ -13,7 +13,7 @@ import os
 import sys
 import zlib
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -189,7 +189,7 @@ def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
     values = row.get("podwright") if row else None
     if not isinstance(values, dict):
         return None
-    return {str(k): v for k, v in values.items() if _is_number(v)} or None
+    return {str(k): v for k, v in values.items() if is_number(v)} or None
 
 
 def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
@@ -197,15 +197,26 @@ def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
     if not row or not isinstance(row.get("key"), str):
         return None
     values: Dict[str, Any] = {"mllog": row["key"]}
-    if _is_number(row.get("value")):
+    if is_number(row.get("value")):
         values[row["key"]] = row["value"]
-    if _is_number(row.get("time_ms")):
+    if is_number(row.get("time_ms")):
         values["time_ms"] = row["time_ms"]
     return values
 
 
-def _is_number(value: object) -> bool:
-    """JSON knows NaN, infinity and endless integers in Python only; they would not survive another reader."""
+def goal_reached(goal: Mapping[str, Any], value: float) -> bool:
+    """Return whether a value of the goal's metric reaches it; a goal has one of the bounds `at_least`, `at_most`."""
+    least = goal.get("at_least")
+    if least is not None:
+        return bool(value >= least)
+    return bool(value <= goal["at_most"])
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value read from JSON is a number that any reader can hold.
+
+    NaN, infinity and endless integers are JSON in Python only; they would not survive another reader.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -sys.float_info.max <= value <= sys.float_info.max

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from .node import Paths
+from .paths import Paths
 from .place import find_place
 from .protocol import (
     KEY_EPOCH,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import links, roles
+from podwright.pilot import links
 from podwright.pilot.loop import Loop
 from podwright.pilot.place import NodePlace
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
@@ -109,8 +109,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
         raise links.Broken("nobody there")
 
     monkeypatch.setattr(links, "connect", nobody)
-    monkeypatch.setattr(roles, "time", made)
-    made.role = Following(made.node)  # type: ignore[arg-type]
+    made.role = Following(made.node, made.monotonic)  # type: ignore[arg-type]
     return made
 
 

@@ -7,7 +7,6 @@ Only the GPUs are claimed, and the virtual nodes are played by KWOK.
 from __future__ import annotations
 
 import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -240,19 +239,9 @@ def _check(folder: Path, asked: Shape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)
-    check_environment(Path(sys.prefix))
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
         raise refuse(
             f"{asked.name} is there already, with {kept[0].words()}",
             hint="`podwright lab down` ends it; another --name makes a second one",
-        )
-
-
-def check_environment(prefix: Path) -> None:
-    """Refuses an environment that containers, which have a /tmp of their own, would not see."""
-    if prefix.is_relative_to("/tmp"):
-        raise refuse(
-            f"containers of the lab would not see this Python environment: {prefix} lies in /tmp",
-            hint="put the environment anywhere else",
         )

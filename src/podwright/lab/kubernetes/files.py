@@ -46,6 +46,7 @@ def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     write(folder / "bin" / scripts.HUB_SCRIPT, scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
     write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script(configs.node_lines(wanted)))
     write(folder / "bin" / programs.KEEPER, configs.keeper(), 0o755)
+    write(folder / "bin" / configs.SHOW_SCRIPT, configs.show_script(shown_to_containers()), 0o755)
 
 
 def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
@@ -72,7 +73,7 @@ def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
     write(etc / "Corefile", configs.corefile())
     write(etc / "registry.yml", configs.registry())
     write(etc / "jobset.yaml", configs.jobset())
-    write(etc / "container.json", configs.container(_default_container(), shown_to_containers()))
+    write(etc / "container.json", configs.container(_default_container()))
     registry = etc / "registries" / f"localhost:{ports.registry}"
     registry.mkdir(parents=True, exist_ok=True)
     write(registry / "hosts.toml", configs.registry_hosts())
