@@ -35,6 +35,9 @@ _RANK_COLUMNS = {
     "nics": "NICs",
     "exit": "Ended with",
 }
+_SEEN_KINDS = frozenset(
+    {"seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"}
+)
 
 
 def render_run(data: ReportData) -> str:
@@ -237,10 +240,8 @@ def _classes(data: ReportData) -> dict[str, Any]:
 
 def _events(story: Story) -> dict[str, Any]:
     """Return what was seen first, then the rest without what other tables hold already."""
-    seen = story.data.of_kind(
-        "seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"
-    )
-    rest = [event for event in story.data.events if event.get("k") not in _SAID_ELSEWHERE]
+    seen = [event for event in story.data.events if event.kind in _SEEN_KINDS]
+    rest = [event for event in story.data.events if event.kind not in _SAID_ELSEWHERE]
     return {
         "seen": [moments.moment(event, story) for event in seen[:_MOST_EVENTS]],
         "all": [moments.moment(event, story) for event in rest[:_MOST_EVENTS]],
