@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr
 
 from podwright.spec.findings import Finding, problems
+from podwright.spec.inputs import Input, resolve_input
 from podwright.spec.placeholders import Scalar
 from podwright.spec.problems import Refusal
 from podwright.spec.types import (
@@ -194,6 +195,11 @@ class Workload(Strict):
     def code_folder(self) -> Path | None:
         """The folder that travels with the run, absolute."""
         return None if self.code is None else (self.folder / self.code).resolve()
+
+    def inputs(self) -> dict[str, Input]:
+        """Return what each entry of `data` is, by name."""
+        code = self.code_folder
+        return {name: resolve_input(text, self.folder, code) for name, text in self.data.items()}
 
     @property
     def ranks_per_node(self) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.spec.findings import Finding, near
+from podwright.spec.inputs import is_url
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
@@ -129,7 +130,7 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if _usable(value) and "://" not in value and not value.startswith("/") and not (folder / value).exists():
+        if _usable(value) and not is_url(value) and not value.startswith("/") and not (folder / value).exists():
             message = "there is no such path" if "/" in value else f'"{short(value)}" is neither a path nor a selection'
             yield Finding(("data", name), message, _RELATIVE)
     for source in files:
