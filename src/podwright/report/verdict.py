@@ -60,7 +60,7 @@ def _succeeded(story: Story) -> Verdict:
 def quality_of(story: Story, goal: QualityGoal) -> float | None:
     """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
     last = _result(story, goal.metric)
-    if goal.reached_by(last):
+    if last is not None and goal.reached_by(last):
         return last
     reached = [event.value for event in story.data.of(GoalReached)]
     return reached[-1] if reached else last
