@@ -19,6 +19,7 @@ from podwright.lab.slurm.lab import SlurmLab
 from podwright.launch import Run, pods
 from podwright.runs import Home
 from tests.real.clients import PATIENCE_S, pod_of
+from tests.rows import event_rows
 
 PROGRAMS = Path(__file__).parent / "programs"
 END_S = 300.0
@@ -67,7 +68,7 @@ class Site(ABC):
 
     def events(self, run: Run, kind: str) -> list[dict[str, Any]]:
         run.record()
-        return [event for event in run.folder.events() if event["k"] == kind]
+        return [row for row in event_rows(run.folder.path) if row["k"] == kind]
 
     def wait_step(self, run: Run, step: int, rank: int | None = None) -> None:
         """Until this rank, or some rank, has told this step."""

@@ -12,7 +12,7 @@ from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
-    from podwright.images.storage import Found
+    from podwright.images.storage import StoredImage
 
 OnPod = Annotated[
     str | None, typer.Option("--on", metavar="POD", help="An OpenShift pod that builds the image itself.")
@@ -116,7 +116,7 @@ def _write(out: Path, text: str) -> None:
     output.say("wrote", str(out))
 
 
-def document(found: Found) -> dict[str, Any]:
+def document(found: StoredImage) -> dict[str, Any]:
     """Gives what is known of an image, as `--json` has it."""
     return {
         "name": found.name,
@@ -129,5 +129,5 @@ def document(found: Found) -> dict[str, Any]:
     }
 
 
-def _size(found: Found) -> str:
+def _size(found: StoredImage) -> str:
     return "size not known" if found.size_bytes is None else figures.size(found.size_bytes)

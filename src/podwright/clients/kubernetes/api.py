@@ -19,6 +19,7 @@ from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
 from podwright.spec.problems import refuse
 
 APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 GREET_S, TIMEOUT_S = 8.0, 30.0
 AGAIN = (429, 500, 502, 503, 504)
