@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
 
 HISTORY = 60
 
@@ -23,7 +26,7 @@ class NodeView:
     gpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
 
     def take(self, values: Mapping[str, float]) -> None:
-        """Takes one tick; a value that was not read at this tick keeps its last reading."""
+        """Take one tick; a value that was not read at this tick keeps its last reading."""
         self.values.update(values)
         if "cpu_percent" in values:
             self.cpu.append(values["cpu_percent"])
@@ -32,28 +35,28 @@ class NodeView:
             self.gpu.append(sum(use) / len(use))
 
     def gpus(self, metric: str) -> list[float]:
-        """Gives the last reading of a metric for each GPU of the node."""
+        """Return the last reading of a metric for each GPU of the node."""
         return [value for name, value in self.values.items() if _is_gpu(name, metric)]
 
     @property
     def cpu_percent(self) -> float | None:
-        """The CPU's latest use."""
+        """Return the CPU's latest use."""
         return self.cpu[-1] if self.cpu else None
 
     @property
     def gpu_percent(self) -> float | None:
-        """The mean use of the node's GPUs at the latest tick."""
+        """Return the mean use of the node's GPUs at the latest tick."""
         return self.gpu[-1] if self.gpu else None
 
     @property
     def gpu_power_w(self) -> float | None:
-        """What all GPUs of the node draw together."""
+        """Return what all GPUs of the node draw together."""
         power = self.gpus("power_watts")
         return sum(power) if power else None
 
     @property
     def gpu_memory_bytes(self) -> float | None:
-        """What is used of the memory of all GPUs of the node together."""
+        """Return what is used of the memory of all GPUs of the node together."""
         used = self.gpus("memory_used_bytes")
         return sum(used) if used else None
 
@@ -65,7 +68,7 @@ def _is_gpu(name: str, metric: str) -> bool:
 class Progress:
     """One run as its followers see it. `goal` is the workload's, None when it has none."""
 
-    def __init__(self, record: Mapping[str, Any], goal: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, record: Record, goal: Mapping[str, Any] | None = None) -> None:
         self.record = record
         self.goal = goal
         self.nodes: dict[int, NodeView] = {}
@@ -73,9 +76,9 @@ class Progress:
         self.joined = 0
 
     def take(
-        self, record: Mapping[str, Any], events: Iterable[Mapping[str, Any]], samples: Iterable[Mapping[str, Any]]
+        self, record: Record, events: Iterable[Mapping[str, Any]], samples: Iterable[Mapping[str, Any]]
     ) -> list[tuple[str, str]]:
-        """Folds one change in; gives the (word, text) lines that a reader should not miss."""
+        """Fold one change in; return the (word, text) lines that a reader should not miss."""
         self.record = record
         for sample in samples:
             self.node(sample["n"]).take(sample.get("v", {}))
@@ -83,7 +86,7 @@ class Progress:
         return [line for line in told if line]
 
     def node(self, number: int) -> NodeView:
-        """Gives the view of a node, made when it is first heard of."""
+        """Return the view of a node, made when it is first heard of."""
         return self.nodes.setdefault(number, NodeView(number))
 
     def _event(self, event: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -100,20 +103,23 @@ class Progress:
         return tell(self, event) if tell else None
 
     def label(self, number: int) -> str:
-        """Gives the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
-        hosts = self.record.get("hosts") or [node.host for node in self.nodes.values()]
+        """Return the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
+        hosts = self.record.hosts or tuple(node.host for node in self.nodes.values())
         host = hosts[number] if number < len(hosts) else ""
-        return host if host and hosts.count(host) == 1 and len(hosts) > 1 else f"node{number}"
+        is_the_only_one = len(hosts) > 1 and hosts.count(host) == 1
+        if host and is_the_only_one:
+            return host
+        return f"node{number}"
 
     def share(self) -> float | None:
-        """Gives how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
+        """Return how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
         for name, total in (("step", "steps"), ("epoch", "epochs")):
             if name in self.values and self.values.get(total, 0) > 0:
                 return min(1.0, max(0.0, self.values[name] / self.values[total]))
         return None
 
     def how_far(self) -> str:
-        """Gives `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
+        """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
         for name, total in (("epoch", "epochs"), ("step", "steps")):
             if name in self.values:
                 end = f"/{figures.value(self.values[total])}" if total in self.values else ""
@@ -121,24 +127,24 @@ class Progress:
         return ""
 
     def quality(self) -> str:
-        """Gives the loss and what the goal is about, else the first two other results."""
+        """Return the loss and what the goal is about, else the first two other results."""
         wanted = [name for name in ("loss", (self.goal or {}).get("metric")) if name in self.values]
         names = wanted if self.goal else [*wanted, *(name for name in self.values if name not in wanted)]
         return figures.results({name: self.values[name] for name in names if name is not None}, limit=3)
 
     def news(self) -> str:
-        """Gives how far the run is and how good, in one line."""
+        """Return how far the run is and how good, in one line."""
         return "  ".join(part for part in (self.how_far(), self.quality()) if part)
 
     def waiting_for(self) -> str:
-        """Says what a run that has no progress yet is waiting for."""
+        """Say what a run that has no progress yet is waiting for."""
         if self.joined:
-            return f"{self.joined} of {self.record.get('nodes')} nodes joined"
-        return str(self.record.get("reason") or "")
+            return f"{self.joined} of {self.record.nodes} nodes joined"
+        return self.record.reason or ""
 
 
 def goal_text(goal: Mapping[str, Any]) -> str:
-    """Gives `>= 0.65` or `<= 3.2`."""
+    """Return `>= 0.65` or `<= 3.2`."""
     least = goal.get("at_least")
     return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
 
