@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_bytes().decode("utf-8"), f"differs from {path}"
 
     return compare
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets Ctrl-C be felt here and by what is started here; `nohup` and a shell's background leave it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,11 @@
-"""Labs for tests: real clusters on this machine, each in a short folder of its own, gone when the test is."""
+"""Labs for tests: real clusters on this machine, each in a short folder of its own, gone when the test is.
+
+A test run that is killed leaves none behind either: each lab ends with the process that asked for it.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -31,7 +35,7 @@ def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterat
     """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.Shape` by name."""
     with _folder() as folder:
         try:
-            yield slurm.up(folder, nodes=nodes, accounting=accounting, **wanted)
+            yield slurm.up(folder, ends_with=os.getpid(), nodes=nodes, accounting=accounting, **wanted)
         finally:
             _end(slurm.find(folder))
 
@@ -46,7 +50,7 @@ def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, say: Say = quiet, **w
     image.base_layer(say)
     with _folder() as folder:
         try:
-            yield kubernetes.up(folder, nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
+            yield kubernetes.up(folder, ends_with=os.getpid(), nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
         finally:
             _end(kubernetes.find(folder))
 
@@ -64,11 +68,13 @@ def aloud(config: pytest.Config) -> Say:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    above = Path(tempfile.mkdtemp(prefix="pwlab-", dir="/tmp"))
+    """Gives a folder that is the lab itself: where a lab ends with a test run that was killed, nothing is left."""
+    folder = Path(tempfile.mkdtemp(prefix="pwlab-", dir="/tmp"))
+    folder.chmod(0o755)
     try:
-        yield above / "lab"
+        yield folder
     finally:
-        shutil.rmtree(above)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end(lab: Lab | kubernetes.Lab | None) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from podwright.lab import kubernetes, processes
-from podwright.lab.kubernetes import Lab, cgroups
+from podwright.lab import cgroups, kubernetes, processes
+from podwright.lab.kubernetes import Lab
 from podwright.lab.kubernetes.control import running
 from podwright.spec import load_pod
 from tests.real.clients import PATIENCE_S
@@ -131,6 +131,18 @@ def test_a_job_runs_with_this_machines_python_and_its_logs_are_read(lab: Lab) ->
     apply(lab, job("python", lab.image, ["python", "-c", line]))
     assert end_of(lab, "job", "python") == "Complete"
     assert logs(lab, "python") == [f"{sys.prefix} 1000"]
+
+
+def test_a_volume_does_not_cover_this_machines_python(lab: Lab) -> None:
+    """As where the checkout lies in /tmp, and a Kubernetes pod brings a /tmp of its own."""
+    line = "import os, sys, podwright; print(sys.prefix, bool(os.statvfs(sys.prefix).f_flag & os.ST_RDONLY))"
+    volumes = {
+        "volumes": [{"name": "over", "emptyDir": {}}],
+        "volumeMounts": [{"name": "over", "mountPath": str(Path(sys.prefix).parent)}],
+    }
+    apply(lab, job("covered", lab.image, [sys.executable, "-c", line], **volumes))
+    assert end_of(lab, "job", "covered") == "Complete"
+    assert logs(lab, "covered") == [f"{sys.prefix} True"]
 
 
 def test_what_breaks_the_rules_is_refused(lab: Lab) -> None:

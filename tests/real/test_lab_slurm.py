@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.slurm import SlurmSite, render
-from podwright.lab import processes
+from podwright.lab import processes, watch
 from podwright.lab.slurm import lab as slurm
 from podwright.lab.slurm.lab import Lab
 from podwright.spec import SlurmScheduler, load_pod
@@ -172,6 +172,9 @@ def home() -> Iterator[Path]:
 
 
 def test_with_accounting_from_the_command_line_and_nothing_is_left_behind(home: Path) -> None:
+    folder = home / "labs" / "lab-slurm"
+    folder.mkdir(parents=True)
+    watch.start(folder, os.getpid())
     try:
         podwright(home, "lab", "up", "slurm", "--nodes", "1", "--gpus", "2")
         made = places_lab(home)
@@ -190,6 +193,33 @@ def test_with_accounting_from_the_command_line_and_nothing_is_left_behind(home: 
     assert processes.until(lambda: traces(home) == [], PATIENCE_S)
 
 
+ASKER = """
+import os, sys
+from pathlib import Path
+from podwright.lab.slurm import lab
+lab.up(Path(sys.argv[1]), ends_with=os.getpid(), nodes=1, accounting=False)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("moment", ["while it starts", "when it is up"])
+def test_a_lab_ends_with_the_process_that_asked_for_it(home: Path, moment: str) -> None:
+    folder = home / "lab"
+    command = [sys.executable, "-c", ASKER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
+        if moment == "when it is up":
+            assert asker.stdout is not None
+            assert asker.stdout.readline() == "up\n"
+        else:
+            assert processes.until((folder / "pids" / "hub").exists, PATIENCE_S, every_s=0.01)
+        assert len(traces(folder)) > 1
+        asker.kill()
+        asker.wait()
+        assert processes.until(lambda: traces(folder) == [], PATIENCE_S), traces(folder)
+    assert list(home.iterdir()) == []
+
+
 def places_lab(home: Path) -> Lab:
     found = slurm.find(home / "labs" / "lab-slurm")
     assert found is not None
@@ -197,13 +227,13 @@ def places_lab(home: Path) -> Lab:
 
 
 def traces(folder: Path) -> list[int]:
-    """Gives the processes that see a mount of this folder: the machine itself, or one that a lab left behind."""
+    """Gives the processes that see a mount of this folder, or were called with its name: machines, and their guard."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    return [pid for pid in pids if processes.born(pid) is not None and str(folder) in mounts_of(pid)]
+    return [pid for pid in pids if processes.born(pid) is not None and str(folder) in told_by(pid)]
 
 
-def mounts_of(pid: int) -> str:
+def told_by(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/mountinfo").read_text()
+        return Path(f"/proc/{pid}/mountinfo").read_text() + Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
         return ""

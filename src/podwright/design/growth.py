@@ -54,7 +54,7 @@ def grow(old: Design, new: Design) -> Growth:
 def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
     """Makes the refusal of a growth that would touch cables in use."""
     first = (*(a for a, _ in growth.moved), *growth.removed)[0]
-    nodes = len(old.asked.hosts), len(new.asked.hosts)
+    nodes = len(old.requirements.hosts), len(new.requirements.hosts)
     return refuse(
         f"growing from {nodes[0]} to {nodes[1]} nodes moves {growth.disturbs:,} cables that are in use, "
         f"the first at {first.a} port {first.a_port}",

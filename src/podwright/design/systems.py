@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
 
-from podwright.spec import Pod, Storage
+if TYPE_CHECKING:
+    from podwright.spec import Pod, Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import processes
-from podwright.lab.scripts import INSIDE
+from podwright.lab import cgroups, processes
+from podwright.lab.folder import remove
+from podwright.lab.scripts import HUB_SCRIPT, INSIDE, MACHINE_SCRIPT, START_SCRIPT
 from podwright.spec.problems import refuse
 
 HUB = "hub"
 _START_S = 60.0
+_GONE_S = 60.0
 _SPACES = ("--pid", "--mount", "--uts", "--ipc", "--net")
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -51,11 +53,11 @@ class Machines:
         return missing
 
     def _start_command(self, name: str) -> list[str]:
-        start = ["unshare", *_SPACES, "--", "/bin/sh", str(self.folder / "bin" / "start")]
+        start = ["unshare", *_SPACES, "--", "/bin/sh", str(self.folder / "bin" / START_SCRIPT)]
         if name == HUB:
-            return [*start, "hub.sh", name]
+            return [*start, HUB_SCRIPT, name]
         hub = str(self.pid(HUB))
-        return ["nsenter", f"--target={hub}", "--mount", "--", *start, "machine.sh", name, self.addresses[name], hub]
+        return ["nsenter", f"--target={hub}", "--mount", "--", *start, MACHINE_SCRIPT, name, self.addresses[name], hub]
 
     def _together(self, commands: Mapping[str, Sequence[str]]) -> None:
         """Runs commands side by side, each with its log; each ends soon, having left something behind that does not."""
@@ -122,3 +124,15 @@ class Machines:
 
     def _bridge(self, *words: str) -> subprocess.CompletedProcess[str]:
         return self.run(HUB, ["ip", *words])
+
+
+def end(folder: Path) -> None:
+    """End all processes of the lab in a folder and remove it; mounts and networks go with their last process.
+
+    Machines are found by the script that is their process 1, not by their marks: whoever started one may have been
+    killed before the mark was written.
+    """
+    scripts = [str(folder / "bin" / name) for name in (START_SCRIPT, HUB_SCRIPT, MACHINE_SCRIPT)]
+    processes.kill_all(lambda: processes.running_scripts(scripts), _GONE_S)
+    cgroups.remove(folder)
+    remove(folder)

@@ -6,10 +6,11 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 _DEAD = frozenset("ZX")
+_STARTERS = frozenset({b"sh", b"/bin/sh", b"unshare", b"nsenter"})
 
 
 def born(pid: int) -> int | None:
@@ -43,13 +44,35 @@ def running(firsts: Iterable[int]) -> dict[int, dict[str, list[int]]]:
     owner = {namespace(pid): pid for pid in firsts}
     owner.pop("", None)
     found: dict[int, dict[str, list[int]]] = {pid: defaultdict(list) for pid in owner.values()}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - names only, and there may be thousands
-        if entry.isdigit() and (first := owner.get(namespace(int(entry)))) and born(int(entry)) is not None:
-            found[first][_program(entry)].append(int(entry))
+    for pid in _all():
+        first = owner.get(namespace(pid))
+        if first is not None and born(pid) is not None:
+            found[first][_program(pid)].append(pid)
     return found
 
 
-def _program(pid: str) -> str:
+def running_scripts(scripts: Sequence[str]) -> list[int]:
+    """Return the shells that run one of these scripts, and what is about to become one."""
+    wanted = {script.encode() for script in scripts}
+    lines = {pid: _words(pid) for pid in _all()}
+    return [pid for pid, words in lines.items() if words[0] in _STARTERS and wanted & set(words)]
+
+
+def _all() -> list[int]:
+    """Return all processes there are, and those that have ended and are not reaped yet."""
+    entries = os.listdir("/proc")  # noqa: PTH208 - names only, and there may be thousands
+    return [int(entry) for entry in entries if entry.isdigit()]
+
+
+def _words(pid: int) -> list[bytes]:
+    """Return the command line of a process; one empty word when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return [b""]
+
+
+def _program(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
@@ -62,6 +85,24 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def kill_all(find: Callable[[], Iterable[int]], timeout_s: float) -> None:
+    """End whatever is found, again and again until nothing is, and wait until all of it is gone.
+
+    Process 1 of a namespace is hard to see while it ends, which lasts until all that run in the namespace have ended:
+    what was killed once is waited for.
+    """
+    victims: dict[int, int | None] = {}
+
+    def gone() -> bool:
+        pids = list(find())
+        for pid in pids:
+            victims[pid] = born(pid)
+            kill(pid)
+        return not pids and all(start is None or born(pid) != start for pid, start in victims.items())
+
+    until(gone, timeout_s, every_s=0.01)
 
 
 def until(true: Callable[[], bool], timeout_s: float, every_s: float = 0.05) -> bool:

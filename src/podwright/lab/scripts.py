@@ -14,6 +14,8 @@ from podwright.lab.mask import Shown
 
 INSIDE = "/run/lab"
 """Where the lab's folder is seen by its own machines: short, since the path of a socket has 107 bytes at most."""
+START_SCRIPT, HUB_SCRIPT, MACHINE_SCRIPT = "start", "hub.sh", "machine.sh"
+"""The names of the scripts in the lab's folder `bin`, by which a machine's process 1 is known."""
 BRIDGE_ADDRESS = "10.77.0.1"
 _PREFIX = 16
 

@@ -58,7 +58,7 @@ class Gpu(NamedTuple):
     whole: bool
 
 
-class Row(NamedTuple):
+class GpuMetric(NamedTuple):
     """How one metric is read; `of_slice` where a MIG slice has its own figure."""
 
     metric: str
@@ -66,27 +66,27 @@ class Row(NamedTuple):
     read: Callable[[Nvml, c_void_p], Optional[float]]
 
 
-ROWS = (
-    Row("utilization_percent", False, lambda lib, gpu: lib.utilization(gpu)),
-    Row("memory_percent", False, lambda lib, gpu: lib.memory_utilization(gpu)),
-    Row("memory_used_bytes", True, lambda lib, gpu: lib.memory(gpu)[0]),
-    Row("temperature_celsius", False, lambda lib, gpu: lib.temperature(gpu)),
-    Row("memory_temperature_celsius", False, lambda lib, gpu: lib.field(gpu, 82)),
-    Row("power_watts", False, lambda lib, gpu: lib.power_w(gpu)),
-    Row("power_instant_watts", False, lambda lib, gpu: lib.field(gpu, 186, factor=1e-3)),
-    Row("energy_joules_total", False, lambda lib, gpu: lib.energy_j(gpu)),
-    Row("sm_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 1)),
-    Row("memory_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 2)),
-    Row("throttle_reasons", False, lambda lib, gpu: lib.throttle_reasons(gpu)),
-    Row("ecc_corrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, False)),
-    Row("ecc_uncorrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, True)),
-    Row("pcie_replay_total", False, lambda lib, gpu: lib.pcie_replays(gpu)),
-    Row("pcie_sent_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 197)),
-    Row("pcie_received_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 198)),
+GPU_METRICS = (
+    GpuMetric("utilization_percent", False, lambda lib, gpu: lib.utilization(gpu)),
+    GpuMetric("memory_percent", False, lambda lib, gpu: lib.memory_utilization(gpu)),
+    GpuMetric("memory_used_bytes", True, lambda lib, gpu: lib.memory(gpu)[0]),
+    GpuMetric("temperature_celsius", False, lambda lib, gpu: lib.temperature(gpu)),
+    GpuMetric("memory_temperature_celsius", False, lambda lib, gpu: lib.field(gpu, 82)),
+    GpuMetric("power_watts", False, lambda lib, gpu: lib.power_w(gpu)),
+    GpuMetric("power_instant_watts", False, lambda lib, gpu: lib.field(gpu, 186, factor=1e-3)),
+    GpuMetric("energy_joules_total", False, lambda lib, gpu: lib.energy_j(gpu)),
+    GpuMetric("sm_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 1)),
+    GpuMetric("memory_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 2)),
+    GpuMetric("throttle_reasons", False, lambda lib, gpu: lib.throttle_reasons(gpu)),
+    GpuMetric("ecc_corrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, False)),
+    GpuMetric("ecc_uncorrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, True)),
+    GpuMetric("pcie_replay_total", False, lambda lib, gpu: lib.pcie_replays(gpu)),
+    GpuMetric("pcie_sent_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 197)),
+    GpuMetric("pcie_received_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 198)),
     # NVLink counts in KiB.
-    Row("nvlink_sent_bytes_total", False, lambda lib, gpu: lib.field(gpu, 138, nvml.ALL_LINKS, 1024.0)),
-    Row("nvlink_received_bytes_total", False, lambda lib, gpu: lib.field(gpu, 139, nvml.ALL_LINKS, 1024.0)),
-    Row("processes", True, lambda lib, gpu: lib.processes(gpu)),
+    GpuMetric("nvlink_sent_bytes_total", False, lambda lib, gpu: lib.field(gpu, 138, nvml.ALL_LINKS, 1024.0)),
+    GpuMetric("nvlink_received_bytes_total", False, lambda lib, gpu: lib.field(gpu, 139, nvml.ALL_LINKS, 1024.0)),
+    GpuMetric("processes", True, lambda lib, gpu: lib.processes(gpu)),
 )
 
 
@@ -120,7 +120,7 @@ def _listed(text: str, uuids: list[str]) -> list[Union[int, str]]:
     return chosen
 
 
-class Gpus:
+class GpuSensors:
     """The GPUs of a run, read and watched."""
 
     def __init__(self, scope: Scope, say: Callable[..., None]) -> None:
@@ -177,15 +177,15 @@ class Gpus:
 
     def readings(self) -> Iterator[Reading]:
         """One reading for the metrics of each period, over all GPUs."""
-        rows: dict[float, list[Row]] = collections.defaultdict(list)
-        for row in ROWS:
+        rows: dict[float, list[GpuMetric]] = collections.defaultdict(list)
+        for row in GPU_METRICS:
             rows[period_of("gpu.N." + row.metric)].append(row)
         for period_s in sorted(rows) if self._gpus else []:
             yield Reading("gpu", period_s, _reader(self._read, rows[period_s]))
         if self._watcher:
             yield Reading("gpu.xid", 0.0, self._read_xids)
 
-    def _read(self, now: float, rows: list[Row]) -> dict[str, float]:
+    def _read(self, now: float, rows: list[GpuMetric]) -> dict[str, float]:
         values: dict[str, float] = {}
         for gpu in list(self._gpus):
             for row in rows:
@@ -199,7 +199,7 @@ class Gpus:
                     self._notices.look(gpu.label, row.metric, int(value), now)
         return values
 
-    def _ask(self, gpu: Gpu, row: Row) -> Optional[float]:
+    def _ask(self, gpu: Gpu, row: GpuMetric) -> Optional[float]:
         try:
             return row.read(self._lib, gpu.handle if row.of_slice else gpu.board)
         except NvmlError as error:
@@ -247,7 +247,7 @@ def _whole(index: int, handle: c_void_p) -> Gpu:
 
 
 def _reader(
-    read: Callable[[float, list[Row]], dict[str, float]], rows: list[Row]
+    read: Callable[[float, list[GpuMetric]], dict[str, float]], rows: list[GpuMetric]
 ) -> Callable[[float], dict[str, float]]:
     return lambda now: read(now, rows)
 

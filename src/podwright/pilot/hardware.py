@@ -62,7 +62,7 @@ def _range(zone: str) -> int:
     return int(_word(os.path.join(zone, "max_energy_range_uj")))
 
 
-class Ports:
+class InfinibandPorts:
     """The InfiniBand ports of this machine."""
 
     def __init__(self, scope: Scope, files: Files, say: Callable[..., None]) -> None:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
-from .protocol import Epoch
+from .protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch
 
 KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
 CLOSE_S = 60.0
@@ -26,7 +26,7 @@ class Clock:
         return time.monotonic() + self._offset_s
 
 
-class Lines:
+class JsonLines:
     """A file of JSON lines; each line is one write, so a kill leaves at most one torn line.
 
     A full disk must not end a run nor lose its story: lines that cannot be written wait in memory, the oldest are given
@@ -80,7 +80,7 @@ class Journal:
     """The events of one pilot process: every row carries time, epoch, node and sequence."""
 
     def __init__(self, path: str, node: int, clock: Clock) -> None:
-        self._lines = Lines(path, KEPT_EVENTS, self._tell_loss)
+        self._lines = JsonLines(path, KEPT_EVENTS, self._tell_loss)
         self._node = node
         self.now = clock.now
         self._lock = threading.Lock()
@@ -90,7 +90,13 @@ class Journal:
     def say(self, kind: str, **fields: Any) -> None:
         with self._lock:
             seq, self._seq = self._seq, self._seq + 1
-        row = {"t": round(self.now(), 3), "e": list(self.epoch), "n": self._node, "q": seq, "k": kind}
+        row: Dict[str, Any] = {
+            KEY_TIME: round(self.now(), 3),
+            KEY_EPOCH: list(self.epoch),
+            KEY_NODE: self._node,
+            KEY_SEQUENCE: seq,
+            KEY_KIND: kind,
+        }
         row.update(fields)
         self._lines.write(row)
 

@@ -18,8 +18,9 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .journal import CLOSE_S, KEPT_EVENTS, Clock, Lines
+from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
+from .paths import scratch_of
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -28,6 +29,8 @@ from .protocol import (
     EXIT_GIVEN_BACK,
     EXIT_NO_PYTHON,
     EXIT_STOPPED,
+    KEY_KIND,
+    KEY_TIME,
     Order,
     read_lines,
     read_order,
@@ -79,13 +82,13 @@ class Kept:
 
     def end(self, now: float, verdict: Dict[str, Any]) -> None:
         """For a run that never started."""
-        lines = Lines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
-        lines.write({"t": round(now, 3), "k": "end", **verdict})
+        lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
+        lines.write({KEY_TIME: round(now, 3), KEY_KIND: "end", **verdict})
         lines.close(CLOSE_S)
 
     def is_over(self) -> bool:
         rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
-        return any(row.get("k") == "end" for row in rows)
+        return any(row.get(KEY_KIND) == "end" for row in rows)
 
 
 class Pilot:
@@ -103,7 +106,7 @@ class Pilot:
 class Keeper:
     def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
-        self._lines = Lines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
+        self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
@@ -112,7 +115,7 @@ class Keeper:
         self._job = f"{socket.gethostname()}.{os.getpid()}.{time.time_ns()}"
 
     def say(self, kind: str, **fields: Any) -> None:
-        self._lines.write({"t": round(self._now(), 3), "k": kind, **fields})
+        self._lines.write({KEY_TIME: round(self._now(), 3), KEY_KIND: kind, **fields})
 
     def run(self) -> bool:
         """Keep the run to its end; gives back whether it was stopped from outside."""
@@ -202,12 +205,12 @@ class Keeper:
     def _record(self, pilot: Pilot) -> str:
         base = self._kept.folder
         if not self._order.shared:
-            base = os.path.join(os.path.normpath(os.path.join(self._kept.job, self._order.scratch)), f"n{pilot.node}")
+            base = scratch_of(self._kept.job, self._order.scratch, pilot.node)
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
         rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
-        return next((str(row["why"]) for row in reversed(rows) if row.get("k") == "given_back"), "")
+        return next((str(row["why"]) for row in reversed(rows) if row.get(KEY_KIND) == "given_back"), "")
 
     def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
         """It ends by itself once all is sent; a dead pilot's shipper is told to send the rest now."""
@@ -298,7 +301,7 @@ def succeeded(folder: str) -> Optional[bool]:
     for node, _, path in record_folders(os.path.join(folder, "record")):
         rows += read_lines(os.path.join(path, "events.jsonl"))[0] if node == 0 else []
     rows += read_lines(os.path.join(folder, "client.jsonl"))[0]
-    ends = [row for row in rows if row.get("k") in ("end", "lost")]
+    ends = [row for row in rows if row.get(KEY_KIND) in ("end", "lost")]
     return ends[0].get("state") == "succeeded" if ends else None
 
 

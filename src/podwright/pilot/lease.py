@@ -17,7 +17,7 @@ STALE_S = 60.0
 """A holder touches its file every beat; one this old is taken for dead by a second submission."""
 
 
-class Claim(NamedTuple):
+class LeaseClaim(NamedTuple):
     epoch: Epoch
     job: str
     copy: str
@@ -63,11 +63,11 @@ class Leases:
             except OSError:  # a cut or full file system is judged by its readers, not here
                 pass
 
-    def newest(self) -> Optional[Claim]:
+    def newest(self) -> Optional[LeaseClaim]:
         epochs = self._epochs()
         return self._read(epochs[-1]) if epochs else None
 
-    def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[Claim]:
+    def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[LeaseClaim]:
         """A claim that fences `epoch`: of another job or copy of it, or for a leader (`own_too`) of any other process.
 
         A leader knows its own claims at once; the other nodes of its job hear of them only with the next GO.
@@ -77,12 +77,12 @@ class Leases:
             return None
         return newest if own_too or self._is_other(newest) or (newest.job and newest.copy != self._copy) else None
 
-    def rival(self) -> Optional[Claim]:
+    def rival(self) -> Optional[LeaseClaim]:
         """A living holder that is not this job: the mark of a run that was submitted twice."""
         newest = self.newest()
         return newest if newest and self._is_other(newest) and newest.age_s < STALE_S else None
 
-    def _is_other(self, claim: Claim) -> bool:
+    def _is_other(self, claim: LeaseClaim) -> bool:
         """A claim without a job is one being written just now: it may be our own, and the next look tells."""
         return claim.job not in ("", self._job)
 
@@ -94,14 +94,14 @@ class Leases:
         parts = [name.split(".") for name in names]
         return sorted((int(p[0]), int(p[1])) for p in parts if len(p) == 2 and p[0].isdigit() and p[1].isdigit())
 
-    def _read(self, epoch: Epoch) -> Optional[Claim]:
+    def _read(self, epoch: Epoch) -> Optional[LeaseClaim]:
         try:
             with open(self._path(epoch), "rb") as file:
                 row = parse_line(file.read()) or {}
                 age_s = time.time() - os.fstat(file.fileno()).st_mtime
         except OSError:
             return None
-        return Claim(epoch, str(row.get("job", "")), str(row.get("copy", "")), row.get("facts") or {}, age_s)
+        return LeaseClaim(epoch, str(row.get("job", "")), str(row.get("copy", "")), row.get("facts") or {}, age_s)
 
     def _path(self, epoch: Epoch) -> str:
         return os.path.join(str(self._folder), f"{epoch[0]:06d}.{epoch[1]:06d}")

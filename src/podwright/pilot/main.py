@@ -21,7 +21,7 @@ The pilot of Podwright: runs beside the workload on every node of a run.
 
 
 def _node(argv: List[str]) -> int:
-    from .node import main as run
+    from .roles import main as run
 
     return run(argv[0])
 

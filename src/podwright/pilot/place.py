@@ -7,7 +7,7 @@ import socket
 from typing import Mapping, NamedTuple, Optional, Tuple
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     node: int
     restart: int
     leader: str
@@ -17,7 +17,7 @@ class Place(NamedTuple):
     """Tells copies of a job apart where a restart begins the whole job anew under the same id."""
 
 
-class Row(NamedTuple):
+class EngineVariables(NamedTuple):
     """How one engine says it: variables for the node's number, the engine's restart count and the job's own id."""
 
     engine: str
@@ -28,11 +28,11 @@ class Row(NamedTuple):
     """A restart is one of all nodes at once."""
 
 
-ENGINES: Tuple[Row, ...] = (
-    Row("local", "PODWRIGHT_NODE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
-    Row("kubernetes", "JOB_COMPLETION_INDEX", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
-    Row("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID", whole=True),
-    Row("openmpi", "OMPI_COMM_WORLD_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
+ENGINES: Tuple[EngineVariables, ...] = (
+    EngineVariables("local", "PODWRIGHT_NODE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
+    EngineVariables("kubernetes", "JOB_COMPLETION_INDEX", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
+    EngineVariables("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID", whole=True),
+    EngineVariables("openmpi", "OMPI_COMM_WORLD_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
 )
 """Open MPI has no number for nodes: with one pilot per node the rank is it."""
 
@@ -45,12 +45,12 @@ RANKS: Tuple[Tuple[str, str], ...] = (
 """Where a rank finds its number: MPI's own variables first, since a site may export RANK for the whole job."""
 
 
-def find_place(environ: Mapping[str, str], leader: Optional[str]) -> Place:
+def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
     """The first engine whose node variable is set wins; none set means a run of one node."""
     row = next((row for row in ENGINES if environ.get(row.node, "").isdigit()), ENGINES[0])
     host = environ.get("PODWRIGHT_HOST") or socket.gethostname()
     restart = _number(environ, row.restart)
-    return Place(
+    return NodePlace(
         node=_number(environ, row.node),
         restart=restart,
         leader=environ.get("PODWRIGHT_LEADER") or leader or "127.0.0.1",

@@ -63,7 +63,7 @@ class Files:
         self._open.clear()
 
 
-class Share:
+class CpuShare:
     """Percent of time spent between two readings of a growing count of seconds."""
 
     def __init__(self, cores: float = 1.0) -> None:
@@ -107,7 +107,7 @@ def cpu_count(scope: Scope) -> float:
 
 
 def _group_cpu(group: cgroup.Group, cores: float, files: Files) -> Callable[[float], dict[str, float]]:
-    share = Share(cores)
+    share = CpuShare(cores)
     source = files.open(group.path("cpuacct.usage" if group.version == 1 else "cpu.stat"), 512)
 
     def read(now: float) -> dict[str, float]:

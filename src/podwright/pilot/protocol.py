@@ -13,7 +13,7 @@ import os
 import sys
 import zlib
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -30,6 +30,21 @@ FRAME_LIMIT_BYTES = 8 * 1024 - 1
 FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
+
+# The short keys of a line of the record and of a message between pilots; every other key is written out. An event has
+# all of them but the values, and the fields of its kind beside them; a metrics sample has neither sequence nor kind.
+KEY_TIME = "t"
+"""Unix seconds."""
+KEY_EPOCH = "e"
+KEY_NODE = "n"
+KEY_SEQUENCE = "q"
+"""The number of an event within its pilot process, from 0: a gap or a double shows by it."""
+KEY_KIND = "k"
+KEY_VALUES = "v"
+"""The values of a metrics sample, by metric name."""
+
+WHOLE_NUMBER_DIGITS = 20
+"""The length of 2^64: nothing that a kernel counts or an engine numbers is longer."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,17 @@ class Order:
 
     def text(self) -> str:
         return field_lines(vars(self))
+
+
+def whole_number(text: str) -> Optional[int]:
+    """Return the number that ASCII digits alone spell, or None for any other text.
+
+    `str.isdigit` takes superscripts and the digits of other scripts too, `int` takes signs, blanks and underscores,
+    and raises for thousands of digits: text from outside must neither raise nor be read as a number it does not say.
+    """
+    if len(text) > WHOLE_NUMBER_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)
 
 
 def field_lines(row: Dict[str, Any]) -> str:
@@ -163,7 +189,7 @@ def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
     values = row.get("podwright") if row else None
     if not isinstance(values, dict):
         return None
-    return {str(k): v for k, v in values.items() if _is_number(v)} or None
+    return {str(k): v for k, v in values.items() if is_number(v)} or None
 
 
 def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
@@ -171,15 +197,26 @@ def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
     if not row or not isinstance(row.get("key"), str):
         return None
     values: Dict[str, Any] = {"mllog": row["key"]}
-    if _is_number(row.get("value")):
+    if is_number(row.get("value")):
         values[row["key"]] = row["value"]
-    if _is_number(row.get("time_ms")):
+    if is_number(row.get("time_ms")):
         values["time_ms"] = row["time_ms"]
     return values
 
 
-def _is_number(value: object) -> bool:
-    """JSON knows NaN, infinity and endless integers in Python only; they would not survive another reader."""
+def goal_reached(goal: Mapping[str, Any], value: float) -> bool:
+    """Return whether a value of the goal's metric reaches it; a goal has one of the bounds `at_least`, `at_most`."""
+    least = goal.get("at_least")
+    if least is not None:
+        return bool(value >= least)
+    return bool(value <= goal["at_most"])
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value read from JSON is a number that any reader can hold.
+
+    NaN, infinity and endless integers are JSON in Python only; they would not survive another reader.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -sys.float_info.max <= value <= sys.float_info.max
@@ -217,12 +254,14 @@ def decode_frame(line: str) -> Optional[Frame]:
         head, data = zlib.decompress(base64.b64decode(payload)).split(b"\n", 1)
         names = json.loads(head)
         restart, retry = epoch.split(".")
-        numbers = [int(text) for text in (node, restart, retry, seq, names["o"])]
+        numbers = [whole_number(text) for text in (node, restart, retry, seq, str(names["o"]))]
+        name = str(names["f"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
-    if not all(0 <= number < FRAME_NUMBERS for number in numbers):
+    known = [number for number in numbers if number is not None and number < FRAME_NUMBERS]
+    if len(known) < len(numbers):
         return None
-    return Frame(numbers[0], (numbers[1], numbers[2]), numbers[3], str(names["f"]), numbers[4], data)
+    return Frame(known[0], (known[1], known[2]), known[3], name, known[4], data)
 
 
 def frame_crc(place: str, payload: str) -> int:
@@ -236,10 +275,12 @@ def record_name(node: int, restart: int) -> str:
 
 
 def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
-    node, dot, restart = name.partition(".r")
-    if not (dot and node[:1] == "n" and node[1:].isdigit() and restart.isdigit()):
+    """Return (node, restart) of a name that `record_name` gave, or None for any other."""
+    head, _, tail = name.partition(".r")
+    node, restart = whole_number(head[1:]), whole_number(tail)
+    if head[:1] != "n" or node is None or restart is None:
         return None
-    return int(node[1:]), int(restart)
+    return node, restart
 
 
 def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:

@@ -35,7 +35,7 @@ class Go(NamedTuple):
     sockets: List[str]
 
 
-class Failure(NamedTuple):
+class RankFailure(NamedTuple):
     rank: Optional[int]
     code: int
     signal: Optional[str]
@@ -44,7 +44,7 @@ class Failure(NamedTuple):
     tail: List[str]
 
 
-class Rank:
+class RankProcess:
     """One process as its shim reported it."""
 
     def __init__(self, number: int, local: int, link: socket.socket, log: RankLog) -> None:
@@ -67,8 +67,8 @@ class Ranks:
         self._pipes: Dict[int, int] = {}
         self._listener: Optional[socket.socket] = None
         self.socket_name = ""
-        self.ranks: Dict[int, Rank] = {}
-        self.failure: Optional[Failure] = None
+        self.ranks: Dict[int, RankProcess] = {}
+        self.failure: Optional[RankFailure] = None
         self.began = self.heard = time.monotonic()
         self.running = False
         self.places: List[Dict[str, Any]] = []
@@ -114,7 +114,7 @@ class Ranks:
                 start_new_session=True,
             )
         except OSError as error:
-            self._fail(Failure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
+            self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
         child.returncode = 0  # reaped by the loop, never by subprocess
         assert child.stdout is not None
@@ -158,7 +158,7 @@ class Ranks:
         if number in self.ranks or not 0 <= local < self._order.ranks_per_node:
             link.close()
             return
-        rank = Rank(number, local, link, self._log.rank(str(number)))
+        rank = RankProcess(number, local, link, self._log.rank(str(number)))
         place = self.places[local] if local < len(self.places) else {}
         reply = {"cwd": self._cwd, "cores": place.get("cores"), "env": self._contract(number, local, place)}
         reply["unset"] = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE"]
@@ -188,7 +188,7 @@ class Ranks:
         }
         return {**{name: str(value) for name, value in names.items()}, **place.get("env", {})}
 
-    def _hear(self, rank: Rank, pipe: int) -> bool:
+    def _hear(self, rank: RankProcess, pipe: int) -> bool:
         data = _read(pipe)
         if data is None:
             return False
@@ -199,14 +199,14 @@ class Ranks:
         self._results(rank, rank.log.feed(rank.pipes[pipe], data))
         return True
 
-    def _results(self, rank: Rank, lines: List[bytes]) -> None:
+    def _results(self, rank: RankProcess, lines: List[bytes]) -> None:
         for line in lines:
             values = parse_result(line)
             if values:
                 rank.step = values.get("step", rank.step)
                 self.on_result(rank.number, values)
 
-    def _hear_shim(self, rank: Rank) -> None:
+    def _hear_shim(self, rank: RankProcess) -> None:
         try:
             data = rank.link.recv(READ_BYTES)
         except BlockingIOError:
@@ -223,7 +223,7 @@ class Ranks:
             if rank.code is None:  # the shim was killed: its child dies with it
                 self._end(rank, 137, "SIGKILL")
 
-    def _take(self, rank: Rank, message: Dict[str, Any]) -> None:
+    def _take(self, rank: RankProcess, message: Dict[str, Any]) -> None:
         if "child" in message:
             rank.child = message["child"]
             place = self.places[rank.local] if rank.local < len(self.places) else {}
@@ -234,17 +234,17 @@ class Ranks:
         elif "code" in message:
             self._end(rank, message["code"], message["signal"])
 
-    def _end(self, rank: Rank, code: int, name: Optional[str]) -> None:
+    def _end(self, rank: RankProcess, code: int, name: Optional[str]) -> None:
         rank.code = code
         self._drain(rank)
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
             why = f"was killed by {name}" if name else f"exited with {code}"
-            self._fail(Failure(rank.number, code, name, after_s, why, _text(rank.log)))
+            self._fail(RankFailure(rank.number, code, name, after_s, why, _text(rank.log)))
         self.on_change()
 
-    def _drain(self, rank: Rank) -> None:
+    def _drain(self, rank: RankProcess) -> None:
         """What is in the pipes is read; a daemon the rank left behind may hold them open and is not waited for."""
         for pipe in rank.pipes:
             while self._hear(rank, pipe):
@@ -255,7 +255,7 @@ class Ranks:
         self._results(rank, rank.log.end())
         rank.log.close()
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: RankFailure) -> None:
         if self.failure is None:
             self.failure = failure
             self.on_change()
@@ -269,10 +269,10 @@ class Ranks:
             if code != 0 and self.failure is None and not any(rank.code for rank in self.ranks.values()):
                 why = f"the launcher was killed by {name}" if name else f"the launcher exited with {code}"
                 after_s = round(time.monotonic() - self.began, 3)
-                self._fail(Failure(None, code, name, after_s, why, _text(log)))
+                self._fail(RankFailure(None, code, name, after_s, why, _text(log)))
             elif code == 0 and not self._launchers and len(self.ranks) < self._order.ranks_per_node:
                 why = f"the launcher ended when {len(self.ranks)} of {self._order.ranks_per_node} ranks had started"
-                self._fail(Failure(None, 1, None, round(time.monotonic() - self.began, 3), why, _text(log)))
+                self._fail(RankFailure(None, 1, None, round(time.monotonic() - self.began, 3), why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:

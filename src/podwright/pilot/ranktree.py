@@ -7,7 +7,7 @@ import threading
 from typing import Iterator, Optional
 
 from .metrics import period_of
-from .proc import PAGE_BYTES, TICKS_PER_S, Reading, Scope, Share
+from .proc import PAGE_BYTES, TICKS_PER_S, CpuShare, Reading, Scope
 
 # A process that lives for less is counted in its parent's time once it was waited for.
 _REFRESH_S = 5.0
@@ -27,14 +27,14 @@ class RankTrees:
         self._proc = scope.path("/proc")
         self._owners: dict[int, Optional[int]] = {}
         self._stats: dict[int, dict[int, int]] = {}
-        self._shares: dict[int, Share] = {}
+        self._shares: dict[int, CpuShare] = {}
         self._looked_at = float("-inf")
         self._lock = threading.Lock()
 
     def watch(self, rank: int, pid: int) -> None:
         with self._lock:
             self._owners[pid] = rank
-            self._shares[rank] = Share()
+            self._shares[rank] = CpuShare()
             self._stats.setdefault(rank, {})
             self._take(pid, rank)
             self._looked_at = float("-inf")

@@ -1,21 +1,32 @@
-"""How a node stands to the others: node 0 leads, any other follows. Both are told by the node and tell the leader."""
+"""How a node stands to the others: node 0 leads, any other follows."""
 
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, Optional, Union
+from typing import Any, Callable, Dict, Optional
 
 from . import links
 from .leader import Leader
 from .loop import Loop
-from .protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
+from .node import Node, Role
+from .place import find_place
+from .protocol import (
+    EXIT_BAD_ORDER,
+    EXIT_FENCED,
+    EXIT_GIVEN_BACK,
+    EXIT_STOPPED,
+    KEY_EPOCH,
+    KEY_KIND,
+    read_order,
+)
 
-if TYPE_CHECKING:
-    from .node import Node
-
-RECONNECT_S = 0.2
+QUICK_RECONNECT_S, RECONNECT_S = 0.05, 0.4
+QUICK_TRIES = 40
+"""A leader that is only a little late is found at once; one that is away long is not asked all the time."""
 
 
 class OwnLink:
@@ -42,9 +53,9 @@ class Leading:
         order, place = node.order, node.place
         self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
         self.leader.watch_checkpoint(node.paths.checkpoint)
-        self._links: Dict[int, links.Link] = {}
-        self._socket = links.listen(order.bind, order.run) if order.nodes > 1 else None
-        if self._socket is not None:
+        self._socket: Optional[socket.socket] = None
+        if order.nodes > 1:
+            self._socket = links.listen(order.bind, order.run)
             node.loop.watch(self._socket, self._accept)
         self.leader.join(node.facts(), OwnLink(node.loop, node.take))
 
@@ -56,8 +67,8 @@ class Leading:
             return
         threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
 
-    def _greet(self, sock: Any) -> None:
-        """In a thread of its own: a stranger that connects and says nothing must not stop the heartbeat."""
+    def _greet(self, sock: socket.socket) -> None:
+        """Shake hands in a thread of its own: a stranger that says nothing must not stop the heartbeat."""
         try:
             link, facts = links.accept(sock, self._node.token, self._node.instance)
         except Exception:  # a stranger may send anything
@@ -68,7 +79,7 @@ class Leading:
     def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
         refused = self.leader.join(facts, link)
         if refused:
-            link.send({"k": "refused", "why": refused})
+            link.send({KEY_KIND: "refused", "why": refused})
             link.close()
             return
         number = int(facts["node"])
@@ -83,7 +94,7 @@ class Leading:
             link.sock.close()
 
     def tell(self, message: Dict[str, Any]) -> None:
-        self.leader.hear(0, {**message, "e": self._node.epoch})
+        self.leader.hear(0, {**message, KEY_EPOCH: self._node.epoch})
 
     def tick(self) -> None:
         node = self._node
@@ -106,7 +117,7 @@ class Leading:
         self.leader.beat()
 
     def _heed_cancel(self) -> None:
-        """The signal may have come before there was a pilot to hear it, or have reached a rank before the pilot."""
+        """Look for a cancel by file: its signal may have come before a pilot could hear it, or reached a rank first."""
         if os.path.exists(self._node.paths.cancel_mark):
             self.leader.terminate("cancelled")
 
@@ -120,11 +131,11 @@ class Leading:
 class Following:
     """Any other node: keeps a link to the leader, whichever process that is now."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, node: Node, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._node, self._monotonic = node, monotonic
         self._link: Optional[links.Link] = None
         self._leader = ""
-        self._heard = self._alone_since = time.monotonic()
+        self._heard = self._alone_since = self._monotonic()
         self._trying = False
         self._try_at = 0.0
         self._tries = 0
@@ -137,7 +148,7 @@ class Following:
         threading.Thread(target=self._try, args=(facts,), daemon=True).start()
 
     def _try(self, facts: Dict[str, Any]) -> None:
-        """In a thread: a cut network makes each try wait, and the ranks must be heard meanwhile."""
+        """Look for the leader, in a thread: a cut network makes a try wait, and the ranks must be heard meanwhile."""
         node = self._node
         try:
             link, instance = links.find_leader(node.place.leader, node.order.run, node.token, facts)
@@ -148,27 +159,31 @@ class Following:
 
     def _missed(self) -> None:
         self._trying = False
-        self._try_at = time.monotonic() + (RECONNECT_S / 4 if self._tries < 40 else RECONNECT_S * 2)
+        wait_s = RECONNECT_S
+        if self._tries < QUICK_TRIES:
+            wait_s = QUICK_RECONNECT_S
+        self._try_at = self._monotonic() + wait_s
 
     def _linked(self, link: links.Link, instance: str, said_idle: bool) -> None:
-        """Ranks that belong to a leader that is gone have no attempt any more."""
+        """Take up a link to a leader; ranks that belong to one that is gone have no attempt any more."""
         self._trying = False
-        if said_idle == self._node.ranks.running:  # ranks were ended while the leader was being looked for: say it anew
+        # The ranks were ended while the leader was being looked for: what it was told is not true any more.
+        if said_idle == self._node.ranks.running:
             link.close()
             return
         if self._leader and instance != self._leader and self._node.ranks.running:
             self._node.end_ranks()
-            link.send({"k": "stopped", "e": self._node.epoch})
+            link.send({KEY_KIND: "stopped", KEY_EPOCH: self._node.epoch})
         elif self._leader:
             self._node.say_again()
-        self._link, self._leader, self._heard = link, instance, time.monotonic()
+        self._link, self._leader, self._heard = link, instance, self._monotonic()
         self._node.loop.watch(link.sock, self._hear)
 
     def _hear(self) -> None:
         assert self._link is not None
         for message in self._link.receive():
-            self._heard = time.monotonic()
-            if message.get("k") == "refused":
+            self._heard = self._monotonic()
+            if message.get(KEY_KIND) == "refused":
                 self._refused(str(message.get("why")))
             else:
                 self._node.take(message)
@@ -184,14 +199,14 @@ class Following:
         if self._link is not None:
             self._node.loop.forget(self._link.sock)
             self._link.close()
-        self._link, self._alone_since = None, time.monotonic()
+        self._link, self._alone_since = None, self._monotonic()
 
     def tell(self, message: Dict[str, Any]) -> None:
         if self._link is not None:
-            self._link.send({**message, "e": self._node.epoch})
+            self._link.send({**message, KEY_EPOCH: self._node.epoch})
 
     def tick(self) -> None:
-        node, now = self._node, time.monotonic()
+        node, now = self._node, self._monotonic()
         if self._link is not None:
             node.report_ranks(self)
         if self._link is not None and now - self._heard > node.order.silence_s:
@@ -203,7 +218,7 @@ class Following:
                 self._connect()
         elif node.signalled and not self._signal_told:
             self._signal_told = True
-            self.tell({"k": "signal", "name": node.signalled})
+            self.tell({KEY_KIND: "signal", "name": node.signalled})
 
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
@@ -224,8 +239,24 @@ class Following:
         self._drop()
 
 
-Role = Union[Leading, Following]
-
-
 def role_of(node: Node) -> Role:
-    return Leading(node) if node.place.node == 0 else Following(node)
+    """Return the role of a node by its number."""
+    if node.place.node == 0:
+        return Leading(node)
+    return Following(node)
+
+
+def main(order_file: str) -> int:
+    """Be the pilot of one node.
+
+    Exit codes: 0 succeeded, 64 no valid order, 75 given back, 76 fenced, 77 failed, 143 stopped.
+    """
+    beside = os.path.join(os.path.dirname(order_file), "..", "token")
+    try:
+        order = read_order(order_file)
+        with open(os.environ.get("PODWRIGHT_TOKEN_FILE") or beside, "rb") as file:
+            token = file.read().strip()
+    except (OSError, ValueError, TypeError) as error:
+        print(f"podwright: {error}", file=sys.stderr)
+        return EXIT_BAD_ORDER
+    return Node(order, order_file, find_place(os.environ, None), token).run(role_of)

@@ -12,9 +12,10 @@ import time
 from typing import Any, Callable, Iterable, Optional
 
 from . import hardware, proc
-from .gpus import Gpus
+from .gpus import GpuSensors
 from .metrics import METRICS, Metric, metric_of
 from .proc import Reading, Scope
+from .protocol import KEY_KIND, KEY_TIME, KEY_VALUES
 from .ranktree import RankTrees
 
 __all__ = ["METRICS", "Metric", "Sampler", "Scope", "main", "metric_of"]
@@ -41,7 +42,7 @@ class Sampler:
         self._scope = scope or Scope()
         self._files = proc.Files()
         self._trees = RankTrees(self._scope)
-        self._gpus = Gpus(self._scope, say)
+        self._gpus = GpuSensors(self._scope, say)
         self._slots: list[_Slot] = []
 
     def open(self) -> None:
@@ -52,7 +53,7 @@ class Sampler:
         self._find("disk", lambda: proc.disk_readings(scope, files))
         self._find("network", lambda: proc.net_readings(scope, files))
         self._find("cpu energy", lambda: hardware.energy_readings(scope, files))
-        self._find("infiniband", lambda: hardware.Ports(scope, files, self._say).readings())
+        self._find("infiniband", lambda: hardware.InfinibandPorts(scope, files, self._say).readings())
         self._find("oom", lambda: hardware.oom_readings(scope, files, self._say))
         self._find("ranks", self._trees.readings)
         self._try("gpu", self._gpus.open, None)
@@ -145,20 +146,20 @@ def main(argv: list[str]) -> int:
 def _watch(seconds: float, write: Callable[[dict[str, Any]], None]) -> dict[str, float]:
     def say(kind: str, **fields: Any) -> None:
         print("%s: %s" % (kind, json.dumps(fields)), file=sys.stderr)
-        write({"t": time.time(), "k": kind, **fields})
+        write({KEY_TIME: time.time(), KEY_KIND: kind, **fields})
 
     sampler = Sampler(say)
     sampler.open()
-    write({"t": time.time(), "k": "pilot", **sampler.describe()})
+    write({KEY_TIME: time.time(), KEY_KIND: "pilot", **sampler.describe()})
     last: dict[str, float] = {}
     start = time.monotonic()
     for tick in range(int(seconds) + 1):
         time.sleep(max(0.0, start + min(tick, seconds) - time.monotonic()))
         values = sampler.sample(time.monotonic())
-        write({"t": time.time(), "v": values})
+        write({KEY_TIME: time.time(), KEY_VALUES: values})
         last.update(values)
     values = sampler.final()
-    write({"t": time.time(), "v": values})
+    write({KEY_TIME: time.time(), KEY_VALUES: values})
     sampler.close()
     return {**last, **values}
 

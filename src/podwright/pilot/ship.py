@@ -13,9 +13,21 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from .node import Paths
+from .paths import Paths
 from .place import find_place
-from .protocol import Epoch, Frame, Order, encode_frame, parse_line, read_order, record_name
+from .protocol import (
+    KEY_EPOCH,
+    KEY_KIND,
+    KEY_NODE,
+    KEY_TIME,
+    Epoch,
+    Frame,
+    Order,
+    encode_frame,
+    parse_line,
+    read_order,
+    record_name,
+)
 
 EVENTS_S, REST_S = 0.5, 10.0
 RESERVE_BYTES = 512 * 1024
@@ -55,13 +67,13 @@ class Shipper:
         """Once metrics thin out, results do: what a rank told meanwhile is added up, so that each last value comes."""
         for line in data.splitlines(keepends=True):
             row = parse_line(line) or {}
-            if row.get("k") == "result" and self._period_s > THIN[0][1]:
+            if row.get(KEY_KIND) == "result" and self._period_s > THIN[0][1]:
                 rank = row["rank"]
                 row["values"] = {**self._results.pop(rank, row)["values"], **row["values"]}
-                if row["t"] - self._result_at.get(rank, 0.0) < self._period_s:
+                if row[KEY_TIME] - self._result_at.get(rank, 0.0) < self._period_s:
                     self._results[rank] = row
                     continue
-                self._result_at[rank] = row["t"]
+                self._result_at[rank] = row[KEY_TIME]
                 line = _line(row)
             yield line
 
@@ -115,16 +127,21 @@ class Shipper:
         kept: List[bytes] = []
         for line in self._new("metrics.jsonl").splitlines(keepends=True):
             row = parse_line(line) or {}
-            if row.get("t", 0.0) - self._last_sample >= self._period_s * 0.9:
-                self._last_sample = row.get("t", 0.0)
+            if row.get(KEY_TIME, 0.0) - self._last_sample >= self._period_s * 0.9:
+                self._last_sample = row.get(KEY_TIME, 0.0)
                 kept.append(line)
         if self._send("metrics.jsonl", b"".join(kept)) and not self._metrics_stopped:
             self._metrics_stopped = True
             self._note(what="metrics", text="the budget is used up: no more metrics come")
 
     def _note(self, **fields: Any) -> None:
-        row = {"t": round(time.time(), 3), "e": list(self._epoch), "n": self._node, "k": "thinned", **fields}
-        self._send("ship.jsonl", _line(row))
+        row = {
+            KEY_TIME: round(time.time(), 3),
+            KEY_EPOCH: list(self._epoch),
+            KEY_NODE: self._node,
+            KEY_KIND: "thinned",
+        }
+        self._send("ship.jsonl", _line({**row, **fields}))
 
     def _room(self, name: str) -> int:
         kept = 0 if self._is_final else RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES

@@ -26,7 +26,7 @@ _CAPABILITIES = """
 """
 
 
-class Place(NamedTuple):
+class RankBinding(NamedTuple):
     """Where one rank runs; `cores` is empty where it is not bound, `fabric` is every card ranks may talk through."""
 
     local_rank: int
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 def binding(
     facts: Optional[Facts], gpus_visible: Sequence[GpuIndex], local_ranks: int, cpus_allowed: Iterable[int]
-) -> list[Place]:
+) -> list[RankBinding]:
     """A place for each local rank; an empty list where there are more ranks than CPUs, since binding would only hurt.
 
     A rank gets the cores of its GPU's NUMA node, shared fairly with the other ranks of that node. Ranks whose node is
@@ -60,7 +60,7 @@ def binding(
     places = []
     for rank, gpu in enumerate(gpus):
         numa = homes[rank] if homes[rank] is not None else _node_around(cores[rank], nodes)
-        places.append(Place(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
+        places.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
     return places
 
 
@@ -86,7 +86,7 @@ def merged(found: Facts, hardware: Optional[Facts]) -> Facts:
     return facts
 
 
-def nic_env(place: Place, rdma: bool) -> dict[str, str]:
+def nic_env(place: RankBinding, rdma: bool) -> dict[str, str]:
     """The variables that keep a rank's traffic on the right cards.
 
     NCCL picks the nearest card itself and wants to know all of them, so that it leaves those for storage alone; UCX

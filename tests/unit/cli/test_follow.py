@@ -200,6 +200,7 @@ def pressed(times: int) -> list[str]:
     return done
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_first_ctrl_c_waits_until_the_run_was_handed_over() -> None:
     assert pressed(0) == ["started"]
     assert pressed(1) == ["started", "interrupted"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.design.topology import scalable_units
+from podwright.design.topology import topology_of
 from podwright.lab.slurm import shape
 from podwright.lab.slurm.lab import addresses
 from podwright.lab.slurm.shape import Shape
@@ -41,7 +41,7 @@ def test_the_pod_of_a_lab(tmp_path: Path, nodes: int, gpus: int, sizes: list[int
     path.write_text(shape.pod_text(tmp_path, Shape(nodes=nodes, gpus=gpus)))
     pod = load_pod(path)
     model = pod.model_of("n1")
-    assert [len(unit) for unit in scalable_units(pod)] == sizes
+    assert [len(unit.hosts) for unit in topology_of(pod).units] == sizes
     assert (model.gpus.count if model.gpus else 0, model.cores, model.threads) == (gpus, 128, 256)
     assert pod.scheduler("slurm").hosts is None
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import links, roles
+from podwright.pilot import links
 from podwright.pilot.loop import Loop
-from podwright.pilot.place import Place
+from podwright.pilot.place import NodePlace
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
-from podwright.pilot.ranks import Failure
+from podwright.pilot.ranks import RankFailure
 from podwright.pilot.roles import Following
 from tests.unit.pilot.made import ORDER
 
@@ -54,7 +54,7 @@ class FakeNode:
 
     def __init__(self) -> None:
         self.order = replace(ORDER, silence_s=30.0, join_timeout_s=600.0)
-        self.place = Place(1, 0, "leader", "host1", "job")
+        self.place = NodePlace(1, 0, "leader", "host1", "job")
         self.token, self.loop, self.epoch = b"", QuietLoop(), (0, 0)
         self.ranks, self.running, self.signalled, self.exit_code = self, True, None, None
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -109,8 +109,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
         raise links.Broken("nobody there")
 
     monkeypatch.setattr(links, "connect", nobody)
-    monkeypatch.setattr(roles, "time", made)
-    made.role = Following(made.node)  # type: ignore[arg-type]
+    made.role = Following(made.node, made.monotonic)  # type: ignore[arg-type]
     return made
 
 
@@ -205,7 +204,11 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
     node = Node.__new__(Node)
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
     node.ranks = FakeNode()  # type: ignore[assignment]
-    node.ranks.failure, node.ranks.reported, node.ranks.done = Failure(1, 7, None, 2.0, "exited with 7", []), 2, False
+    node.ranks.failure, node.ranks.reported, node.ranks.done = (
+        RankFailure(1, 7, None, 2.0, "exited with 7", []),
+        2,
+        False,
+    )
     told: list[list[str]] = []
     for _ in range(2):
         role = FakeLink()

@@ -87,8 +87,10 @@ def test_a_frame_is_found_behind_a_time_stamp() -> None:
         line_of({"f": "a", "o": 0}, epoch="0"),
         line_of({"f": "a", "o": 0}, epoch="0.0.0"),
         line_of({"f": "a", "o": 0}, epoch="a.b"),
+        line_of({"f": "a", "o": 0}, node="+1"),
+        line_of({"f": "a", "o": 0}, seq="1_0"),
     ],
-    ids=range(19),
+    ids=range(21),
 )
 def test_a_made_up_frame_is_nothing(line: str) -> None:
     assert decode_frame(line) is None

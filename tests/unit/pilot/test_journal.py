@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.journal import Clock, Journal, Lines
+from podwright.pilot.journal import Clock, Journal, JsonLines
 from podwright.pilot.protocol import read_lines
 
 
@@ -51,7 +51,7 @@ def test_an_event_carries_time_epoch_node_and_sequence(tmp_path: Path) -> None:
 def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"a":1}\n{"a":2')
-    lines = Lines(str(path), 10)
+    lines = JsonLines(str(path), 10)
     lines.write({"a": 3})
     assert lines.close()
     assert read_lines(str(path))[0] == [{"a": 1}, {"a": 3}]
@@ -59,7 +59,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
 
 def test_a_line_that_went_in_half_is_written_again_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.jsonl"
-    lines, write = Lines(str(path), 10), os.write
+    lines, write = JsonLines(str(path), 10), os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda file, data: write(file, data[:5]))
         lines.write({"a": 1})
@@ -69,7 +69,7 @@ def test_a_line_that_went_in_half_is_written_again_whole(tmp_path: Path, monkeyp
 
 
 def test_a_full_device_never_raises_and_says_at_the_end_that_lines_are_missing() -> None:
-    lines = Lines("/dev/full", 2)
+    lines = JsonLines("/dev/full", 2)
     for i in range(5):
         lines.write({"a": i})
     assert not lines.close()
@@ -80,7 +80,7 @@ def test_whatever_the_error_lines_wait_and_what_is_given_up_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     path, told = tmp_path / "events.jsonl", []
-    lines = Lines(str(path), 3, told.append)
+    lines = JsonLines(str(path), 3, told.append)
 
     def refuse(file: int, data: bytes) -> int:
         raise OSError(number, os.strerror(number))

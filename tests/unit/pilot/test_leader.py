@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import leader as module
 from podwright.pilot.leader import FAILURE_GRACE_S, SETTLE_S, Leader
 from podwright.pilot.lease import Leases
 from podwright.pilot.protocol import Order
@@ -56,7 +55,14 @@ class Crowd:
         self.events.append({"k": kind, **fields})
 
     def begin(self) -> Crowd:
-        self.leader = Leader(self.order, self.restart, "10.0.0.1", self.leases, self)  # type: ignore[arg-type]
+        self.leader = Leader(
+            self.order,
+            self.restart,
+            "10.0.0.1",
+            self.leases,
+            self,  # type: ignore[arg-type]
+            self.monotonic,
+        )
         return self
 
     def join(self, node: int, **facts: Any) -> str | None:
@@ -106,12 +112,11 @@ class Crowd:
 
 
 @pytest.fixture
-def crowd(monkeypatch: pytest.MonkeyPatch) -> Any:
+def crowd() -> Any:
     """Makes crowds whose leader sees their time."""
 
     def make(leases: Leases | None = None, restart: int = 0, **changes: Any) -> Crowd:
         made = Crowd(replace(ORDER, **changes), leases or Leases(None, "job"), restart)
-        monkeypatch.setattr(module, "time", made)
         return made.begin()
 
     return make

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from podwright.pilot.place import Place, find_place, find_rank
+from podwright.pilot.place import NodePlace, find_place, find_rank
 
 PLACES = [
     (
@@ -27,7 +27,7 @@ PLACES = [
 def test_place(environ: dict[str, str], place: tuple[int, int, str, str]) -> None:
     node, restart, leader, job, *copy = place
     found = find_place({**environ, "PODWRIGHT_HOST": "here"}, "first")
-    assert found == Place(node, restart, leader, "here", job, *copy)
+    assert found == NodePlace(node, restart, leader, "here", job, *copy)
 
 
 def test_without_an_engine_it_is_a_run_of_one_node() -> None:

@@ -25,6 +25,7 @@ from podwright.pilot.protocol import (
     record_folders,
     record_name,
     same_mac,
+    whole_number,
 )
 from tests.unit.pilot.made import ORDER
 
@@ -190,7 +191,19 @@ def test_parts_of_a_mac_cannot_be_shifted_into_each_other() -> None:
     assert same_mac(mac(b"k", "a", 1), mac(b"k", "a", 1))
 
 
-@pytest.mark.parametrize("name", ["n1", "n.r1", "n1.r", "x1.r1", "n1.r1.r1", "n-1.r1", "../n1.r1", "n1.r1/..", ""])
+@pytest.mark.parametrize("text", ["", "-1", "+1", " 1", "1\n", "1_0", "1.0", "0x1", "²", "\u0661", "1" * 21])
+def test_text_that_is_not_digits_alone_is_no_whole_number(text: str) -> None:
+    assert whole_number(text) is None
+
+
+@given(st.integers(0, 2**64))
+def test_a_whole_number_is_what_its_digits_say(number: int) -> None:
+    assert whole_number(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    "name", ["n1", "n.r1", "n1.r", "x1.r1", "n1.r1.r1", "n-1.r1", "../n1.r1", "n1.r1/..", "n².r1", ""]
+)
 def test_what_is_no_record_folder(name: str) -> None:
     assert parse_record_name(name) is None
 

@@ -16,8 +16,8 @@ def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> l
     """Lays out the whole design, verdict first."""
     from podwright.spec import fold_hosts
 
-    hosts = design.asked.hosts
-    names = {design.asked.models[host].name or "node" for host in hosts}
+    hosts = design.requirements.hosts
+    names = {design.requirements.models[host].name or "node" for host in hosts}
     nodes = f"{_count(len(hosts), 'node')} {' and '.join(sorted(names))}"
     lines = [f"{design.pod.name}: {nodes}, {output.clip(fold_hosts(hosts), 40)}"]
     parts = [part(design) for part in (_compute, _storage, _management, _racks, _bill)]
@@ -58,7 +58,7 @@ def _compute(design: Design) -> Iterator[str]:
 
 
 def _below_core(design: Design) -> str:
-    size, ask = design.compute, design.asked.compute
+    size, ask = design.compute, design.requirements.compute
     if ask is None or size is None or ask.layout == "classic":
         return "is as any other: the layout has no rails"
     if size.groups > 1:
@@ -143,7 +143,7 @@ def _notes(design: Design) -> Iterator[str]:
 def _switch(design: Design, fabric: str) -> str:
     from podwright.design.racks import model_name
 
-    model = design.asked.compute_switch if fabric == "compute" else design.asked.storage_switch
+    model = design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
     return f"{model_name(model)}, {model.ports} ports" if model else ""
 
 

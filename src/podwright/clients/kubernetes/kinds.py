@@ -11,7 +11,7 @@ NODE = "node"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """`first` is the name of node 0 in the network, `job` that of the Job which makes the Kubernetes pods."""
 
     name: str
@@ -30,14 +30,14 @@ class Kind:
 
 
 KINDS = {
-    "job": Kind("Job", "batch/v1", "jobs", "{run}-0", "{run}"),
-    "mpi": Kind(
+    "job": ObjectKind("Job", "batch/v1", "jobs", "{run}-0", "{run}"),
+    "mpi": ObjectKind(
         "MPIJob", "kubeflow.org/v2beta1", "mpijobs", "{run}-worker-0", field="launcher", made_by="MPI Operator"
     ),
-    "jobset": Kind(
+    "jobset": ObjectKind(
         "JobSet", "jobset.x-k8s.io/v1alpha2", "jobsets", "{run}-node-0-0", "{run}-node-0", made_by="JobSet controller"
     ),
-    "trainjob": Kind(
+    "trainjob": ObjectKind(
         "TrainJob",
         "trainer.kubeflow.org/v1alpha1",
         "trainjobs",

@@ -71,7 +71,7 @@ class _Picture:
         return self.column_x(0), self.column_x(self.columns) - GAP
 
     def _head(self) -> None:
-        hosts = len(self.design.asked.hosts)
+        hosts = len(self.design.requirements.hosts)
         self.drawing.words(LEFT, 32, f"{self.design.pod.name}: {self.fabric} fabric", 20)
         told = ", ".join(f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier])
         self.drawing.words(LEFT, 52, f"{hosts} nodes; switches: {told}; {len(self.wired.cables):,} cables", 12, "soft")
@@ -233,7 +233,7 @@ class _Picture:
     def _foot(self, y: float) -> None:
         nodes = self.cables["node_leaf"]
         rest = [f"{self.cables[kind]:,} {words}" for kind, words in _REST.items() if self.cables[kind]]
-        each = nodes // max(len(self.design.asked.hosts), 1)
+        each = nodes // max(len(self.design.requirements.hosts), 1)
         told = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
         self.drawing.words(LEFT, y + 20, told, 12)
 

@@ -38,7 +38,7 @@ class Fabric(NamedTuple):
 def fabric_of(design: Design, name: str) -> Fabric:
     """Gives a fabric in the file's terms: each adapter of a host is a device of its own."""
     names = PortNames(design)
-    model = design.asked.compute_switch if name == "compute" else design.asked.storage_switch
+    model = design.requirements.compute_switch if name == "compute" else design.requirements.storage_switch
     switches = {switch.name: model.ports if model else 0 for switch in design.wired[name].switches}
     adapters: dict[str, None] = {}
     links: dict[Port, Port] = {}

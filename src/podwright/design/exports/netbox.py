@@ -83,7 +83,11 @@ def _interfaces(design: Design) -> Iterable[tuple[str, str, str]]:
 def _interface_kinds(design: Design) -> dict[str, str]:
     fabric = design.pod.management_fabric()
     above = fabric.aggregation if fabric else None
-    switches = {"compute": design.asked.compute_switch, "storage": design.asked.storage_switch, "management": above}
+    switches = {
+        "compute": design.requirements.compute_switch,
+        "storage": design.requirements.storage_switch,
+        "management": above,
+    }
     found = {}
     for name, switch in switches.items():
         known = ETHERNET if switch is not None and switch.kind == "ethernet" else INFINIBAND

@@ -12,7 +12,7 @@ class PortNames:
 
     def __init__(self, design: Design) -> None:
         self._switches = {switch.name: switch.fabric for switch in design.switches}
-        self._hosts = design.asked.models
+        self._hosts = design.requirements.models
         self._named: dict[tuple[int, str], list[str]] = {}
 
     def name(self, device: str, fabric: str, port: int) -> str:

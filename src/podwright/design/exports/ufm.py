@@ -30,14 +30,14 @@ def adapter_map(design: Design, fabric: str) -> str:
     """Gives which adapter each port number of the sheet means."""
     from podwright.design.requirements import ports_of
 
-    model = design.asked.models[design.asked.hosts[0]]
+    model = design.requirements.models[design.requirements.hosts[0]]
     return write_csv(("port", "hca-name"), enumerate(ports_of(model, fabric), 1))
 
 
 def topo(design: Design, fabric: str) -> str:
     """Gives the `.topo` file of one fabric: switch by switch, each of its ports with what it leads to."""
     names = PortNames(design)
-    switch = design.asked.compute_switch if fabric == "compute" else design.asked.storage_switch
+    switch = design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
     kind, lane = _kind(switch), LANES.get(int(switch.speed_gbps or 200) if switch else 200, "50G")
     ports: dict[str, list[tuple[int, str]]] = {one.name: [] for one in design.wired[fabric].switches}
     for cable in design.wired[fabric].cables:

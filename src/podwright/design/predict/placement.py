@@ -11,9 +11,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from podwright.design.predict.collectives import Job, Wires, needs_network, wires_of
-from podwright.design.requirements import asked_of
+from podwright.design.requirements import requirements_of
 from podwright.design.sizing import size_compute
-from podwright.design.topology import scalable_units
+from podwright.design.topology import topology_of
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
     chosen = set(hosts)
-    counts = [sum(host in chosen for host in unit) for unit in scalable_units(pod)]
+    counts = [sum(host in chosen for host in unit.hosts) for unit in topology_of(pod).units]
     wires = wires_of(next(iter(models.values())))
     fabric = pod.compute_fabric()
     switch = fabric.switch if fabric else None
@@ -138,8 +138,8 @@ def _share(placement: Placement, order: str, climb: Climb | None) -> float:
 def _climb(pod: Pod) -> Climb | None:
     """A leaf's way up, as the pod's design has it."""
     fabric = pod.compute_fabric()
-    ask = asked_of(pod).compute if fabric and fabric.switch else None
-    if ask is None:
+    compute = requirements_of(pod).compute if fabric and fabric.switch else None
+    if compute is None:
         return None
-    size = size_compute(ask)
-    return Climb(ask.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, ask.taper)
+    size = size_compute(compute)
+    return Climb(compute.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, compute.taper)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.clients.kubernetes.names import MOST_PIECES, PIECE_BYTES
 from podwright.engines.kubernetes import resources
-from podwright.engines.kubernetes.facts import Claim, Facts
+from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts
 from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
 from podwright.engines.kubernetes.run_spec import COUNTS, kind_of, mounts, namespace_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LESS_CODE = "leave things out with .podwrightignore, put them into the image, or give data as a path on a claim"
 
 
-def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> None:
+def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> None:
     """Refuses what cannot run there: first what keeps everything from running, then the workload's own fields."""
     workload, namespace = request.workload, namespace_of(request.workload, scheduler, facts.home)
     if not facts.namespace:
@@ -57,7 +57,7 @@ def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem
         yield "image", "is missing: on Kubernetes everything runs in an image", hint
 
 
-def _code(facts: Facts) -> Iterator[Problem]:
+def _code(facts: KubernetesFacts) -> Iterator[Problem]:
     """What ConfigMaps do not hold becomes a layer of the image, which its registry must take."""
     if facts.code_pieces > MOST_PIECES and not facts.code_image:
         size, most = format_size(facts.code_bytes), format_size(MOST_PIECES * PIECE_BYTES)
@@ -66,7 +66,7 @@ def _code(facts: Facts) -> Iterator[Problem]:
         yield "code", words, LESS_CODE
 
 
-def _queue(request: Request, facts: Facts) -> Iterator[Problem]:
+def _queue(request: Request, facts: KubernetesFacts) -> Iterator[Problem]:
     queue = request.workload.kubernetes.queue
     if queue is None:
         return
@@ -77,7 +77,7 @@ def _queue(request: Request, facts: Facts) -> Iterator[Problem]:
         yield "kubernetes.queue", f'the namespace has no queue "{short(queue)}"', hint
 
 
-def _kind(request: Request, scheduler: KubernetesScheduler, facts: Facts) -> Iterator[Problem]:
+def _kind(request: Request, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> Iterator[Problem]:
     workload = request.workload
     kind, asked = kind_of(workload), workload.kubernetes.kind
     if workload.launcher == "mpi" and asked != "job":
@@ -104,7 +104,7 @@ def _train_job(request: Request, scheduler: KubernetesScheduler) -> Iterator[Pro
         yield "kubernetes.patch", f"a TrainJob does not let {', '.join(beyond)} be patched", hint
 
 
-def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> Iterator[Problem]:
+def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> Iterator[Problem]:
     """The scheduler's own claim is the site's to mend, that of a storage system may be the workload's."""
     if scheduler.claim is None and facts.version < COUNTS:
         version = ".".join(map(str, facts.version))
@@ -125,7 +125,7 @@ def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: F
             yield field, words, f"`podwright pod grant {pod.name}` makes the claims of the pod's storage"
 
 
-def claim_problems(name: str, claim: Claim | None, writes: bool, nodes: int) -> Iterator[str]:
+def claim_problems(name: str, claim: ClaimFacts | None, writes: bool, nodes: int) -> Iterator[str]:
     if claim is None:
         yield f"the namespace has no volume claim {name}"
         return

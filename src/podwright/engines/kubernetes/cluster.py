@@ -24,7 +24,7 @@ WORKER = "training.kubeflow.org/job-role"
 Pods = dict[str, list[dict[str, Any]]]
 
 
-class Cluster:
+class ClusterWatch:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._listings: dict[tuple[str, str], Listing] = {}

@@ -14,8 +14,8 @@ from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
-from podwright.engines.kubernetes.cluster import Cluster
-from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.cluster import ClusterWatch
+from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
@@ -50,15 +50,15 @@ class KubernetesEngine:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
 
     @cached_property
-    def _cluster(self) -> Cluster:
-        return Cluster(self._api)
+    def _cluster(self) -> ClusterWatch:
+        return ClusterWatch(self._api)
 
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
         return LACKS if self._scheduler.claim else {**LACKS, "shared": NO_CLAIM}
 
-    def plan(self, request: Request, facts: Facts) -> KubernetesJob:
+    def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
         """Plan the objects of every part."""
         return plan_job(request, self._pod, self._scheduler, facts)
 
@@ -68,7 +68,7 @@ class KubernetesEngine:
 
     # looking at the cluster
 
-    def probe(self, request: Request) -> Facts:
+    def probe(self, request: Request) -> KubernetesFacts:
         """Ask the cluster what it has and what the user may do there."""
         try:
             home = self._api.entry.namespace or "default"

@@ -10,7 +10,7 @@ from podwright.clients.kubernetes.quantities import number_of
 
 
 @dataclass(frozen=True)
-class NodeKind:
+class KubernetesNodeKind:
     """Nodes that offer the same."""
 
     count: int
@@ -19,7 +19,7 @@ class NodeKind:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimFacts:
     """A volume claim of the namespace."""
 
     phase: str
@@ -30,7 +30,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Facts:
+class KubernetesFacts:
     version: tuple[int, int]
     payload: str
     """Digest of the pilot and its scripts."""
@@ -46,8 +46,8 @@ class Facts:
     """Why there is no such image, where one is needed."""
     kinds: tuple[str, ...] = ()
     """Groups and versions there are beyond Kubernetes, such as kubeflow.org/v2beta1."""
-    nodes: tuple[NodeKind, ...] | None = None
-    claims: dict[str, Claim] | None = None
+    nodes: tuple[KubernetesNodeKind, ...] | None = None
+    claims: dict[str, ClaimFacts] | None = None
     queues: tuple[str, ...] | None = None
     home: str = "default"
     """The namespace of the user's own context."""
@@ -69,22 +69,22 @@ class Facts:
         return asdict(self)
 
 
-def facts_from_json(row: Mapping[str, Any]) -> Facts:
+def facts_from_json(row: Mapping[str, Any]) -> KubernetesFacts:
     values = dict(row)
     values["version"] = tuple(values["version"])
     if values.get("nodes") is not None:
-        values["nodes"] = tuple(NodeKind(**one) for one in values["nodes"])
+        values["nodes"] = tuple(KubernetesNodeKind(**one) for one in values["nodes"])
     if values.get("claims") is not None:
         values["claims"] = {
-            name: Claim(**{**one, "modes": tuple(one.get("modes", ()))}) for name, one in values["claims"].items()
+            name: ClaimFacts(**{**one, "modes": tuple(one.get("modes", ()))}) for name, one in values["claims"].items()
         }
     for name in ("kinds", "refused", "queues"):
         if values.get(name) is not None:
             values[name] = tuple(values[name])
-    return Facts(**values)
+    return KubernetesFacts(**values)
 
 
-def node_kinds(items: list[dict[str, Any]]) -> tuple[NodeKind, ...]:
+def node_kinds(items: list[dict[str, Any]]) -> tuple[KubernetesNodeKind, ...]:
     """Nodes that work may go to, alike ones together; the most there are of come first."""
     found: dict[tuple[tuple[str, int], ...], int] = {}
     for node in items:
@@ -95,4 +95,6 @@ def node_kinds(items: list[dict[str, Any]]) -> tuple[NodeKind, ...]:
         kept = {name: number_of(value) for name, value in offered.items() if name in ("cpu", "memory") or "/" in name}
         key = tuple(sorted(kept.items()))
         found[key] = found.get(key, 0) + 1
-    return tuple(NodeKind(count, dict(key)) for key, count in sorted(found.items(), key=lambda row: (-row[1], row[0])))
+    return tuple(
+        KubernetesNodeKind(count, dict(key)) for key, count in sorted(found.items(), key=lambda row: (-row[1], row[0]))
+    )

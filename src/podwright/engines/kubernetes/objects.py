@@ -9,7 +9,7 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
 from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
-from podwright.engines.kubernetes.run_spec import Shape
+from podwright.engines.kubernetes.run_spec import RunSpec
 
 PASSWD = """\
 root:x:0:0:root:/root:/bin/sh
@@ -30,59 +30,59 @@ PATCHED = (
 """Of a Kubernetes pod: what a TrainJob lets be changed in that of its training runtime (since 2.2)."""
 
 
-def run_objects(shape: Shape, run_id: str, order: str) -> list[Object]:
+def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
     """In the order in which they are applied; the last one is the run itself, and owns the others."""
-    common = [_order(shape, run_id, order), _secret(shape, run_id)]
-    service = [_service(shape, run_id)] if shape.kind is KINDS["job"] and shape.nodes > 1 else []
-    made = _object((shape.kind.version, shape.kind.name), shape, run_id, spec=SPECS[shape.kind.name](shape, run_id))
-    return [*common, *service, _queued(shape, made)]
+    common = [_order(run, run_id, order), _secret(run, run_id)]
+    service = [_service(run, run_id)] if run.kind is KINDS["job"] and run.nodes > 1 else []
+    made = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
+    return [*common, *service, _queued(run, made)]
 
 
-def _object(kind: tuple[str, str], shape: Shape, run_id: str, **fields: Any) -> Object:
-    labels = names.labels(run_id, shape.parent, shape.name)
-    metadata = {"name": run_id, "namespace": shape.namespace, "labels": labels}
+def _object(kind: tuple[str, str], run: RunSpec, run_id: str, **fields: Any) -> Object:
+    labels = names.labels(run_id, run.parent, run.name)
+    metadata = {"name": run_id, "namespace": run.namespace, "labels": labels}
     return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, **fields}
 
 
-def _order(shape: Shape, run_id: str, order: str) -> Object:
+def _order(run: RunSpec, run_id: str, order: str) -> Object:
     data = {"order.json": order}
-    if shape.mpi and shape.named_uid is not None:
-        gid = shape.uid if shape.uid is not None else 0
-        data["passwd"] = PASSWD.format(uid=shape.named_uid, gid=gid, home=f"{names.WORK}/home")
-    return _object(("v1", "ConfigMap"), shape, run_id, immutable=True, data=data)
+    if run.mpi and run.named_uid is not None:
+        gid = run.uid if run.uid is not None else 0
+        data["passwd"] = PASSWD.format(uid=run.named_uid, gid=gid, home=f"{names.WORK}/home")
+    return _object(("v1", "ConfigMap"), run, run_id, immutable=True, data=data)
 
 
-def _secret(shape: Shape, run_id: str) -> Object:
+def _secret(run: RunSpec, run_id: str) -> Object:
     """Without its values: they come in when it is submitted, and are written down nowhere else."""
-    made = _object(("v1", "Secret"), shape, run_id, type="Opaque")
-    made["metadata"]["annotations"] = {HELD: " ".join(["token", *(f"env.{name}" for name in shape.secrets)])}
+    made = _object(("v1", "Secret"), run, run_id, type="Opaque")
+    made["metadata"]["annotations"] = {HELD: " ".join(["token", *(f"env.{name}" for name in run.secrets)])}
     return made
 
 
-def _service(shape: Shape, run_id: str) -> Object:
+def _service(run: RunSpec, run_id: str) -> Object:
     """Without an address of its own: it gives the nodes of the run names, before they are ready."""
     selector = {names.RUN: run_id}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
-    return _object(("v1", "Service"), shape, run_id, spec=spec)
+    return _object(("v1", "Service"), run, run_id, spec=spec)
 
 
-def _job(shape: Shape, run_id: str, **kept: int) -> Object:
+def _job(run: RunSpec, run_id: str, **kept: int) -> Object:
     """No podFailurePolicy: with one, Kubernetes fills the place of a node that is gone only once that node is back."""
     return {
         "completionMode": "Indexed",
-        "completions": shape.nodes,
-        "parallelism": shape.nodes,
-        **_replaced(shape),
+        "completions": run.nodes,
+        "parallelism": run.nodes,
+        **_replaced(run),
         **kept,
-        "template": merged(node_template(shape, run_id), shape.patch),
+        "template": merged(node_template(run, run_id), run.patch),
     }
 
 
-def _kept_job(shape: Shape, run_id: str) -> Object:
-    return _job(shape, run_id, ttlSecondsAfterFinished=names.KEPT_S)
+def _kept_job(run: RunSpec, run_id: str) -> Object:
+    return _job(run, run_id, ttlSecondsAfterFinished=names.KEPT_S)
 
 
-def _jobset(shape: Shape, run_id: str) -> Object:
+def _jobset(run: RunSpec, run_id: str) -> Object:
     """One Job, which replaces its nodes by itself: a restart of the whole set would count them anew.
 
     The set gives its nodes names in the network, so that no Service of ours is needed.
@@ -91,19 +91,19 @@ def _jobset(shape: Shape, run_id: str) -> Object:
         "ttlSecondsAfterFinished": names.KEPT_S,
         "network": {"enableDNSHostnames": True, "subdomain": run_id, "publishNotReadyAddresses": True},
         "failurePolicy": {"maxRestarts": 0},
-        "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {"spec": _job(shape, run_id)}}],
+        "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {"spec": _job(run, run_id)}}],
     }
 
 
-def _trainjob(shape: Shape, run_id: str) -> Object:
+def _trainjob(run: RunSpec, run_id: str) -> Object:
     """The training runtime decides what its Kubernetes pods are; the pilot takes the place of the program in them.
 
     Its own deadline counts from before there are nodes, so that none is set: the pilot itself keeps to the time limit.
     """
-    template = merged(node_template(shape, run_id), shape.patch)
-    container = next(one for one in template["spec"]["containers"] if one["name"] == shape.kind.container)
+    template = merged(node_template(run, run_id), run.patch)
+    container = next(one for one in template["spec"]["containers"] if one["name"] == run.kind.container)
     trainer = {name: container[name] for name in ("image", "command", "env")}
-    trainer |= {"numNodes": shape.nodes, "numProcPerNode": shape.ranks_per_node}
+    trainer |= {"numNodes": run.nodes, "numProcPerNode": run.ranks_per_node}
     if "resources" in container:
         trainer["resourcesPerNode"] = container["resources"]
     patch = {name: template["spec"][name] for name in PATCHED if name in template["spec"]}
@@ -111,29 +111,29 @@ def _trainjob(shape: Shape, run_id: str) -> Object:
     job = {"template": {"metadata": template["metadata"], "spec": patch}}
     rows = {"replicatedJobs": [{"name": NODE, "template": {"spec": job}}]}
     return {
-        "runtimeRef": {"name": shape.training_runtime},
+        "runtimeRef": {"name": run.training_runtime},
         "trainer": trainer,
         "runtimePatches": [{"manager": names.DOMAIN, "trainingRuntimeSpec": {"template": {"spec": rows}}}],
     }
 
 
-def _replaced(shape: Shape) -> Object:
+def _replaced(run: RunSpec) -> Object:
     """How often nodes are: one that is lost again and again ends the run."""
-    if shape.counted:
+    if run.counted:
         return {"backoffLimitPerIndex": names.MOST_LOST, "maxFailedIndexes": 0}
-    return {"backoffLimit": names.MOST_LOST * shape.nodes}
+    return {"backoffLimit": names.MOST_LOST * run.nodes}
 
 
-def _mpijob(shape: Shape, run_id: str) -> Object:
+def _mpijob(run: RunSpec, run_id: str) -> Object:
     """Workers are the nodes of the run. All stay when they are over: their logs may not be saved yet.
 
     Without a claim nobody counts how often a node began, so that it begins once only.
     """
-    worker, launcher = node_template(shape, run_id), launcher_template(shape, run_id)
-    again = "OnFailure" if shape.claim else "Never"
+    worker, launcher = node_template(run, run_id), launcher_template(run, run_id)
+    again = "OnFailure" if run.claim else "Never"
     worker["spec"]["restartPolicy"], launcher["spec"]["restartPolicy"] = again, "OnFailure"
     return {
-        "slotsPerWorker": shape.ranks_per_node,
+        "slotsPerWorker": run.ranks_per_node,
         "mpiImplementation": "OpenMPI",
         "sshAuthMountPath": names.SSH,
         "launcherCreationPolicy": "WaitForWorkersReady",
@@ -143,8 +143,8 @@ def _mpijob(shape: Shape, run_id: str) -> Object:
             "ttlSecondsAfterFinished": names.KEPT_S,
         },
         "mpiReplicaSpecs": {
-            "Launcher": _replicas(1, merged(launcher, _beside(shape.patch))),
-            "Worker": _replicas(shape.nodes, merged(worker, shape.patch)),
+            "Launcher": _replicas(1, merged(launcher, _beside(run.patch))),
+            "Worker": _replicas(run.nodes, merged(worker, run.patch)),
         },
     }
 
@@ -159,13 +159,13 @@ def _beside(patch: Object) -> Object:
     return {**patch, "spec": spec} if "spec" in patch else patch
 
 
-def _queued(shape: Shape, made: Object) -> Object:
-    if shape.queue:
-        made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = shape.queue
+def _queued(run: RunSpec, made: Object) -> Object:
+    if run.queue:
+        made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = run.queue
     return made
 
 
-SPECS: dict[str, Callable[[Shape, str], Object]] = {
+SPECS: dict[str, Callable[[RunSpec, str], Object]] = {
     "Job": _kept_job,
     "MPIJob": _mpijob,
     "JobSet": _jobset,

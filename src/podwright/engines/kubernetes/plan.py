@@ -12,9 +12,9 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.engines.base import Files, Job, Part, Request, order_of
 from podwright.engines.kubernetes.checks import check
-from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.objects import run_objects
-from podwright.engines.kubernetes.run_spec import Shape, image_of, shape_of
+from podwright.engines.kubernetes.run_spec import RunSpec, image_of, run_spec_of
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from podwright.engines.network import network_env
 
@@ -34,54 +34,54 @@ class KubernetesJob(Job):
     """An image and the code that is to be a layer of it."""
 
 
-def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> KubernetesJob:
+def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> KubernetesJob:
     check(request, pod, scheduler, facts)
     if request.code:
         file = names.CODE_FILE if facts.code_image else f"{names.WORK}/code.tar"
         request = replace(request, code={**request.code, "file": file})
-    shape = shape_of(request, pod, scheduler, facts)
+    run = run_spec_of(request, pod, scheduler, facts)
     parts = []
     for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
-        order = order_of(request, index, **_of_engine(request, pod, scheduler, shape, run_id))
+        order = order_of(request, index, **_of_engine(request, pod, scheduler, run, run_id))
         parts.append(Part(run_id, point or None, order))
-    objects = {part.run_id: run_objects(shape, part.run_id, part.order.text()) for part in parts}
+    objects = {part.run_id: run_objects(run, part.run_id, part.order.text()) for part in parts}
     layer = (image_of(request.workload, scheduler), request.code_tar or b"") if facts.code_image else None
     return KubernetesJob(
         run_id=request.run_id,
         parts=tuple(parts),
         after=request.after,
         objects=objects,
-        site=_site(shape),
+        site=_site(run),
         layer=layer,
     )
 
 
-def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, shape: Shape, run_id: str) -> dict[str, Any]:
+def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: RunSpec, run_id: str) -> dict[str, Any]:
     """Names of a node's own network interfaces mean nothing inside a container."""
     model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
     env = network_env(request, pod, model)
     env.pop("NCCL_SOCKET_IFNAME", None)
     return {
         "engine": "kubernetes",
-        "folder": names.run_folder(run_id) if shape.claim else f"{names.WORK}/run",
+        "folder": names.run_folder(run_id) if run.claim else f"{names.WORK}/run",
         "scratch": f"{names.WORK}/scratch",
-        "shared": shape.claim is not None,
+        "shared": run.claim is not None,
         "bind": "0.0.0.0",
-        "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if shape.mpi else [],
+        "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if run.mpi else [],
         "hardware": model.hardware() if request.workload.resources.gpus else None,
         "env": env,
     }
 
 
-def _site(shape: Shape) -> dict[str, Any]:
+def _site(run: RunSpec) -> dict[str, Any]:
     return {
-        "namespace": shape.namespace,
-        "kind": shape.kind.name,
-        "image": shape.image,
-        "claim": shape.claim,
-        "uid": shape.uid,
-        "payload": {"name": names.payload_name(shape.payload), "files": list(shape.pilot_files)},
-        "code": list(shape.code),
+        "namespace": run.namespace,
+        "kind": run.kind.name,
+        "image": run.image,
+        "claim": run.claim,
+        "uid": run.uid,
+        "payload": {"name": names.payload_name(run.payload), "files": list(run.pilot_files)},
+        "code": list(run.code),
     }
 
 

@@ -8,7 +8,7 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.confinement import confined
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.clients.kubernetes.quantities import size_text
-from podwright.engines.kubernetes.run_spec import Shape
+from podwright.engines.kubernetes.run_spec import RunSpec
 
 Object = dict[str, Any]
 FAILURES = "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
@@ -18,67 +18,67 @@ BESIDE = {"cpu": "100m", "memory": "128Mi"}
 """What the containers get that only wait or copy."""
 
 
-def node_template(shape: Shape, run_id: str) -> Object:
+def node_template(run: RunSpec, run_id: str) -> Object:
     """Of the pilot, before the user's patch."""
-    spec = pod_spec(shape, run_id)
-    spec["containers"] = [pilot_container(shape, run_id)]
-    if shape.claim is None:
-        spec["initContainers"] = [ship_container(shape, run_id)]
-    return {"metadata": _metadata(shape, run_id), "spec": spec}
+    spec = pod_spec(run, run_id)
+    spec["containers"] = [pilot_container(run, run_id)]
+    if run.claim is None:
+        spec["initContainers"] = [ship_container(run, run_id)]
+    return {"metadata": _metadata(run, run_id), "spec": spec}
 
 
-def launcher_template(shape: Shape, run_id: str) -> Object:
+def launcher_template(run: RunSpec, run_id: str) -> Object:
     """Of an MPIJob's launcher, which is no node of the run and needs no device."""
-    spec = pod_spec(shape, run_id)
+    spec = pod_spec(run, run_id)
     spec["volumes"] = [one for one in spec["volumes"] if one["name"] in ("job", "work")]
     spec.pop("affinity", None)
-    mounts = [mount for mount in _mounts(shape) if mount["name"] in ("job", "work")]
+    mounts = [mount for mount in _mounts(run) if mount["name"] in ("job", "work")]
     env = [value(name, text) for name, text in (("PODWRIGHT_RUN", run_id), ("HOME", f"{names.WORK}/home"))]
-    container = _container(names.LAUNCHER, shape.image, "launch.sh", env)
+    container = _container(names.LAUNCHER, run.image, "launch.sh", env)
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([]), "volumeMounts": mounts}
-    return {"metadata": _metadata(shape, run_id), "spec": {**spec, "containers": [container]}}
+    return {"metadata": _metadata(run, run_id), "spec": {**spec, "containers": [container]}}
 
 
-def _metadata(shape: Shape, run_id: str) -> Object:
-    metadata: Object = {"labels": names.labels(run_id, shape.parent, shape.name)}
-    if shape.queue and shape.by_unit:
+def _metadata(run: RunSpec, run_id: str) -> Object:
+    metadata: Object = {"labels": names.labels(run_id, run.parent, run.name)}
+    if run.queue and run.by_unit:
         metadata["annotations"] = {"kueue.x-k8s.io/podset-preferred-topology": names.UNIT}
     return metadata
 
 
-def pod_spec(shape: Shape, run_id: str) -> Object:
+def pod_spec(run: RunSpec, run_id: str) -> Object:
     """Everything of a Kubernetes pod but its containers."""
-    spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": shape.grace_s}
-    if shape.kind is KINDS["job"] and shape.nodes > 1:
+    spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": run.grace_s}
+    if run.kind is KINDS["job"] and run.nodes > 1:
         spec["subdomain"] = run_id
-    if shape.deadline_s is not None:
-        spec["activeDeadlineSeconds"] = shape.deadline_s
-    if shape.priority:
-        spec["priorityClassName"] = shape.priority
-    if shape.account:
-        spec["serviceAccountName"] = shape.account
+    if run.deadline_s is not None:
+        spec["activeDeadlineSeconds"] = run.deadline_s
+    if run.priority:
+        spec["priorityClassName"] = run.priority
+    if run.account:
+        spec["serviceAccountName"] = run.account
     spec |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
-    spec["securityContext"] = _who(shape)
-    spec["tolerations"] = _tolerations(shape)
-    if shape.by_unit:
+    spec["securityContext"] = _who(run)
+    spec["tolerations"] = _tolerations(run)
+    if run.by_unit:
         spec["affinity"] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(run_id)]}}
-    spec["volumes"] = _volumes(shape, run_id)
+    spec["volumes"] = _volumes(run, run_id)
     return spec
 
 
-def _who(shape: Shape) -> Object:
+def _who(run: RunSpec) -> Object:
     """Where the cluster decides who runs, nothing is said of it."""
     context: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    if shape.uid is not None:
-        context |= {"runAsUser": shape.uid, "runAsGroup": shape.uid, "fsGroup": shape.uid}
+    if run.uid is not None:
+        context |= {"runAsUser": run.uid, "runAsGroup": run.uid, "fsGroup": run.uid}
         context["fsGroupChangePolicy"] = "OnRootMismatch"
     return context
 
 
-def _tolerations(shape: Shape) -> list[Object]:
+def _tolerations(run: RunSpec) -> list[Object]:
     """GPU nodes are kept for those who ask."""
     found = gone_tolerations()
-    if any(name.startswith("nvidia.com/") for name in shape.limits):
+    if any(name.startswith("nvidia.com/") for name in run.limits):
         found.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
     return found
 
@@ -95,16 +95,16 @@ def _near(run_id: str) -> Object:
     return {"weight": 100, "podAffinityTerm": {"labelSelector": same, "topologyKey": names.UNIT}}
 
 
-def _volumes(shape: Shape, run_id: str) -> list[Object]:
-    own = ["order.json", *(["passwd"] if _named(shape) else [])]
+def _volumes(run: RunSpec, run_id: str) -> list[Object]:
+    own = ["order.json", *(["passwd"] if _named(run) else [])]
     sources = [
-        _from_map(names.payload_name(shape.payload), shape.pilot_files),
+        _from_map(names.payload_name(run.payload), run.pilot_files),
         _from_map(run_id, own),
-        *(_from_map(one, [f"code.{index}"]) for index, one in enumerate(shape.code)),
+        *(_from_map(one, [f"code.{index}"]) for index, one in enumerate(run.code)),
     ]
     shm: Object = {"medium": "Memory"}
-    if shape.shm_bytes is not None:
-        shm["sizeLimit"] = size_text(shape.shm_bytes)
+    if run.shm_bytes is not None:
+        shm["sizeLimit"] = size_text(run.shm_bytes)
     found: list[Object] = [
         {"name": "job", "projected": {"defaultMode": 0o444, "sources": sources}},
         {"name": "token", "secret": {"secretName": run_id, "defaultMode": 0o440, "items": [_item("token")]}},
@@ -112,9 +112,9 @@ def _volumes(shape: Shape, run_id: str) -> list[Object]:
         {"name": "tmp", "emptyDir": {}},
         {"name": "shm", "emptyDir": shm},
     ]
-    if shape.claim:
-        found.append({"name": "claim", "persistentVolumeClaim": {"claimName": shape.claim}})
-    for index, mount in enumerate(shape.mounts):
+    if run.claim:
+        found.append({"name": "claim", "persistentVolumeClaim": {"claimName": run.claim}})
+    for index, mount in enumerate(run.mounts):
         claim = {"claimName": mount.claim, **({"readOnly": True} if mount.read_only else {})}
         found.append({"name": f"data-{index}", "persistentVolumeClaim": claim})
     return found
@@ -128,11 +128,11 @@ def _item(key: str) -> Object:
     return {"key": key, "path": key}
 
 
-def _named(shape: Shape) -> bool:
-    return shape.mpi and shape.named_uid is not None
+def _named(run: RunSpec) -> bool:
+    return run.mpi and run.named_uid is not None
 
 
-def _mounts(shape: Shape) -> list[Object]:
+def _mounts(run: RunSpec) -> list[Object]:
     found: list[Object] = [
         {"name": "job", "mountPath": names.JOB_FOLDER, "readOnly": True},
         {"name": "token", "mountPath": names.TOKEN, "readOnly": True},
@@ -140,11 +140,11 @@ def _mounts(shape: Shape) -> list[Object]:
         {"name": "tmp", "mountPath": "/tmp"},
         {"name": "shm", "mountPath": "/dev/shm"},
     ]
-    if _named(shape):
+    if _named(run):
         found.append({"name": "job", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True})
-    if shape.claim:
+    if run.claim:
         found.append({"name": "claim", "mountPath": names.CLAIM})
-    for index, mount in enumerate(shape.mounts):
+    for index, mount in enumerate(run.mounts):
         row: Object = {"name": f"data-{index}", "mountPath": mount.path}
         found.append({**row, "readOnly": True} if mount.read_only else row)
     return found
@@ -158,45 +158,45 @@ def _field(name: str, path: str) -> Object:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def environment(shape: Shape, run_id: str) -> list[Object]:
+def environment(run: RunSpec, run_id: str) -> list[Object]:
     """How a pilot finds its place. Where there is no claim, a Job tells how many copies of the node failed before."""
-    first = shape.kind.first.format(run=run_id)
-    leader = f"{first}.{run_id}" if shape.nodes > 1 else "127.0.0.1"
+    first = run.kind.first.format(run=run_id)
+    leader = f"{first}.{run_id}" if run.nodes > 1 else "127.0.0.1"
     found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
-    if shape.mpi:
+    if run.mpi:
         found += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
-        found += [value("PODWRIGHT_WORKERS", str(shape.nodes))]
+        found += [value("PODWRIGHT_WORKERS", str(run.nodes))]
     else:
         found += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
-        found += [] if shape.claim else [_field("PODWRIGHT_RESTART", FAILURES)]
+        found += [] if run.claim else [_field("PODWRIGHT_RESTART", FAILURES)]
     found += [
         _field("PODWRIGHT_HOST", "spec.nodeName"),
         value("PODWRIGHT_TOKEN_FILE", f"{names.TOKEN}/token"),
-        value("PODWRIGHT_CLAIM", names.run_folder(run_id) if shape.claim else ""),
+        value("PODWRIGHT_CLAIM", names.run_folder(run_id) if run.claim else ""),
         value("HOME", f"{names.WORK}/home"),
         value("TMPDIR", "/tmp"),
     ]
-    for name in shape.secrets:
+    for name in run.secrets:
         found.append({"name": name, "valueFrom": {"secretKeyRef": {"name": run_id, "key": f"env.{name}"}}})
     return found
 
 
-def pilot_container(shape: Shape, run_id: str) -> Object:
-    container = _container(shape.kind.container, shape.image, "enter.sh", environment(shape, run_id))
-    if shape.limits:
-        container["resources"] = {"limits": dict(shape.limits)}
-    container["securityContext"] = confined(["IPC_LOCK"] if shape.lock_memory else [])
-    container["volumeMounts"] = _mounts(shape)
+def pilot_container(run: RunSpec, run_id: str) -> Object:
+    container = _container(run.kind.container, run.image, "enter.sh", environment(run, run_id))
+    if run.limits:
+        container["resources"] = {"limits": dict(run.limits)}
+    container["securityContext"] = confined(["IPC_LOCK"] if run.lock_memory else [])
+    container["volumeMounts"] = _mounts(run)
     return container
 
 
-def ship_container(shape: Shape, run_id: str) -> Object:
+def ship_container(run: RunSpec, run_id: str) -> Object:
     """Sends the record through its own output. It ends after the pilot, whatever becomes of that one."""
-    env = [one for one in environment(shape, run_id) if one["name"].startswith(("PODWRIGHT_R", "PODWRIGHT_J", "JOB_"))]
-    container = _container(names.SHIP, shape.image, "ship.sh", env)
+    env = [one for one in environment(run, run_id) if one["name"].startswith(("PODWRIGHT_R", "PODWRIGHT_J", "JOB_"))]
+    container = _container(names.SHIP, run.image, "ship.sh", env)
     container["restartPolicy"] = "Always"
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([])}
-    container["volumeMounts"] = [mount for mount in _mounts(shape) if mount["name"] in ("job", "work", "tmp")]
+    container["volumeMounts"] = [mount for mount in _mounts(run) if mount["name"] in ("job", "work", "tmp")]
     return container
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes.access import may
 from podwright.clients.kubernetes.api import Api, ApiError
-from podwright.clients.kubernetes.kinds import Kind
+from podwright.clients.kubernetes.kinds import ObjectKind
 from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES
 from podwright.clients.kubernetes.paths import path_of
 from podwright.clients.kubernetes.quantities import number_of
 from podwright.engines.base import Request
 from podwright.engines.kubernetes.claims import why_unbound
-from podwright.engines.kubernetes.facts import Claim, Facts, node_kinds
+from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts, node_kinds
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
@@ -38,7 +38,7 @@ CLAIM_RIGHTS = (
 LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 
 
-def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> Facts:
+def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> KubernetesFacts:
     """The questions do not wait for each other."""
     claim, image = scheduler.claim, image_of(request.workload, scheduler)
     with ThreadPoolExecutor(max_workers=7) as pool:
@@ -53,7 +53,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
         kinds = tuple(_kinds(groups.result()))
         queues = _queues(api, namespace, kinds)
         found = nodes.result()
-        return Facts(
+        return KubernetesFacts(
             version=_version(version.result()),
             kinds=kinds,
             nodes=node_kinds(found) if found is not None else None,
@@ -136,7 +136,7 @@ def _items(api: Api, path: str) -> list[dict[str, Any]] | None:
         raise
 
 
-def _claims(api: Api, namespace: str) -> dict[str, Claim] | None:
+def _claims(api: Api, namespace: str) -> dict[str, ClaimFacts] | None:
     items = _items(api, path_of("PersistentVolumeClaim", namespace))
     if items is None:
         return None
@@ -146,7 +146,7 @@ def _claims(api: Api, namespace: str) -> dict[str, Claim] | None:
         size = number_of((status.get("capacity") or {}).get("storage", 0))
         words = why_unbound(item, *_volumes(api)) if status.get("phase") == "Pending" else ""
         modes = tuple(status.get("accessModes") or item["spec"].get("accessModes") or ())
-        found[item["metadata"]["name"]] = Claim(str(status.get("phase")), modes, size, words)
+        found[item["metadata"]["name"]] = ClaimFacts(str(status.get("phase")), modes, size, words)
     return found
 
 
@@ -167,7 +167,7 @@ def _unknown(request: Request, kinds: tuple[str, ...]) -> tuple[str, ...]:
     return (_making(kind),) if kind.made_by and kind.version not in kinds else ()
 
 
-def _making(kind: Kind) -> str:
+def _making(kind: ObjectKind) -> str:
     return f"make {kind.name}s"
 
 

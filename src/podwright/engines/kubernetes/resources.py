@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podwright.clients.kubernetes.quantities import size_text
-from podwright.engines.kubernetes.facts import Facts, NodeKind
+from podwright.engines.kubernetes.facts import KubernetesFacts, KubernetesNodeKind
 from podwright.spec.problems import short
 from podwright.theme.words import format_size
 
@@ -18,7 +18,7 @@ Problem = tuple[str, str, str | None]
 GPU, SHARED_GPU, MIG = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
 
 
-def limits(workload: Workload, facts: Facts, model: NodeModel | None) -> dict[str, str | int]:
+def limits(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) -> dict[str, str | int]:
     """Limits of the pilot's container, which are its requests too: only so are cores and NUMA nodes its own."""
     resources = workload.resources
     found: dict[str, str | int] = {}
@@ -33,7 +33,7 @@ def limits(workload: Workload, facts: Facts, model: NodeModel | None) -> dict[st
     return found
 
 
-def gpu_name(workload: Workload, facts: Facts) -> str:
+def gpu_name(workload: Workload, facts: KubernetesFacts) -> str:
     """Slices have names of their own where a cluster mixes them; shared GPUs where the site renamed them."""
     names = facts.resource_names()
     profile = workload.resources.mig
@@ -42,7 +42,7 @@ def gpu_name(workload: Workload, facts: Facts) -> str:
     return SHARED_GPU if SHARED_GPU in names and GPU not in names else GPU
 
 
-def rdma_names(facts: Facts, model: NodeModel | None) -> list[str]:
+def rdma_names(facts: KubernetesFacts, model: NodeModel | None) -> list[str]:
     """The devices of the compute fabric.
 
     Where the cluster says what it has, that counts; of names that end in a number those of the compute ports, as
@@ -62,7 +62,7 @@ def port_names(count: int) -> list[str]:
     return [f"rdma/shared_ib{index}" for index in range(count)]
 
 
-def problems(workload: Workload, facts: Facts, model: NodeModel | None) -> Iterator[Problem]:
+def problems(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) -> Iterator[Problem]:
     """What no node of the cluster has is named; else it is said how many nodes have all of it."""
     if facts.nodes is None:
         return
@@ -84,13 +84,13 @@ def amount_of(workload: Workload, name: str, value: str | int) -> int:
     return workload.resources.memory_bytes or 0 if name == "memory" else int(value)
 
 
-def _fit(kind: NodeKind, wanted: dict[str, int]) -> int:
+def _fit(kind: KubernetesNodeKind, wanted: dict[str, int]) -> int:
     """How many nodes of the run one node of the cluster could hold if it were empty."""
     rooms = [kind.resources.get(name, 0) // amount for name, amount in wanted.items() if amount]
     return min(rooms, default=1_000_000)
 
 
-def _lack(workload: Workload, name: str, wanted: int, most: int, facts: Facts) -> Problem:
+def _lack(workload: Workload, name: str, wanted: int, most: int, facts: KubernetesFacts) -> Problem:
     if name == "memory":
         words = f"{format_size(wanted)} per node is asked for; the largest node gives {format_size(most)}"
         return "resources.memory", words, None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.kubernetes.kinds import KINDS, Kind
+from podwright.clients.kubernetes.kinds import KINDS, ObjectKind
 from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
 from podwright.design.topology import unit_size
-from podwright.engines.kubernetes.facts import Facts
+from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.resources import limits
 from podwright.engines.kubernetes.scripts import SCRIPTS
 
@@ -22,7 +22,7 @@ MARGIN_S = 300
 """Unpacking and clearing up, beside the time that the run itself may take."""
 
 
-def kind_of(workload: Workload) -> Kind:
+def kind_of(workload: Workload) -> ObjectKind:
     """Return the kind of object that a run becomes.
 
     An MPI program needs hosts that it can reach by ssh, which an MPIJob gives it and no other does.
@@ -42,7 +42,7 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class Shape:
+class RunSpec:
     parent: str
     name: str
     namespace: str
@@ -50,7 +50,7 @@ class Shape:
     """Kubernetes counts by itself how often the place of each node was filled."""
     nodes: int
     ranks_per_node: int
-    kind: Kind
+    kind: ObjectKind
     image: str
     openshift: bool
     claim: str | None
@@ -83,11 +83,11 @@ class Shape:
         return self.kind is KINDS["mpi"]
 
 
-def shape_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Facts) -> Shape:
+def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> RunSpec:
     workload, openshift = request.workload, scheduler.dialect == "openshift"
     model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
     locks = workload.resources.rdma and facts.pod_security not in ("baseline", "restricted")
-    return Shape(
+    return RunSpec(
         parent=request.run_id,
         name=workload.name,
         namespace=namespace_of(workload, scheduler, facts.home),

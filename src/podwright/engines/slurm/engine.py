@@ -15,8 +15,8 @@ from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
-from podwright.engines.slurm.queue import FORGOTTEN, Queue
+from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.engines.slurm.upload import pack
@@ -50,10 +50,10 @@ PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
-class SlurmSite:
+class SlurmProbe:
     """What is known of a cluster and of this user's folder there."""
 
-    slurm: Facts
+    slurm: SlurmFacts
     folder: str
     proved: bool
     """That login and compute nodes share the folder was seen before."""
@@ -80,7 +80,7 @@ class SlurmEngine:
         self._pod, self._scheduler = pod, scheduler
         login, config = scheduler.login, scheduler.ssh_config
         self._reach: Reach = reach or (Ssh(login, config) if login else Here())
-        self._queue = Queue(self._reach)
+        self._queue = SlurmQueue(self._reach)
         self._mirrored_at: dict[str, float] = {}
 
     # pure
@@ -88,7 +88,7 @@ class SlurmEngine:
     def unsupported(self) -> Mapping[str, str]:
         return {}
 
-    def plan(self, request: Request, facts: SlurmSite) -> SlurmJob:
+    def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         workload, slurm = request.workload, facts.slurm
         _check_data(request, facts.missing_data)
@@ -133,7 +133,7 @@ class SlurmEngine:
 
     # looking at the cluster
 
-    def probe(self, request: Request) -> SlurmSite:
+    def probe(self, request: Request) -> SlurmProbe:
         """Ask the cluster what it has, make the user's folder there, and look for the data."""
         answer = self._reach.call(["sh", "-c", PROBE])
         if answer.code:
@@ -148,7 +148,7 @@ class SlurmEngine:
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
         names = tuple(name for name, path in request.data.items() if path in missing)
-        return SlurmSite(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
+        return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
         """Prove that login and compute nodes share the folder: a file made here is looked for there.

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from podwright.lab import watch
 from podwright.lab.folder import keep, kept, locked, remove
 from podwright.lab.kubernetes import binaries
 from podwright.lab.kubernetes.control import state_of
@@ -21,6 +22,7 @@ from podwright.spec.problems import Refusal, refuse
 KIND = "borrowed-kubernetes"
 _OUT_OF_REACH = 3
 _TIMEOUT = "--request-timeout=20s"
+_GIVE_BACK = ("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
 
 
 @dataclass(frozen=True)
@@ -88,24 +90,29 @@ class BorrowedLab:
         """Gives the cluster back: the namespace goes if it was made here, and the lab's folder."""
         with locked(self.folder):
             if self.loan.made_namespace:
-                _kubectl(self.loan, "delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
+                _kubectl(self.loan, *_GIVE_BACK)
             remove(self.folder)
 
     def _not_ours(self) -> Refusal:
         return refuse(f"{self.name} is the cluster {self.loan.context}, which was not started here")
 
 
-def borrow(folder: Path, context: str, name: str = DEFAULT) -> BorrowedLab:
-    """Makes a lab of the cluster that a context of the user's kubeconfig leads to."""
+def borrow(folder: Path, context: str, name: str = DEFAULT, ends_with: int | None = None) -> BorrowedLab:
+    """Make a lab of the cluster that a context of the user's kubeconfig leads to.
+
+    It is given back when it is taken down, or when a process has ended that is given by its number.
+    """
     asked = Loan(context, name, kubeconfig=os.environ.get("KUBECONFIG", ""))
     nodes = _nodes(asked)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with locked(folder):
         there = f"namespace/{NAMESPACE}" in _kubectl(asked, "get", "namespaces", "-o", "name").split()
-        if not there:
-            _kubectl(asked, "create", "namespace", NAMESPACE)
         before = find(folder)
         made = not there or (before is not None and before.loan.made_namespace)
+        if ends_with is not None:
+            watch.start(folder, ends_with, _command(asked, *_GIVE_BACK) if made else ())
+        if not there:
+            _kubectl(asked, "create", "namespace", NAMESPACE)
         loan = Loan(context, name, len(nodes), asked.kubeconfig, made)
         (folder / "pod.yaml").write_text(pod_text(loan, nodes))
         keep(folder, KIND, loan=asdict(loan))
@@ -150,15 +157,19 @@ def _nodes(loan: Loan) -> list[dict[str, Any]]:
 
 
 def _kubectl(loan: Loan, *words: str) -> str:
-    """Runs kubectl on the borrowed cluster; what it says when it fails is told as it is."""
-    program = shutil.which("kubectl") or str((binaries.find(os.environ) or {}).get("kubectl", ""))
-    if not program:
-        raise refuse("a cluster that is there is used through kubectl, which is not", hint="put kubectl on PATH")
-    where = [f"--kubeconfig={loan.kubeconfig}"] if loan.kubeconfig and os.pathsep not in loan.kubeconfig else []
-    command = [program, *where, f"--context={loan.context}", _TIMEOUT, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """Run kubectl on the borrowed cluster; what it says when it fails is told as it is."""
+    done = subprocess.run(_command(loan, *words), capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it left no word"])[-1]
         hint = "is it among `kubectl config get-contexts`?"
         raise refuse(f"{loan.context}: {last}", hint=hint, field="--use-context", exit_code=_OUT_OF_REACH)
     return done.stdout
+
+
+def _command(loan: Loan, *words: str) -> list[str]:
+    """Return the command line of kubectl on the borrowed cluster."""
+    program = shutil.which("kubectl") or str((binaries.find(os.environ) or {}).get("kubectl", ""))
+    if not program:
+        raise refuse("a cluster that is there is used through kubectl, which is not", hint="put kubectl on PATH")
+    where = [f"--kubeconfig={loan.kubeconfig}"] if loan.kubeconfig and os.pathsep not in loan.kubeconfig else []
+    return [program, *where, f"--context={loan.context}", _TIMEOUT, *words]

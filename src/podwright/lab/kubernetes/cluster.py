@@ -7,21 +7,20 @@ Only the GPUs are claimed, and the virtual nodes are played by KWOK.
 from __future__ import annotations
 
 import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import packages, processes
-from podwright.lab.folder import locked, remove
-from podwright.lab.kubernetes import binaries, cgroups, files, shape
+from podwright.lab import packages, processes, watch
+from podwright.lab.folder import locked
+from podwright.lab.kubernetes import binaries, files, shape
 from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control, running
 from podwright.lab.kubernetes.nodes import Nodes
 from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
-from podwright.lab.machines import HUB, Machines
+from podwright.lab.machines import HUB, Machines, end
 from podwright.lab.slurm.lab import Say, quiet
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
@@ -127,10 +126,7 @@ class Lab:
     def down(self) -> None:
         """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
         with locked(self.folder):
-            self.machines.kill([*self.shape.hosts(), CONTROL])
-            self.machines.kill([HUB])
-            cgroups.remove(self.folder)
-            remove(self.folder)
+            end(self.folder)
 
     def node_states(self) -> dict[str, str]:
         """Gives kubectl's word for every node."""
@@ -208,8 +204,13 @@ class Lab:
         return [*started, *cut]
 
 
-def up(folder: Path, say: Say = quiet, progress: Progress = no_progress, **wanted: Any) -> Lab:
-    """Starts a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name."""
+def up(
+    folder: Path, say: Say = quiet, progress: Progress = no_progress, ends_with: int | None = None, **wanted: Any
+) -> Lab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+
+    It stays until it is taken down, or as long as a process that is given by its number.
+    """
     asked = Shape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
@@ -217,6 +218,8 @@ def up(folder: Path, say: Say = quiet, progress: Progress = no_progress, **wante
         binaries.get(say, progress)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with locked(folder):
+        if ends_with is not None:
+            watch.start(folder, ends_with)
         lab = find(folder)
         if lab is None:
             lab = Lab(folder, asked, Ports(*doors.choose(2)))
@@ -236,19 +239,9 @@ def _check(folder: Path, asked: Shape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)
-    check_environment(Path(sys.prefix))
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
         raise refuse(
             f"{asked.name} is there already, with {kept[0].words()}",
             hint="`podwright lab down` ends it; another --name makes a second one",
-        )
-
-
-def check_environment(prefix: Path) -> None:
-    """Refuses an environment that containers, which have a /tmp of their own, would not see."""
-    if prefix.is_relative_to("/tmp"):
-        raise refuse(
-            f"containers of the lab would not see this Python environment: {prefix} lies in /tmp",
-            hint="put the environment anywhere else",
         )

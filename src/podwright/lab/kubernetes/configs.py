@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from podwright.lab.kubernetes.shape import CONTROL, CONTROL_ADDRESS, Ports, Shape
+from podwright.lab.machines import ENVIRONMENT
 from podwright.lab.scripts import INSIDE
 
 ETC = f"{INSIDE}/etc"
@@ -23,6 +25,7 @@ PAUSE_IMAGE = "lab/pause:1"
 PLAYED_FOR = "pod-complete.stage.kwok.x-k8s.io/delay"
 """The annotation that says how long a Kubernetes pod of a job is played on a virtual node, such as 5m."""
 _PLAYED_S = 10
+SHOW_SCRIPT = "show"
 
 # The folders that kubelet, containerd and the network plugins keep under /var.
 _STATE = ("lib/kubelet", "lib/containerd", "lib/cni", "log/pods", "log/containers")
@@ -157,17 +160,32 @@ disabled_plugins = [
 """
 
 
-def container(default: dict[str, Any], shown: Iterable[Path]) -> str:
-    """Gives what every container starts from: the default, and this machine's Python environment, read-only.
-
-    So nodes show it to containers as a GPU's driver is shown to them: no image of gigabytes, nothing to ask for.
-    """
-    mounts = [
-        {"destination": str(path), "type": "bind", "source": str(path), "options": ["rbind", "ro"]} for path in shown
-    ]
+def container(default: dict[str, Any]) -> str:
+    """Return what every container starts from: the default, and a hook that shows it this machine's Python."""
     # Limits of the default are lower than what containerd itself may use and hands on.
     process = {key: value for key, value in default["process"].items() if key != "rlimits"}
-    return json.dumps({**default, "process": process, "mounts": [*default["mounts"], *mounts]}, indent=1) + "\n"
+    hook = {"path": f"{INSIDE}/bin/{SHOW_SCRIPT}", "env": [f"PATH={ENVIRONMENT['PATH']}"]}
+    return json.dumps({**default, "process": process, "hooks": {"createContainer": [hook]}}, indent=1) + "\n"
+
+
+def show_script(folders: Iterable[Path]) -> str:
+    """Return the hook that shows a container folders of this machine, read-only.
+
+    So nodes show it the Python environment as they show it a GPU's driver: no image of gigabytes, nothing to ask for.
+    A mount of the container's own configuration would come before those of its Kubernetes pod, and a pod that has a
+    /tmp of its own would cover an environment that lies there. The hook comes last. It runs where the container's root
+    is, while the node's file system is still to be seen.
+    """
+    lines = "".join(f"show {shlex.quote(str(folder))}\n" for folder in folders)
+    return f"""\
+#!/bin/sh
+set -eu
+show() {{
+	mkdir -p ".$1"
+	mount -n --rbind "$1" ".$1"
+	mount -n -o remount,bind,ro ".$1"
+}}
+{lines}"""
 
 
 def kubelet(host: str, tree: str) -> str:

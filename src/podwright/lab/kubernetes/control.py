@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from podwright.design.topology import scalable_units, unit_name
+from podwright.design.topology import topology_of
 from podwright.lab import processes
 from podwright.lab.kubernetes import configs, image, objects, pki, programs, relay
 from podwright.lab.kubernetes import ports as doors
@@ -87,8 +87,7 @@ class Control:
 
     def units(self) -> dict[str, str]:
         """Gives the scalable unit of every node, by the design of the lab's pod."""
-        units = scalable_units(load_pod(self.machines.folder / "pod.yaml"))
-        return {host: unit_name(number) for number, unit in enumerate(units, 1) for host in unit}
+        return topology_of(load_pod(self.machines.folder / "pod.yaml")).unit_names()
 
     def play_nodes(self) -> None:
         """Makes the virtual nodes known that are not."""

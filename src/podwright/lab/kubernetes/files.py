@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import mask, scripts
-from podwright.lab.kubernetes import binaries, cgroups, configs, pki, programs, shape
+from podwright.lab import cgroups, mask, scripts
+from podwright.lab.kubernetes import binaries, configs, pki, programs, shape
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
 from podwright.lab.machines import ENVIRONMENT, HUB
 from podwright.lab.slurm.files import write
@@ -42,10 +42,11 @@ def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     covers = mask.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
     names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
     write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
-    write(folder / "bin" / "start", scripts.start_script(folder))
-    write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
-    write(folder / "bin" / "machine.sh", scripts.machine_script(configs.node_lines(wanted)))
+    write(folder / "bin" / scripts.START_SCRIPT, scripts.start_script(folder))
+    write(folder / "bin" / scripts.HUB_SCRIPT, scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
+    write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script(configs.node_lines(wanted)))
     write(folder / "bin" / programs.KEEPER, configs.keeper(), 0o755)
+    write(folder / "bin" / configs.SHOW_SCRIPT, configs.show_script(shown_to_containers()), 0o755)
 
 
 def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
@@ -72,7 +73,7 @@ def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
     write(etc / "Corefile", configs.corefile())
     write(etc / "registry.yml", configs.registry())
     write(etc / "jobset.yaml", configs.jobset())
-    write(etc / "container.json", configs.container(_default_container(), shown_to_containers()))
+    write(etc / "container.json", configs.container(_default_container()))
     registry = etc / "registries" / f"localhost:{ports.registry}"
     registry.mkdir(parents=True, exist_ok=True)
     write(registry / "hosts.toml", configs.registry_hosts())

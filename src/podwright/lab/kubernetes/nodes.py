@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import processes
-from podwright.lab.kubernetes import cgroups, objects, programs
+from podwright.lab import cgroups, processes
+from podwright.lab.kubernetes import objects, programs
 from podwright.lab.kubernetes.api import MERGE
 from podwright.lab.kubernetes.control import Control, is_usable, start
 from podwright.lab.kubernetes.shape import Shape

@@ -6,15 +6,13 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from podwright.design.topology import UNIT_LABEL
 from podwright.lab.kubernetes.configs import WEBHOOK_PORT
 from podwright.lab.kubernetes.pki import USER
 from podwright.lab.kubernetes.provisioner import PROVISIONER
 from podwright.lab.kubernetes.shape import CLAIM, CONTROL_ADDRESS, NAMESPACE, STORAGE_CLASS
 
 Object = dict[str, Any]
-
-UNIT = "podwright.dev/unit"
-"""The engine's label for a node's scalable unit; a test holds the two together, as the whole engine is much to load."""
 
 NODES = "/api/v1/nodes"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -158,7 +156,7 @@ def devices(gpus: int) -> dict[str, str]:
 def node_labels(host: str, gpus: int, units: Mapping[str, str]) -> dict[str, str]:
     """Gives the labels that a GPU cluster's nodes have, and that of their scalable unit."""
     gpu = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": str(gpus)} if gpus else {}
-    return {UNIT: units[host], **gpu}
+    return {UNIT_LABEL: units[host], **gpu}
 
 
 def virtual_node(host: str, gpus: int, units: Mapping[str, str]) -> Object:

@@ -51,9 +51,9 @@ def _write_machines(folder: Path, wanted: Shape, user: LabUser) -> None:
     seen = [*mask.needed_folders(), *map(Path, wanted.reveal), folder]
     covers = mask.veils(seen, mask.may_enter(user), always=[Path("/run")])
     over = {f"/etc/{name}": f"etc/{name}" for name in ("passwd", "group", "shadow", "hosts")}
-    write(folder / "bin" / "start", scripts.start_script(folder))
-    write(folder / "bin" / "hub.sh", scripts.hub_script(folder, covers, over))
-    write(folder / "bin" / "machine.sh", scripts.machine_script())
+    write(folder / "bin" / scripts.START_SCRIPT, scripts.start_script(folder))
+    write(folder / "bin" / scripts.HUB_SCRIPT, scripts.hub_script(folder, covers, over))
+    write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script())
 
 
 def _write_hardware(folder: Path, wanted: Shape) -> None:

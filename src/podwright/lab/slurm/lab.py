@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import packages, processes, ssh
-from podwright.lab.folder import locked, remove
-from podwright.lab.machines import HUB, Machines
+from podwright.lab import packages, processes, ssh, watch
+from podwright.lab.folder import locked
+from podwright.lab.machines import HUB, Machines, end
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm import accounting, files, shape
 from podwright.lab.slurm.shape import Shape
@@ -111,9 +111,7 @@ class Lab:
     def down(self) -> None:
         """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
         with locked(self.folder):
-            self.machines.kill([*self.shape.hosts(), LOGIN, CONTROLLER])
-            self.machines.kill([HUB])
-            remove(self.folder)
+            end(self.folder)
 
     def _node(self, name: str) -> str:
         if name in self.shape.hosts():
@@ -214,13 +212,18 @@ class Lab:
         return pid is not None and program in processes.running([pid])[pid]
 
 
-def up(folder: Path, say: Say = quiet, **wanted: Any) -> Lab:
-    """Starts a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name."""
+def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> Lab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+
+    It stays until it is taken down, or as long as a process that is given by its number.
+    """
     asked = Shape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with locked(folder):
+        if ends_with is not None:
+            watch.start(folder, ends_with)
         lab = _made(folder, asked, say)
         lab._heal(None, say)
         _check_python(lab)

@@ -16,7 +16,7 @@ from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES, PIECE_BYT
 from podwright.clients.registry import Registry
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
-from podwright.engines.kubernetes.facts import Facts, facts_from_json
+from podwright.engines.kubernetes.facts import KubernetesFacts, facts_from_json
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.probe import _layered, of_payload
 from podwright.spec.problems import Refusal
@@ -59,7 +59,7 @@ def request_for(tmp_path: Path, image: str) -> Request:
     return Request("toy-2222", workload, None, ({},), code, {}, code_tar=CODE)
 
 
-def facts_of(request: Request) -> Facts:
+def facts_of(request: Request) -> KubernetesFacts:
     payload = of_payload(request.code_tar)
     layered = _layered(request.workload.image or "", CODE, payload["code_pieces"])
     return facts_from_json({"version": [1, 35], **payload, **layered})

@@ -20,7 +20,7 @@ from podwright import spec
 from podwright.engines.base import Request
 from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
-from podwright.engines.slurm.facts import Facts, parse_probe
+from podwright.engines.slurm.facts import SlurmFacts, parse_probe
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from tests.paths import CASES
@@ -30,7 +30,7 @@ CASES = sorted(path.parent.name for path in FOLDER.glob("*/workload.yaml"))
 
 
 @cache
-def facts_of(name: str) -> Facts:
+def facts_of(name: str) -> SlurmFacts:
     return parse_probe((FOLDER / "probes" / f"{name}.txt").read_text())
 
 

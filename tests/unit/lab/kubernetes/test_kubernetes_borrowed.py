@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from podwright.lab import home, kubernetes
+from podwright.lab import home, kubernetes, processes
 from podwright.lab.kubernetes import borrowed
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES as ALL_CASES
+from tests.real.clients import PATIENCE_S
 
 CASES = ALL_CASES / "lab_kubernetes"
 
@@ -69,6 +71,14 @@ def test_it_is_given_back_with_what_was_added(asked: Path) -> None:
     said = asked.read_text().splitlines()
     assert any(line.endswith("create namespace lab") for line in said)
     assert "delete namespace lab" in said[-1]
+
+
+def test_it_is_given_back_when_the_process_that_asked_for_it_has_ended(asked: Path) -> None:
+    with subprocess.Popen(["sleep", "86400"]) as asker:
+        lab = kubernetes.borrow(home.new_folder("mine"), "kind", "mine", ends_with=asker.pid)
+        asker.kill()
+        assert processes.until(lambda: not lab.folder.exists(), PATIENCE_S)
+    assert "delete namespace lab" in asked.read_text().splitlines()[-1]
 
 
 def test_nothing_of_it_is_broken(asked: Path) -> None:

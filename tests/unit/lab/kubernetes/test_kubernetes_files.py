@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from podwright.clients.kubernetes.names import UNIT
+from podwright.design.topology import UNIT_LABEL
 from podwright.lab import scripts
 from podwright.lab.kubernetes import binaries, configs, objects, programs, shape
 from podwright.lab.kubernetes.shape import Ports, Shape
@@ -78,15 +79,17 @@ def test_a_node_without_gpus_offers_none() -> None:
 
 
 def test_units_are_labelled_as_the_engine_looks_for_them() -> None:
-    assert objects.UNIT == UNIT
+    assert UNIT_LABEL == UNIT
 
 
 def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:
     default: dict[str, Any] = {"process": {"cwd": "/", "rlimits": [{"soft": 1}]}, "mounts": [{"destination": "/proc"}]}
-    made = json.loads(configs.container(default, [Path("/work/env")]))
+    made = json.loads(configs.container(default))
     assert made["process"] == {"cwd": "/"}
-    added = {"destination": "/work/env", "type": "bind", "source": "/work/env", "options": ["rbind", "ro"]}
-    assert made["mounts"] == [{"destination": "/proc"}, added]
+    assert made["mounts"] == default["mounts"]
+    assert made["hooks"]["createContainer"][0]["path"] == "/run/lab/bin/show"
+    script = configs.show_script([Path("/work/env"), Path("/my work/python")])
+    assert script.splitlines()[-2:] == ["show /work/env", "show '/my work/python'"]
 
 
 def test_the_lab_is_a_pod(golden: Golden, tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""One node as the leader sees it, and which of all ranks most likely holds the others up."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+_STUCK_STATES = (("T", "its process is stopped"), ("t", "it is being traced"), ("D", "it waits in the kernel"))
+"""The state letters of /proc that no running rank keeps, the most certain first."""
+_ODD_SHARE = 0.2
+"""Of a core: ranks of one program differ by less than this without being odd."""
+
+
+class Member:
+    """One node as the leader sees it. `link` is anything with send(message), close() and alive."""
+
+    def __init__(self, node: int, facts: Dict[str, Any], link: Any, heard: float = 0.0) -> None:
+        self.node, self.link, self.heard = node, link, heard
+        self.host = str(facts.get("host", ""))
+        self.restart = int(facts.get("restart", 0))
+        self.instance = str(facts.get("instance", ""))
+        self.socket = str(facts.get("socket", ""))
+        self.idle = bool(facts.get("idle", True))
+        self.ready = 0
+        self.done = False
+        self.silent_s = 0.0
+        self.ranks: Dict[str, List[Any]] = {}
+
+    def begin_attempt(self) -> None:
+        """Forget what the attempt before left behind."""
+        self.idle = self.done = False
+        self.ready, self.silent_s, self.ranks = 0, 0.0, {}
+
+
+class RankPulse(NamedTuple):
+    """What the last heartbeat of a node told of one rank; the fields after `node` come as a list in this order."""
+
+    rank: int
+    node: int
+    silent_s: float
+    cpu_share: float
+    state: str
+    step: Optional[float]
+
+
+def suspect(members: Iterable[Member]) -> Tuple[int, int, str]:
+    """Return (rank, node, why) of the rank that most likely holds the others up.
+
+    Rules in order of certainty: a stopped process, one stuck in the kernel, one behind the others in steps, one whose
+    CPU use differs, the longest silent.
+    """
+    pulses = _pulses(members)
+    if not pulses:
+        return 0, 0, "no rank told anything"
+    for rule in (_stuck, _behind, _odd):
+        suspected = rule(pulses)
+        if suspected:
+            return suspected
+    silent = max(pulses, key=lambda pulse: pulse.silent_s)
+    return silent.rank, silent.node, f"it has printed nothing for {silent.silent_s:.0f} s"
+
+
+def _pulses(members: Iterable[Member]) -> List[RankPulse]:
+    pulses = []
+    for member in members:
+        if not member.done:
+            pulses += [RankPulse(int(rank), member.node, *facts) for rank, facts in member.ranks.items()]
+    return pulses
+
+
+def _stuck(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    for state, why in _STUCK_STATES:
+        for pulse in pulses:
+            if pulse.state == state:
+                return pulse.rank, pulse.node, why
+    return None
+
+
+def _behind(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    """Return the rank with the least step, where the steps differ; a rank that tells no step is not behind."""
+    steps = [(pulse.step, pulse) for pulse in pulses if pulse.step is not None]
+    if len({step for step, _ in steps}) < 2:
+        return None
+    step, last = min(steps, key=lambda pair: pair[0])
+    return last.rank, last.node, f"it is at step {step:g}, others are further"
+
+
+def _odd(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    """Return the rank whose CPU use is farthest from the median; of two ranks neither is the odd one."""
+    if len(pulses) < 3:
+        return None
+    # By hand: `statistics` imports decimal and fractions, which would double the time a pilot takes to start.
+    middle = sorted(pulse.cpu_share for pulse in pulses)[len(pulses) // 2]
+    odd = max(pulses, key=lambda pulse: abs(pulse.cpu_share - middle))
+    if abs(odd.cpu_share - middle) <= _ODD_SHARE:
+        return None
+    return odd.rank, odd.node, f"it uses {odd.cpu_share:.0%} of a core, the others {middle:.0%}"

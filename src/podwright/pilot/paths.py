@@ -1,0 +1,72 @@
+"""Where things are on one node of a run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from typing import Optional
+
+from .place import NodePlace
+from .protocol import Order, record_name
+
+
+class Paths:
+    """Where things are on this node, from the order's relative paths."""
+
+    def __init__(self, order: Order, order_file: str, place: NodePlace) -> None:
+        self.job = os.path.dirname(os.path.abspath(order_file))
+        self.folder = os.path.normpath(os.path.join(self.job, order.folder))
+        self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
+        self.cancel_mark = os.path.join(self.folder, "cancelled")
+        record = record_name(place.node, place.restart)
+        self.removed: Optional[str] = None
+        if order.scratch:
+            self.scratch = scratch_of(self.job, order.scratch, place.node)
+        else:
+            # Of this restart alone: an old copy that ends late must not take the new one's folder with it.
+            self.scratch = self.removed = os.path.join(own_scratch(order.run), record)
+        base = self.scratch
+        self.lease: Optional[str] = None
+        if order.shared:
+            base = self.folder
+            self.lease = os.path.join(self.folder, "lease")
+        self.record = os.path.join(base, "record", record)
+        self.checkpoint = os.path.normpath(os.path.join(base, order.checkpoint))
+        self.code = self.scratch
+        if order.code:
+            self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
+
+    def make(self) -> None:
+        """Create the folders this node writes to."""
+        for path in (self.record, self.scratch, self.checkpoint):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+
+    def clear(self) -> None:
+        """Remove the node's own scratch folder, and the folders above it once they are empty."""
+        if self.removed is None:
+            return
+        shutil.rmtree(self.removed, ignore_errors=True)
+        run_folder = os.path.dirname(self.removed)
+        with suppress(OSError):
+            os.rmdir(run_folder)
+            os.rmdir(os.path.dirname(run_folder))
+
+
+def scratch_of(job: str, scratch: str, node: int) -> str:
+    """Return the folder of one node below the run's scratch folder, which is relative to the job's."""
+    return os.path.join(os.path.normpath(os.path.join(job, scratch)), f"n{node}")
+
+
+def own_scratch(run: str) -> str:
+    """Return a folder in the node's temporary one, under a name of this user's that nobody else can have taken."""
+    home = os.path.join(tempfile.gettempdir(), f"podwright-{os.getuid()}")
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    # Not followed: a link that another user laid here would lead out of what this user owns.
+    facts = os.lstat(home)
+    ours = facts.st_uid == os.getuid() and stat.S_ISDIR(facts.st_mode)
+    if not ours or facts.st_mode & 0o022:
+        home = tempfile.mkdtemp(prefix="podwright-")
+    return os.path.join(home, run)
