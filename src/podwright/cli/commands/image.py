@@ -13,7 +13,7 @@ from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
-    from podwright.images.storage import Found
+    from podwright.images.storage import StoredImage
 
 OnPod = Annotated[
     str | None, typer.Option("--on", metavar="POD", help="An OpenShift pod that builds the image itself.")
@@ -125,7 +125,7 @@ def _write(out: Path, text: str) -> None:
     output.say("wrote", str(out))
 
 
-def document(image: Found) -> dict[str, Any]:
+def document(image: StoredImage) -> dict[str, Any]:
     """Return what is known of an image, as `--json` has it."""
     return {
         "name": image.name,
@@ -138,7 +138,7 @@ def document(image: Found) -> dict[str, Any]:
     }
 
 
-def _size(image: Found) -> str:
+def _size(image: StoredImage) -> str:
     if image.size_bytes is None:
         return "size not known"
     return figures.size(image.size_bytes)

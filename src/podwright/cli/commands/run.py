@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from podwright.launch import Run, Session
     from podwright.spec import Workload
 
+RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
+
 
 def run_command(
     workload: WorkloadFile,
@@ -40,6 +42,8 @@ def run_command(
         introduce(run, len(points))
         if not detach:
             return _to_the_end(run, as_json)
+        if run.is_held():
+            output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
         output.say("next", f"podwright attach {run.id}")
         if as_json:
             output.print_json(document_of(*run.records()))

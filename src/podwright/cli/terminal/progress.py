@@ -11,8 +11,11 @@ from podwright.cli.terminal import figures
 
 if TYPE_CHECKING:
     from podwright.runs import Record
+    from podwright.runs.events import DeviceSeen, Event, Go, GoalReached, RankHung, Sample
 
 HISTORY = 60
+
+WordAndText = tuple[str, str]
 
 
 @dataclass
@@ -30,13 +33,13 @@ class NodeView:
         self.values.update(values)
         if "cpu_percent" in values:
             self.cpu.append(values["cpu_percent"])
-        use = [value for name, value in values.items() if _is_gpu(name, "utilization_percent")]
+        use = _of_gpus(values, "utilization_percent")
         if use:
             self.gpu.append(sum(use) / len(use))
 
     def gpus(self, metric: str) -> list[float]:
         """Return the last reading of a metric for each GPU of the node."""
-        return [value for name, value in self.values.items() if _is_gpu(name, metric)]
+        return _of_gpus(self.values, metric)
 
     @property
     def cpu_percent(self) -> float | None:
@@ -61,8 +64,10 @@ class NodeView:
         return sum(used) if used else None
 
 
-def _is_gpu(name: str, metric: str) -> bool:
-    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+def _of_gpus(values: Mapping[str, float], metric: str) -> list[float]:
+    from podwright.pilot.sensors import is_of
+
+    return [value for name, value in values.items() if is_of(name, f"gpu.N.{metric}")]
 
 
 class Progress:
@@ -75,32 +80,30 @@ class Progress:
         self.values: dict[str, float] = {}
         self.joined = 0
 
-    def take(
-        self, record: Record, events: Iterable[Mapping[str, Any]], samples: Iterable[Mapping[str, Any]]
-    ) -> list[tuple[str, str]]:
+    def take(self, record: Record, events: Iterable[Event], samples: Iterable[Sample]) -> list[WordAndText]:
         """Fold one change in; return the (word, text) lines that a reader should not miss."""
         self.record = record
         for sample in samples:
-            self.node(sample["n"]).take(sample.get("v", {}))
-        told = (self._event(event) for event in events)
-        return [line for line in told if line]
+            self.node(sample.node).take(sample.values)
+        return list(filter(None, map(self._event, events)))
 
     def node(self, number: int) -> NodeView:
         """Return the view of a node, made when it is first heard of."""
         return self.nodes.setdefault(number, NodeView(number))
 
-    def _event(self, event: Mapping[str, Any]) -> tuple[str, str] | None:
-        kind = event.get("k", "")
-        if kind == "pilot":
-            self.node(event["n"]).host = str(event.get("host", ""))
-        elif kind == "joined":
+    def _event(self, event: Event) -> WordAndText | None:
+        from podwright.runs import events as kinds
+
+        if isinstance(event, kinds.PilotStarted):
+            self.node(event.node).host = event.host
+        elif isinstance(event, kinds.Joined):
             self.joined += 1
-        elif kind == "go":
+        elif isinstance(event, kinds.Go):
             self.joined = 0
-        elif kind == "result":
-            self.values.update(event.get("values", {}))
-        tell = _TOLD.get(kind)
-        return tell(self, event) if tell else None
+        elif isinstance(event, kinds.ResultTold):
+            self.values.update(event.values)
+        line_of = _LINES.get(event.kind)
+        return line_of(self, event) if line_of else None
 
     def label(self, number: int) -> str:
         """Return the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
@@ -128,13 +131,17 @@ class Progress:
 
     def quality(self) -> str:
         """Return the loss and what the goal is about, else the first two other results."""
-        wanted = [name for name in ("loss", (self.goal or {}).get("metric")) if name in self.values]
-        names = wanted if self.goal else [*wanted, *(name for name in self.values if name not in wanted)]
-        return figures.results({name: self.values[name] for name in names if name is not None}, limit=3)
+        names = ["loss"]
+        if self.goal:
+            names.append(self.goal["metric"])
+        else:
+            names += self.values
+        # A dictionary keeps each name once, where it came first.
+        return figures.results({name: self.values[name] for name in names if name in self.values}, limit=3)
 
     def news(self) -> str:
         """Return how far the run is and how good, in one line."""
-        return "  ".join(part for part in (self.how_far(), self.quality()) if part)
+        return "  ".join(filter(None, (self.how_far(), self.quality())))
 
     def waiting_for(self) -> str:
         """Say what a run that has no progress yet is waiting for."""
@@ -146,41 +153,42 @@ class Progress:
 def goal_text(goal: Mapping[str, Any]) -> str:
     """Return `>= 0.65` or `<= 3.2`."""
     least = goal.get("at_least")
-    return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
+    if least is not None:
+        return f">= {figures.value(least)}"
+    return f"<= {figures.value(goal.get('at_most'))}"
 
 
-def _go(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    proven = f"world size {event['world_size']} proven in {figures.duration(event.get('took_s'))}"
-    attempt = event.get("attempt", 1)
-    return ("joined", proven) if attempt == 1 else ("joined", f"{proven}, attempt {attempt}")
+def _go(progress: Progress, event: Go) -> WordAndText:
+    proven = f"world size {event.world_size} proven in {figures.duration(event.took_s)}"
+    if event.attempt in (None, 1):
+        return "joined", proven
+    return "joined", f"{proven}, attempt {event.attempt}"
 
 
-def _hang(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    where = progress.label(event.get("node", event["n"]))
-    return "hang", f"rank {event.get('rank')} on {where} was silent for {figures.duration(event.get('silent_s'))}"
+def _hang(progress: Progress, event: RankHung) -> WordAndText:
+    # The leader may tell of another node's rank.
+    number = event.node if event.at_node is None else event.at_node
+    return "hang", f"rank {event.rank} on {progress.label(number)} was silent for {figures.duration(event.silent_s)}"
 
 
-def _goal(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    sense = f" {goal_text(progress.goal)}" if progress.goal else ""
-    return "goal", f"{event['metric']} {figures.value(event['value'])}{sense}"
+def _goal(progress: Progress, event: GoalReached) -> WordAndText:
+    wanted = f" {goal_text(progress.goal)}" if progress.goal else ""
+    return "goal", f"{event.metric} {figures.value(event.value)}{wanted}"
 
 
-def _seen(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    device = f" {event['device']}" if event.get("device") else ""
-    return "seen", f"{progress.label(event['n'])}{device}: {event.get('text') or event.get('what')}"
+def _seen(progress: Progress, event: DeviceSeen) -> WordAndText:
+    device = f" {event.device}" if event.device else ""
+    return "seen", f"{progress.label(event.node)}{device}: {event.text or event.what}"
 
 
 # What a follower is told at once; all other kinds are in the record and the report.
-_TOLD: dict[str, Callable[[Progress, Mapping[str, Any]], tuple[str, str]]] = {
+_LINES: dict[str, Callable[[Progress, Any], WordAndText]] = {
     "go": _go,
-    "retry": lambda progress, event: ("retry", f"attempt {event['attempt']}: {event.get('why', '')}"),
+    "retry": lambda progress, event: ("retry", f"attempt {event.attempt}: {event.why}"),
     "hang": _hang,
     "goal": _goal,
     "seen": _seen,
-    "fenced": lambda progress, event: ("fenced", f"{progress.label(event['n'])} gave way to a newer attempt"),
-    "requeued": lambda progress, event: ("waiting", f"the run {event['why']}"),
-    "given_back": lambda progress, event: (
-        "waiting",
-        f"{progress.label(event['n'])}: {event.get('why', '')}",
-    ),
+    "fenced": lambda progress, event: ("fenced", f"{progress.label(event.node)} gave way to a newer attempt"),
+    "requeued": lambda progress, event: ("waiting", f"the run {event.why}"),
+    "given_back": lambda progress, event: ("waiting", f"{progress.label(event.node)}: {event.why or ''}"),
 }

@@ -60,6 +60,8 @@ def explanation(record: Record, lines: Sequence[str]) -> Iterator[tuple[str, str
 
 
 def _reached(record: Record, goal: Goal | None) -> str:
+    from podwright.pilot.protocol import goal_reached
+
     if not goal:
         results = figures.results(record.results, limit=4)
         return f"{results} in " if results else "in "
@@ -69,16 +71,9 @@ def _reached(record: Record, goal: Goal | None) -> str:
         return f"{metric} was never told (goal {wanted}), in "
     if record.time_to_train_s is None:
         return f"{metric} {figures.value(got)}, goal {wanted} not reached, in "
-    if _holds(goal, got):
+    if goal_reached(goal, got):
         return f"{metric} {figures.value(got)} {wanted} in "
     return f"{metric} {figures.value(got)} after the goal was reached, in "
-
-
-def _holds(goal: Goal, value: float) -> bool:
-    least = goal.get("at_least")
-    if least is not None:
-        return bool(value >= least)
-    return bool(value <= goal["at_most"])
 
 
 def _train_time(record: Record) -> str:

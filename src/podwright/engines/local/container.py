@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.payload import STUB
-from podwright.images.storage import CGROUPS_V2, find_image, image_name, limit_options, own_limits, runtime_options
+from podwright.images.builder import image_name
+from podwright.images.storage import CGROUPS_V2, find_image, limit_options, own_limits, runtime_options
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request
