@@ -131,7 +131,7 @@ def _source(ref: str, batch: int | None) -> Source:
 
 
 def _marks(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """The steps that one rank told in the last attempt, with their times."""
+    """Return the steps that one rank told in the last attempt, with their times."""
     from podwright.runs.events import ResultTold
 
     results = [event for event in events if isinstance(event, ResultTold) and "step" in event.values]
