@@ -6,7 +6,7 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import Figure, cost_figure, field, four, result, results_of
+from podwright.analysis.figures import RunFigure, cost_figure, field, four, result, results_of
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import page, verdict
 from podwright.report.sweep import is_sweep, render_sweep
@@ -77,11 +77,11 @@ def _seconds(story: Story, key: str) -> float | None:
 def _rows(stories: Sequence[Story]) -> list[Row]:
     rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories))]
     told = dict.fromkeys(name for story in stories for name in results_of(story) if name not in curves.NO_CURVE)
-    rows += [_row(Figure(words.metric_name(name), result(name), four), stories) for name in told]
+    rows += [_row(RunFigure(words.metric_name(name), result(name), four), stories) for name in told]
     return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
 
 
-def _row(figure: Figure, stories: Sequence[Story]) -> Row:
+def _row(figure: RunFigure, stories: Sequence[Story]) -> Row:
     values = [figure.read(story) for story in stories]
     first = values[0]
     cells = [
@@ -101,11 +101,11 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
 
 
 _FIGURES = (
-    Figure("time to train", field("time_to_train_s"), words.duration),
-    Figure("duration", field("duration_s"), words.duration),
-    Figure("world size", field("world_size"), words.number, counted=True),
-    Figure("nodes", field("nodes"), words.number, counted=True),
-    Figure("attempts", field("attempts"), words.number, counted=True),
+    RunFigure("time to train", field("time_to_train_s"), words.duration),
+    RunFigure("duration", field("duration_s"), words.duration),
+    RunFigure("world size", field("world_size"), words.number, counted=True),
+    RunFigure("nodes", field("nodes"), words.number, counted=True),
+    RunFigure("attempts", field("attempts"), words.number, counted=True),
 )
 
 

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from podwright.analysis import curves
-from podwright.analysis.figures import Figure, cost_figure, field, four, result, results_of
+from podwright.analysis.figures import RunFigure, cost_figure, field, four, result, results_of
 from podwright.analysis.ranks import Story
 from podwright.report import page, verdict
 from podwright.theme import words
@@ -130,14 +130,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _figures(stories: Sequence[Story]) -> list[Figure]:
+def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     """The goal's metric first, then what the points told, then time and cost; each only where a point has it."""
     goal = curves.goal_of(stories[0].data)
     told = dict.fromkeys(name for story in stories for name in results_of(story) if name not in curves.NO_CURVE)
     names = sorted(told, key=lambda name: not (goal and name == goal.metric))
-    found = [Figure(words.metric_name(name), result(name), four) for name in names]
-    found += [Figure("time to train", field("time_to_train_s"), words.duration)]
-    found += [Figure("duration", field("duration_s"), words.duration), cost_figure(stories)]
+    found = [RunFigure(words.metric_name(name), result(name), four) for name in names]
+    found += [RunFigure("time to train", field("time_to_train_s"), words.duration)]
+    found += [RunFigure("duration", field("duration_s"), words.duration), cost_figure(stories)]
     return [figure for figure in found if any(figure.read(story) is not None for story in stories)]
 
 
@@ -170,7 +170,7 @@ def _title(stories: Sequence[Story]) -> str:
     )
 
 
-def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figure]) -> str:
+def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> str:
     """Which point did best where a goal says what is best; else between what the first figure lies."""
     goal = curves.goal_of(stories[0].data)
     known = [(value, story) for story in stories if figures and (value := figures[0].read(story)) is not None]
@@ -180,7 +180,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     greatest = max(known, key=lambda pair: pair[0])
     if goal:
         value, story = greatest if goal.at_least else least
-        met = "reached" if goal.met_by(value) else "missed"
+        met = "reached" if goal.reached_by(value) else "missed"
         return f"Best is {_at(story, axes)}: {figures[0].name} {figures[0].show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figures[0].name} is {figures[0].show(least[0])} at every point."
@@ -202,7 +202,7 @@ def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
     return [(state if state != "starting" else "running", f"{len(some)} {state}") for state, some in counted.items()]
 
 
-def _point(story: Story, axes: Sequence[Axis], figures: Sequence[Figure]) -> dict[str, Any]:
+def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
     matrix, told = _matrix(story), verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
@@ -215,7 +215,7 @@ def _point(story: Story, axes: Sequence[Axis], figures: Sequence[Figure]) -> dic
     }
 
 
-def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figure]) -> list[Map]:
+def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> list[Map]:
     down, across = sorted(axes, key=lambda axis: len(axis.values))
     if len(across.values) > _WIDEST:
         return []
@@ -227,7 +227,7 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figu
     return [_map(figure, places, down, across) for figure in varied]
 
 
-def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> Map:
+def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> Map:
     told = {place: [v for story in some if (v := figure.read(story)) is not None] for place, some in places.items()}
     middles = {place: median(known) for place, known in told.items() if known}
     least, greatest = min(middles.values()), max(middles.values())
@@ -247,14 +247,14 @@ def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down
     return Map(figure.name, across, down, rows)
 
 
-def _spread(figure: Figure, known: Sequence[float], some: Sequence[Story]) -> str:
+def _spread(figure: RunFigure, known: Sequence[float], some: Sequence[Story]) -> str:
     """Whose value it is, or of how many it is the median and how far these lie apart."""
     if len(some) == 1:
         return str(some[0].data.record.get("id"))
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
-def _shares(stories: Sequence[Story], axis: Axis, figure: Figure) -> list[Share]:
+def _shares(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[Share]:
     rows = []
     for value in axis.values:
         some = [story for story in stories if _matrix(story).get(axis.name) == value]

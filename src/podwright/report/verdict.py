@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import Goal, goal_of, progress_of
+from podwright.analysis.curves import QualityGoal, goal_of, progress_of
 from podwright.analysis.ranks import Story
 from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
@@ -56,11 +56,11 @@ def _succeeded(story: Story) -> Verdict:
     )
 
 
-def quality_of(story: Story, goal: Goal) -> float | None:
+def quality_of(story: Story, goal: QualityGoal) -> float | None:
     """The goal's metric at the end; the value that reached the goal when the end fell behind it again."""
     results = story.data.record.get("results")
     last = _number(results.get(goal.metric)) if isinstance(results, Mapping) else None
-    if goal.met_by(last):
+    if last is not None and goal.reached_by(last):
         return last
     reached = [event.value for event in story.data.of(GoalReached)]
     return reached[-1] if reached else last
