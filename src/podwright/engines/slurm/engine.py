@@ -18,7 +18,7 @@ from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
-from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.upload import pack
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -101,7 +101,7 @@ class SlurmEngine:
             "scratch": "",
             "shared": True,
             "bind": "0.0.0.0",
-            "mpi": mpi_words(request, slurm),
+            "mpi": mpi_command(request, slurm),
             "hardware": model.hardware() if workload.resources.gpus else None,
         }
         parts = []
