@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from podwright.lab.kubernetes import Lab
+    from podwright.lab.kubernetes import KubernetesLab
 
 # The machine may be busy with other things: a slow example is no wrong one. Nights look for new examples, days do not.
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,7 +67,7 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[Lab]:
+def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[KubernetesLab]:
     """Two nodes that run containers and 140 that are played; tests that use it have the marks `labs.ON_KUBERNETES`."""
     from tests.real.labs import aloud, kubernetes_lab
 

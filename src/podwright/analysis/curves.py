@@ -7,6 +7,7 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
+from podwright.runs.events import ResultTold
 from podwright.theme import words
 
 _POINTS = 2_000
@@ -88,32 +89,23 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:
-    found: dict[str, dict[int, list[Point]]] = {}
+    by_name: dict[str, dict[int, list[Point]]] = {}
     steps: dict[int, float] = {}
-    for event in data.of_kind("result"):
-        values, rank = event.get("values"), event.get("rank")
-        if not isinstance(values, Mapping) or not isinstance(rank, int):
-            continue
-        if _is_number(values.get("step")):
-            steps[rank] = float(values["step"])
-        for name, value in values.items():
-            if _is_number(value) and name not in NO_CURVE and not name.startswith("iou."):
-                point = Point(float(event.get("t") or 0.0), steps.get(rank), float(value))
-                found.setdefault(name, {}).setdefault(rank, []).append(point)
-    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in found.items()}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    for event in data.of(ResultTold):
+        if "step" in event.values:
+            steps[event.rank] = float(event.values["step"])
+        for name, value in event.values.items():
+            if name not in NO_CURVE and not name.startswith("iou."):
+                point = Point(event.time, steps.get(event.rank), float(value))
+                by_name.setdefault(name, {}).setdefault(event.rank, []).append(point)
+    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in by_name.items()}
 
 
 def progress_of(data: ReportData) -> Mapping[str, float]:
-    """The last step, steps, epoch and epochs that were told."""
+    """Return the last step, steps, epoch and epochs that were told."""
     last: dict[str, float] = {}
-    for event in data.of_kind("result"):
-        values = event.get("values")
-        if isinstance(values, Mapping):
-            last |= {name: float(values[name]) for name in _PROGRESS if _is_number(values.get(name))}
+    for event in data.of(ResultTold):
+        last |= {name: float(event.values[name]) for name in _PROGRESS if name in event.values}
     return last
 
 

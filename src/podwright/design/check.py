@@ -17,7 +17,7 @@ _MANAGED = re.compile(r"^(?:MF0;)?(?P<name>[^:;/]+)(?::[^:]*)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Deviation:
     """One thing that is not as designed."""
 
     kind: str
@@ -30,7 +30,7 @@ class Checked:
 
     fabrics: tuple[str, ...]
     cables: int
-    findings: list[Finding]
+    findings: list[Deviation]
 
 
 def check_fabric(design: Design, text: str, file: str) -> Checked:
@@ -70,7 +70,7 @@ def _name(text: str) -> str:
     return match["name"].strip() if match else text.strip()
 
 
-def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Finding]:
+def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Deviation]:
     """Goes through the cables that are there, each once, then through those that are not."""
     said: set[frozenset[Port]] = set()
     for port, peer in sorted(found.items()):
@@ -82,14 +82,14 @@ def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Itera
     there = {*found, *found.values()}
     for port, peer in sorted(designed.items()):
         if port < peer and port not in there and peer not in there:
-            yield Finding("missing", f"{_words(port)} is not joined to {_words(peer)}")
+            yield Deviation("missing", f"{_words(port)} is not joined to {_words(peer)}")
 
 
-def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Finding:
+def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
     wanted = [f"{_words(end)} belongs to {_words(designed[end])}" for end in (port, peer) if end in designed]
     if wanted:
-        return Finding("wrong", f"{_words(port)} is joined to {_words(peer)}; {', '.join(wanted)}")
-    return Finding("unknown", f"{_words(port)} is joined to {_words(peer)}; the design has no such cable")
+        return Deviation("wrong", f"{_words(port)} is joined to {_words(peer)}; {', '.join(wanted)}")
+    return Deviation("unknown", f"{_words(port)} is joined to {_words(peer)}; the design has no such cable")
 
 
 def _words(port: Port) -> str:

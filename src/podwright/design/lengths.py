@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from math import ceil
 from typing import NamedTuple
 
-from podwright.design.racks import Floor, Place
+from podwright.design.racks import Floor, RackPlace
 from podwright.design.wiring import Cable
 from podwright.spec import Racks, SwitchModel
 
@@ -56,7 +56,7 @@ def lay(cables: Iterable[Cable], floor: Floor, racks: Racks, switch: SwitchModel
     return laid
 
 
-def distance_m(a: Place, b: Place, racks: Racks) -> float:
+def distance_m(a: RackPlace, b: RackPlace, racks: Racks) -> float:
     """Gives the way of a cable with its slack."""
     if a.rack == b.rack:
         return abs(a.unit - b.unit) * UNIT_M + SLACK_IN_RACK_M

@@ -29,7 +29,7 @@ class Device:
     power_w: float | None
 
 
-class Place(NamedTuple):
+class RackPlace(NamedTuple):
     """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
 
     rack: str
@@ -63,7 +63,7 @@ class Floor:
     """All racks, and where each device stands."""
 
     racks: list[Rack]
-    places: dict[str, Place]
+    places: dict[str, RackPlace]
     unknown_power: tuple[str, ...]
 
     @property
@@ -142,12 +142,12 @@ def _rows(
 def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
     """Names racks and gives each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
-    places: dict[str, Place] = {}
+    places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
         stacked = [one for one in _stack(devices, requirements.pod.racks.rack_units) if one[1].name in there]
-        places |= {device.name: Place(name, unit, row, column) for unit, device in stacked}
+        places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
     unknown = sorted({one.model for rack in racks for _, one in rack.devices if one.power_w is None})

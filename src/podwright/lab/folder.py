@@ -17,6 +17,14 @@ Made = TypeVar("Made")
 _FILE = "lab.json"
 
 
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file that at no moment has more rights than it shall have."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)
+
+
 def holds_lab(folder: Path) -> bool:
     """Says whether there is a lab in a folder, running or not."""
     return (folder / _FILE).is_file()

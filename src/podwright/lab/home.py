@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podwright.lab import kubernetes
+from podwright.lab.base import Lab, StartedLab
 from podwright.lab.folder import holds_lab
 from podwright.lab.kubernetes import borrowed
+from podwright.lab.shape import LabShape, check_name
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.shape import Shape, check_name
 from podwright.runs.store import default_home
 from podwright.spec.problems import refuse
 
-Lab = slurm.Lab | kubernetes.Lab | kubernetes.BorrowedLab
-AnyShape = TypeVar("AnyShape", Shape, kubernetes.Shape)
+AnyShape = TypeVar("AnyShape", bound=LabShape)
 
 DEFAULT = "lab-slurm"
 
@@ -70,7 +70,7 @@ def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
     chosen = {key: value for key, value in given.items() if value is not None}
     if found is None:
         return replace(usual, **chosen)
-    if isinstance(found, kubernetes.BorrowedLab) or not isinstance(found.shape, type(usual)):
+    if not isinstance(found, StartedLab) or not isinstance(found.shape, type(usual)):
         raise refuse(f"{usual.name} is there already, and of another kind", hint="take another --name", field="--name")
     return replace(found.shape, **chosen)
 
@@ -78,7 +78,7 @@ def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
 def new_folder(name: str) -> Path:
     """Gives the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
     check_name(name)
-    if isinstance(find(folder_of(name)), slurm.Lab | kubernetes.Lab):
+    if isinstance(find(folder_of(name)), StartedLab):
         raise refuse(f"{name} is there already, and was started here", hint="take another --name", field="--name")
     return make_home() / name
 

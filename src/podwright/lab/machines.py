@@ -114,6 +114,14 @@ class Machines:
         links = json.loads(self._bridge("-json", "link", "show", "master", "br0").stdout or "[]")
         return {link["ifname"].removeprefix("v"): "UP" in link["flags"] for link in links if link}
 
+    def links(self) -> dict[str, str]:
+        """Return of every machine whether it is `up`, `off`, or `cut` off the network."""
+        alive, wires = self.up(), self.wires()
+        states = dict.fromkeys(self.addresses, "off")
+        for name in states.keys() & alive.keys():
+            states[name] = "up" if wires.get(name, False) else "cut"
+        return states
+
     def set_wire(self, name: str, up: bool) -> None:
         """Cuts a machine off, or joins it again; its processes notice nothing else."""
         done = self._bridge("link", "set", f"v{name}", "up" if up else "down")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import socket
 import subprocess
 import sys
@@ -123,8 +122,3 @@ def answers(config: Path, name: str) -> bool:
         return False
     command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", name, "true"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
-
-
-def ssh_line(config: Path, name: str, command: str) -> str:
-    """Gives the line a person types to run a command on the login node."""
-    return f"ssh -F {shlex.quote(str(config))} {name} {command}"

@@ -55,4 +55,4 @@ def _without(lines: Iterable[str], name: str) -> list[str]:
 
 
 def _text(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join([*lines, ""])

@@ -8,9 +8,9 @@ from ctypes import c_void_p
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
 from . import nvml
-from .metrics import period_of
 from .nvml import Nvml, NvmlError, Xid
 from .proc import Reading, Scope
+from .sensors import period_of
 
 _WAIT_MS = 2000
 # What comes and goes all the time is said again only after this long.

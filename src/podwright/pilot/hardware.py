@@ -7,8 +7,8 @@ import re
 from typing import Callable, Iterator
 
 from . import cgroup
-from .metrics import period_of
 from .proc import Files, Reading, Scope
+from .sensors import period_of
 
 # InfiniBand counts data in words of four bytes.
 _WORD_BYTES = 4

@@ -51,7 +51,7 @@ def _mirror(argv: List[str]) -> int:
 
 
 def _sample(argv: List[str]) -> int:
-    from .sensors import main as run
+    from .sampler import main as run
 
     return run(argv)
 

@@ -10,7 +10,7 @@ import re
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional
 
 from . import cgroup
-from .metrics import period_of
+from .sensors import period_of
 
 _SECTOR_BYTES = 512
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

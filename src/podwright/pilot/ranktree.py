@@ -6,8 +6,8 @@ import os
 import threading
 from typing import Iterator, Optional
 
-from .metrics import period_of
 from .proc import PAGE_BYTES, TICKS_PER_S, CpuShare, Reading, Scope
+from .sensors import period_of
 
 # A process that lives for less is counted in its parent's time once it was waited for.
 _REFRESH_S = 5.0

@@ -6,9 +6,9 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from . import sensors
 from .journal import KEPT_SAMPLES, Journal, JsonLines
 from .protocol import KEY_EPOCH, KEY_NODE, KEY_TIME, KEY_VALUES
+from .sampler import Sampler
 
 END_S = 2.0
 """How long the end of a run waits for a last sample; a driver that hangs is left to the end of the process."""
@@ -25,7 +25,7 @@ class Sampling:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._fit: Callable[[Dict[str, float]], Dict[str, float]] = dict
-        self.sampler = sensors.Sampler(journal.say, period_s)
+        self.sampler = Sampler(journal.say, period_s)
 
     def open(self) -> Dict[str, Any]:
         """Find the sensors there are; return what this node offers the run."""

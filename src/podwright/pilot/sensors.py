@@ -1,174 +1,113 @@
-"""Samples what a run uses on this node: CPU, memory, disk, network, InfiniBand, GPUs, energy, and each rank.
+"""The table of every metric the pilot samples: its unit, kind, title and meaning, and how often it is read.
 
-Nothing here makes a run fail: a sensor that breaks is one `sensor` event and is then never asked again.
+It is the one table of metrics: what the terminal, reports and exporters show takes unit, kind and title from here.
+
+Periods follow the measured cost of a reading: what costs microseconds is read every second; what costs milliseconds
+is a counter, so that reading it seldom loses nothing. PCIe bytes cost more than most, but the driver counts them in 32
+bits, and read seldom they would turn over unseen.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import time
-from typing import Any, Callable, Iterable, Optional
+from typing import Dict, NamedTuple, Optional
 
-from . import hardware, proc
-from .gpus import GpuSensors
-from .metrics import METRICS, Metric, metric_of
-from .proc import Reading, Scope
-from .protocol import KEY_KIND, KEY_TIME, KEY_VALUES
-from .ranktree import RankTrees
-
-__all__ = ["METRICS", "Metric", "Sampler", "Scope", "main", "metric_of"]
+GAUGE, COUNTER = "gauge", "counter"
+_RATE_UNITS = {"bytes": "bytes_per_s", "joules": "watts"}
 
 
-class _Slot:
-    """A reading and when it is next due."""
+class Metric(NamedTuple):
+    """One row: in `name`, N, R and DEV/PORT stand for the device's own index.
 
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        self.due = float("-inf")
-
-
-class Sampler:
-    """Finds the sensors of this node and reads each as often as it is cheap.
-
-    `say(kind, **fields)` writes an event; it is only ever called by the thread that calls the sampler. Ranks may be
-    watched and forgotten by another thread.
+    `title` heads what is drawn of it, and a counter is drawn as its rate: that of energy is power.
     """
 
-    def __init__(self, say: Callable[..., None], period_s: float = 1.0, scope: Optional[Scope] = None) -> None:
-        self._say = say
-        self._period_s = period_s
-        self._scope = scope or Scope()
-        self._files = proc.Files()
-        self._trees = RankTrees(self._scope)
-        self._gpus = GpuSensors(self._scope, say)
-        self._slots: list[_Slot] = []
+    name: str
+    unit: str
+    kind: str
+    period_s: float
+    title: str
+    help: str
 
-    def open(self) -> None:
-        """Find the sensors there are; what is missing is left out, what is broken is said."""
-        scope, files = self._scope, self._files
-        self._find("cpu", lambda: proc.cpu_readings(scope, files))
-        self._find("memory", lambda: proc.memory_readings(scope, files))
-        self._find("disk", lambda: proc.disk_readings(scope, files))
-        self._find("network", lambda: proc.net_readings(scope, files))
-        self._find("cpu energy", lambda: hardware.energy_readings(scope, files))
-        self._find("infiniband", lambda: hardware.InfinibandPorts(scope, files, self._say).readings())
-        self._find("oom", lambda: hardware.oom_readings(scope, files, self._say))
-        self._find("ranks", self._trees.readings)
-        self._try("gpu", self._gpus.open, None)
-        self._find("gpu", self._gpus.readings)
+    @property
+    def is_counter(self) -> bool:
+        """Whether the readings only grow; they are drawn as a rate."""
+        return self.kind == COUNTER
 
-    def watch_rank(self, rank: int, pid: int) -> None:
-        """Sample the process tree under `pid` as rank `rank`."""
-        self._trees.watch(rank, pid)
-
-    def forget_ranks(self) -> None:
-        """Sample no rank any more."""
-        self._trees.forget()
-
-    def sample(self, now: float) -> dict[str, float]:
-        """Read what is due at `now`, a time of the monotonic clock."""
-        values: dict[str, float] = {}
-        for slot in list(self._slots):
-            if now >= slot.due:
-                # Half a tick early is in time: ticks come a little late or a little early.
-                slot.due = now + slot.reading.period_s - self._period_s / 2
-                self._ask(slot, now, values)
-        return values
-
-    def final(self) -> dict[str, float]:
-        """Read everything once more, also what is seldom read."""
-        for slot in self._slots:
-            slot.due = float("-inf")
-        return self.sample(time.monotonic())
-
-    def close(self) -> None:
-        """Let go of every file and library."""
-        self._slots.clear()
-        self._trees.forget()
-        self._files.close()
-        self._try("gpu", self._gpus.close, None)
-
-    def describe(self) -> dict[str, Any]:
-        """What this node offers the run, as the `pilot` event tells it."""
-        return {
-            "cpus": self._try("cpus", lambda: -int(-proc.cpu_count(self._scope) // 1), os.cpu_count() or 1),
-            "memory_bytes": self._try("memory size", lambda: proc.memory_total(self._scope), 0),
-            "gpus": self._try("gpu", self._gpus.describe, []),
-            "driver": self._gpus.driver(),
-            "nics": self._try("nics", lambda: [port for port, _ in hardware.ib_ports(self._scope)], []),
-            "kernel": os.uname().release,
-        }
-
-    def _find(self, name: str, readings: Callable[[], Iterable[Reading]]) -> None:
-        self._slots += self._try(name, lambda: [_Slot(reading) for reading in readings()], [])
-
-    def _ask(self, slot: _Slot, now: float, values: dict[str, float]) -> None:
-        try:
-            values.update(slot.reading.read(now))
-        except Exception as error:
-            self._slots.remove(slot)
-            self._broken(slot.reading.name, error)
-
-    def _try(self, name: str, ask: Callable[[], Any], otherwise: Any) -> Any:
-        try:
-            return ask()
-        except Exception as error:
-            self._broken(name, error)
-            return otherwise
-
-    def _broken(self, name: str, error: Exception) -> None:
-        self._say("sensor", name=name, error=_words(error))
+    @property
+    def drawn_unit(self) -> str:
+        """The unit of what is drawn: the rate's where the readings count."""
+        if not self.is_counter:
+            return self.unit
+        return _RATE_UNITS.get(self.unit, self.unit + "_per_s")
 
 
-def _words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower() + (": %s" % error.filename if error.filename else "")
-    return str(error) or type(error).__name__
+def _row(name: str, unit: str, period_s: float, title: str, text: str) -> Metric:
+    kind = GAUGE
+    if name.endswith("_total"):
+        kind = COUNTER
+    return Metric(name, unit, kind, period_s, title, text)
 
 
-def main(argv: list[str]) -> int:
-    """Sample this machine for a while and show the last value of every metric."""
-    # Only this needs it, and a run should not wait for it.
-    import argparse
+METRICS = (
+    _row("cpu_percent", "percent", 1, "CPU utilisation", "CPU time used, of all CPUs the run may use on this node"),
+    _row("load1", "tasks", 1, "Load", "tasks running or waiting, averaged over one minute"),
+    _row("memory_used_bytes", "bytes", 1, "Memory used", "memory in use, without page cache that can be dropped"),
+    _row("memory_total_bytes", "bytes", 60, "Memory", "memory the run may use on this node"),
+    _row("disk_read_bytes_total", "bytes", 1, "Disk read", "read from disks"),
+    _row("disk_written_bytes_total", "bytes", 1, "Disk written", "written to disks"),
+    _row("net_received_bytes_total", "bytes", 1, "Network received", "received by network interfaces"),
+    _row("net_sent_bytes_total", "bytes", 1, "Network sent", "sent by network interfaces"),
+    _row("cpu_energy_joules_total", "joules", 10, "CPU power", "energy of all CPU packages of the machine"),
+    _row("gpu.N.utilization_percent", "percent", 1, "GPU utilisation", "time in which a kernel ran"),
+    _row("gpu.N.memory_percent", "percent", 1, "GPU memory use", "time in which device memory was read or written"),
+    _row("gpu.N.memory_used_bytes", "bytes", 1, "GPU memory used", "device memory in use"),
+    _row("gpu.N.temperature_celsius", "celsius", 1, "GPU temperature", "temperature of the GPU"),
+    _row("gpu.N.memory_temperature_celsius", "celsius", 1, "GPU memory temperature", "temperature of device memory"),
+    _row("gpu.N.power_watts", "watts", 1, "GPU power", "power of the board, averaged by the driver"),
+    _row("gpu.N.power_instant_watts", "watts", 1, "GPU power, instant", "power of the board at this moment"),
+    _row("gpu.N.energy_joules_total", "joules", 30, "GPU power by energy", "energy of the board since driver start"),
+    _row("gpu.N.sm_clock_mhz", "MHz", 1, "GPU SM clock", "clock of the multiprocessors"),
+    _row("gpu.N.memory_clock_mhz", "MHz", 1, "GPU memory clock", "clock of the device memory"),
+    _row("gpu.N.throttle_reasons", "bitmask", 1, "GPU throttling", "why the clocks are not higher, as NVML numbers it"),
+    _row("gpu.N.ecc_corrected_total", "errors", 1, "ECC corrected", "corrected memory errors since driver start"),
+    _row("gpu.N.ecc_uncorrected_total", "errors", 1, "ECC uncorrected", "uncorrected memory errors since driver start"),
+    _row("gpu.N.pcie_replay_total", "packets", 10, "PCIe replays", "PCIe packets that were sent again"),
+    _row("gpu.N.pcie_sent_bytes_total", "bytes", 1, "PCIe sent", "sent over PCIe"),
+    _row("gpu.N.pcie_received_bytes_total", "bytes", 1, "PCIe received", "received over PCIe"),
+    _row("gpu.N.nvlink_sent_bytes_total", "bytes", 10, "NVLink sent", "sent over all NVLinks"),
+    _row("gpu.N.nvlink_received_bytes_total", "bytes", 10, "NVLink received", "received over all NVLinks"),
+    _row("gpu.N.processes", "processes", 1, "GPU processes", "compute processes on the GPU"),
+    _row("ib.DEV/PORT.received_bytes_total", "bytes", 1, "InfiniBand received", "received by the InfiniBand port"),
+    _row("ib.DEV/PORT.sent_bytes_total", "bytes", 1, "InfiniBand sent", "sent by the InfiniBand port"),
+    _row("ib.DEV/PORT.transmit_wait_total", "ticks", 10, "InfiniBand wait", "time in which data waited for the port"),
+    _row("ib.DEV/PORT.link_downed_total", "times", 10, "InfiniBand link downs", "how often the link went down"),
+    _row("ib.DEV/PORT.symbol_error_total", "errors", 10, "InfiniBand symbol errors", "symbols received wrong"),
+    _row("ib.DEV/PORT.rate_gbps", "Gbit/s", 60, "InfiniBand link speed", "speed of the link"),
+    _row("rank.R.cpu_percent", "percent", 1, "Rank CPU use", "CPU time of the rank's processes; 100 is one core"),
+    _row("rank.R.memory_bytes", "bytes", 1, "Rank memory used", "resident memory of the rank's processes"),
+    _row("rank.R.threads", "threads", 1, "Rank threads", "threads of the rank's processes"),
+)
 
-    parser = argparse.ArgumentParser(prog="sample", description="Sample this machine and show what was read.")
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long to sample (default: 5)")
-    parser.add_argument("--out", help="append what is read to this file, as JSON lines")
-    options = parser.parse_args(argv[1:] if argv[:1] == ["sample"] else argv)
-    with open(options.out or os.devnull, "a") as out:
-        values = _watch(options.seconds, lambda line: print(json.dumps(line), file=out, flush=True))
-    print("\n".join(_table(values)))
-    return 0
+_BY_NAME: Dict[str, Metric] = {row.name: row for row in METRICS}
+_PLACEHOLDER = {"gpu": "gpu.N.", "ib": "ib.DEV/PORT.", "rank": "rank.R."}
 
 
-def _watch(seconds: float, write: Callable[[dict[str, Any]], None]) -> dict[str, float]:
-    def say(kind: str, **fields: Any) -> None:
-        print("%s: %s" % (kind, json.dumps(fields)), file=sys.stderr)
-        write({KEY_TIME: time.time(), KEY_KIND: kind, **fields})
-
-    sampler = Sampler(say)
-    sampler.open()
-    write({KEY_TIME: time.time(), KEY_KIND: "pilot", **sampler.describe()})
-    last: dict[str, float] = {}
-    start = time.monotonic()
-    for tick in range(int(seconds) + 1):
-        time.sleep(max(0.0, start + min(tick, seconds) - time.monotonic()))
-        values = sampler.sample(time.monotonic())
-        write({KEY_TIME: time.time(), KEY_VALUES: values})
-        last.update(values)
-    values = sampler.final()
-    write({KEY_TIME: time.time(), KEY_VALUES: values})
-    sampler.close()
-    return {**last, **values}
+def metric_of(name: str) -> Optional[Metric]:
+    """Return the row of a sampled name: `gpu.3.power_watts` is of `gpu.N.power_watts`."""
+    device, _, last = name.rpartition(".")
+    family, _, index = device.partition(".")
+    if not index:
+        return _BY_NAME.get(name)
+    return _BY_NAME.get(_PLACEHOLDER.get(family, family + ".") + last)
 
 
-def _table(values: dict[str, float]) -> list[str]:
-    width = max([len(name) for name in values] or [6])
-    lines = ["%-*s  %20s  %s" % (width, "METRIC", "VALUE", "UNIT")]
-    for name, value in values.items():
-        row = metric_of(name)
-        shown = "%d" % value if value == int(value) else "%.2f" % value
-        lines.append("%-*s  %20s  %s" % (width, name, shown, row.unit if row else ""))
-    return lines
+def is_of(name: str, row: str) -> bool:
+    """Return whether a sampled name is of this row of the table; a row that is not there is the caller's error."""
+    metric = _BY_NAME[row]
+    # Most names end otherwise: this is asked of every value of every node, every second.
+    return name.endswith(row.rpartition(".")[2]) and metric_of(name) is metric
+
+
+def period_of(name: str) -> float:
+    """Return how often a row of the table is read, in seconds."""
+    return _BY_NAME[name].period_s

@@ -8,6 +8,7 @@ from typing import Any
 from podwright.analysis import series
 from podwright.analysis.data import Track
 from podwright.analysis.ranks import Span, Story
+from podwright.pilot.sensors import metric_of
 from podwright.theme import words
 
 MANY_NODES = 16
@@ -33,42 +34,44 @@ class Kind:
     @property
     def counter(self) -> bool:
         """Whether the readings only grow and are drawn as a rate."""
-        return self.node.endswith("_total")
+        metric = metric_of(self.node)
+        return metric is not None and metric.is_counter
 
 
-def _gpu(key: str, title: str, unit: str, metric: str, how: str = "sum", top: float | None = None) -> Kind:
-    return Kind(key, "GPU", title, unit, f"gpu.*.{metric}", f"gpu.#.{metric}", how, top)
+def _kind(key: str, group: str, node: str, rank: str = "", **drawing: Any) -> Kind:
+    """Return a chart of one metric; its title, unless another is given, and its unit are those of the metric table."""
+    metric = metric_of(node)
+    assert metric is not None, f"{node} is not in the metric table"
+    title = drawing.pop("title", metric.title)
+    # The page names units in lower case: `mhz`.
+    return Kind(key, group, title, metric.drawn_unit.lower(), node, rank, **drawing)
+
+
+def _gpu(key: str, metric: str, **drawing: Any) -> Kind:
+    return _kind(key, "GPU", f"gpu.*.{metric}", f"gpu.#.{metric}", **drawing)
 
 
 _HOST, _FLOW = "CPU and memory", "Network and disk"
 
 KINDS = (
-    _gpu("gpu-use", "GPU utilisation", "percent", "utilization_percent", "mean", 100),
-    _gpu("gpu-memory", "GPU memory used", "bytes", "memory_used_bytes"),
-    _gpu("gpu-power", "GPU power", "watts", "power_watts"),
-    _gpu("gpu-temperature", "GPU temperature, hottest", "celsius", "temperature_celsius", "max"),
-    _gpu("gpu-clock", "GPU SM clock", "mhz", "sm_clock_mhz", "mean"),
-    _gpu("nvlink-sent", "NVLink sent", "bytes_per_s", "nvlink_sent_bytes_total"),
-    _gpu("nvlink-received", "NVLink received", "bytes_per_s", "nvlink_received_bytes_total"),
-    _gpu("pcie-sent", "PCIe sent", "bytes_per_s", "pcie_sent_bytes_total"),
-    _gpu("pcie-received", "PCIe received", "bytes_per_s", "pcie_received_bytes_total"),
-    Kind(
-        "cpu-use",
-        _HOST,
-        "CPU utilisation",
-        "percent",
-        "cpu_percent",
-        "rank.#.cpu_percent",
-        rank_note="100 % is one core",
-    ),
-    Kind("memory", _HOST, "Memory used", "bytes", "memory_used_bytes", "rank.#.memory_bytes"),
-    Kind("cpu-power", _HOST, "CPU power", "watts", "cpu_energy_joules_total"),
-    Kind("net-received", _FLOW, "Network received", "bytes_per_s", "net_received_bytes_total"),
-    Kind("net-sent", _FLOW, "Network sent", "bytes_per_s", "net_sent_bytes_total"),
-    Kind("ib-received", _FLOW, "InfiniBand received", "bytes_per_s", "ib.*.received_bytes_total"),
-    Kind("ib-sent", _FLOW, "InfiniBand sent", "bytes_per_s", "ib.*.sent_bytes_total"),
-    Kind("disk-read", _FLOW, "Disk read", "bytes_per_s", "disk_read_bytes_total"),
-    Kind("disk-written", _FLOW, "Disk written", "bytes_per_s", "disk_written_bytes_total"),
+    _gpu("gpu-use", "utilization_percent", how="mean", top=100),
+    _gpu("gpu-memory", "memory_used_bytes"),
+    _gpu("gpu-power", "power_watts"),
+    _gpu("gpu-temperature", "temperature_celsius", how="max", title="GPU temperature, hottest"),
+    _gpu("gpu-clock", "sm_clock_mhz", how="mean"),
+    _gpu("nvlink-sent", "nvlink_sent_bytes_total"),
+    _gpu("nvlink-received", "nvlink_received_bytes_total"),
+    _gpu("pcie-sent", "pcie_sent_bytes_total"),
+    _gpu("pcie-received", "pcie_received_bytes_total"),
+    _kind("cpu-use", _HOST, "cpu_percent", "rank.#.cpu_percent", rank_note="100 % is one core"),
+    _kind("memory", _HOST, "memory_used_bytes", "rank.#.memory_bytes"),
+    _kind("cpu-power", _HOST, "cpu_energy_joules_total"),
+    _kind("net-received", _FLOW, "net_received_bytes_total"),
+    _kind("net-sent", _FLOW, "net_sent_bytes_total"),
+    _kind("ib-received", _FLOW, "ib.*.received_bytes_total"),
+    _kind("ib-sent", _FLOW, "ib.*.sent_bytes_total"),
+    _kind("disk-read", _FLOW, "disk_read_bytes_total"),
+    _kind("disk-written", _FLOW, "disk_written_bytes_total"),
 )
 
 

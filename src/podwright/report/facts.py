@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from podwright.analysis.data import Event
 from podwright.analysis.ranks import Story
+from podwright.runs.events import PilotStarted
 from podwright.theme import words
 
 _MOST_NAMED = 6
@@ -24,12 +24,12 @@ class Fact:
 
 def environment(story: Story) -> list[Fact]:
     """What the nodes said of themselves; equal nodes are said once."""
-    latest = {int(event.get("n") or 0): event for event in story.data.of_kind("pilot")}
+    latest = {event.node: event for event in story.data.of(PilotStarted)}
     facts = [_fact(story, name, read, latest) for name, read in _READ.items()]
     return [fact for fact in facts if fact.values]
 
 
-def _fact(story: Story, name: str, read: Callable[[Event], str], latest: Mapping[int, Event]) -> Fact:
+def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: Mapping[int, PilotStarted]) -> Fact:
     by_value: dict[str, list[int]] = defaultdict(list)
     for node, event in sorted(latest.items()):
         value = read(event)
@@ -47,30 +47,29 @@ def _who(story: Story, nodes: list[int], all_nodes: int) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _gpus(event: Event) -> str:
-    gpus = event.get("gpus")
+def _gpus(event: PilotStarted) -> str:
     kinds: dict[str, int] = defaultdict(int)
-    for gpu in gpus if isinstance(gpus, list) else []:
-        if isinstance(gpu, Mapping):
-            size = gpu.get("memory_bytes")
-            memory = f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else ""
-            kinds[f"{gpu.get('name')}{memory}"] += 1
+    for gpu in event.gpus:
+        size = gpu.get("memory_bytes")
+        memory = f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else ""
+        kinds[f"{gpu.get('name')}{memory}"] += 1
     return "; ".join(f"{n} x {kind}" for kind, n in kinds.items())
 
 
-def _memory(event: Event) -> str:
-    size = event.get("memory_bytes")
-    return words.quantity(float(size), "bytes") if isinstance(size, int | float) else ""
+def _memory(event: PilotStarted) -> str:
+    if event.memory_bytes is None:
+        return ""
+    return words.quantity(event.memory_bytes, "bytes")
 
 
-_READ: Mapping[str, Callable[[Event], str]] = {
+_READ: Mapping[str, Callable[[PilotStarted], str]] = {
     "GPUs": _gpus,
-    "GPU driver": lambda event: str(event.get("driver") or ""),
-    "CPUs": lambda event: str(event.get("cpus") or ""),
+    "GPU driver": lambda event: event.driver,
+    "CPUs": lambda event: str(event.cpus or ""),
     "Memory": _memory,
-    "Kernel": lambda event: str(event.get("kernel") or ""),
-    "Python of the pilot": lambda event: str(event.get("python") or ""),
-    "Pilot": lambda event: str(event.get("version") or ""),
+    "Kernel": lambda event: event.kernel,
+    "Python of the pilot": lambda event: event.python,
+    "Pilot": lambda event: event.version,
 }
 
 

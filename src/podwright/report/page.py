@@ -27,6 +27,9 @@ _STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
 _SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "page.js")
 _MOST_EVENTS = 500
 _SAID_ELSEWHERE = frozenset({"result", "rank", "rank_end"})
+_SEEN_KINDS = frozenset(
+    {"seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"}
+)
 
 
 def render_run(data: ReportData) -> str:
@@ -231,10 +234,8 @@ def _classes(data: ReportData) -> dict[str, Any]:
 
 def _events(story: Story) -> dict[str, Any]:
     """What was seen comes first; the rest without what other tables hold already."""
-    seen = story.data.of_kind(
-        "seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"
-    )
-    rest = [event for event in story.data.events if event.get("k") not in _SAID_ELSEWHERE]
+    seen = [event for event in story.data.events if event.kind in _SEEN_KINDS]
+    rest = [event for event in story.data.events if event.kind not in _SAID_ELSEWHERE]
     return {
         "seen": [moments.moment(event, story) for event in seen[:_MOST_EVENTS]],
         "all": [moments.moment(event, story) for event in rest[:_MOST_EVENTS]],

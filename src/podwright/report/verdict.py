@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
 from podwright.analysis.curves import Goal, goal_of, progress_of
-from podwright.analysis.data import Event
 from podwright.analysis.ranks import Story
+from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
 
 _MISSED = "missed"
@@ -62,7 +62,7 @@ def quality_of(story: Story, goal: Goal) -> float | None:
     last = _number(results.get(goal.metric)) if isinstance(results, Mapping) else None
     if goal.met_by(last):
         return last
-    reached = [_number(event.get("value")) for event in story.data.of_kind("goal")]
+    reached = [event.value for event in story.data.of(GoalReached)]
     return reached[-1] if reached else last
 
 
@@ -73,34 +73,31 @@ def _failed(story: Story) -> Verdict:
     if event is None:
         sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
         return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
-    what = moments.hang(event) if event.get("k") == "hang" else moments.failure(event)
-    why = str(event.get("why") or "")
-    reasons = [words.sentence(why)] if why and why not in what else []
+    what = moments.hang(event) if isinstance(event, RankHung) else moments.failure(event)
+    reasons = [words.sentence(event.why)] if event.why and event.why not in what else []
     if len(story.attempts) > 1:
         before = words.count(len(story.attempts) - 1, "attempt")
         reasons.append(f"This was attempt {story.attempts[-1].number}; {before} before it ended early too.")
-    tail = event.get("tail")
     return Verdict(
         "Failed",
         "failed",
         f"Failed: {words.sentence(what)}",
         (*reasons, *_seen(story)),
-        tuple(str(line) for line in tail[-12:]) if isinstance(tail, list) else (),
-        f"podwright logs {run} --rank {event.get('rank')}",
+        event.tail[-12:] if isinstance(event, RankFailed) else (),
+        f"podwright logs {run} --rank {event.rank}",
     )
 
 
-def _last_failure(story: Story) -> Event | None:
-    events = story.data.of_kind("failed", "hang")
-    return events[-1] if events else None
+def _last_failure(story: Story) -> RankFailed | RankHung | None:
+    failures = [event for event in story.data.events if isinstance(event, RankFailed | RankHung)]
+    return failures[-1] if failures else None
 
 
 def _seen(story: Story, most: int = 4) -> tuple[str, ...]:
     """What the devices said, as close to the failure as they said it."""
-    events = story.data.of_kind("seen")[-most:]
+    events = story.data.of(DeviceSeen)[-most:]
     return tuple(
-        f"Seen on {story.name(event.get('n'))} at {words.clock(_number(event.get('t')))} UTC: {moments.seen(event)}."
-        for event in events
+        f"Seen on {story.name(event.node)} at {words.clock(event.time)} UTC: {moments.seen(event)}." for event in events
     )
 
 
@@ -121,7 +118,7 @@ def _running(story: Story) -> Verdict:
 
 
 def _starting(story: Story) -> Verdict:
-    nodes, here = _number(story.data.record.get("nodes")), len(story.data.of_kind("pilot"))
+    nodes, here = _number(story.data.record.get("nodes")), len(story.data.of(PilotStarted))
     of = f", {here} of {words.count(int(nodes), 'node')} there" if nodes else ""
     return Verdict("Starting", "running", f"Starting{of}.", _partial(story))
 
@@ -219,7 +216,7 @@ def _attempts(story: Story) -> Figure:
         return Figure("Attempts", "0", "none was started" if story.data.final else "none started yet")
     if attempts == 1:
         return Figure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
-    spent = len(story.data.of_kind("retry"))  # a node that was lost, or a run that was put back, spends none
+    spent = len(story.data.of(Retry))  # a node that was lost, or a run that was put back, spends none
     told = words.count(spent, "retry", "retries") if spent else "no retry was spent"
     return Figure("Attempts", words.number(attempts), told)
 

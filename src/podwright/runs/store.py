@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from podwright.pilot.protocol import field_lines
+from podwright.runs.events import Event
+from podwright.runs.files import write_whole
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
+from podwright.runs.layout import point_ids
 from podwright.runs.record import Asked, Fold, Record, sum_up
-from podwright.runs.seal import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
@@ -45,7 +47,7 @@ class Home:
         self.runs = path / "runs"
         self.code = path / "code"
         self._index: Index | None = None
-        self._folds: dict[str, tuple[Fold, Tail]] = {}
+        self._folds: dict[str, tuple[Fold, Tail[Event]]] = {}
         self._folders: dict[str, RunFolder] = {}
         self._kept: dict[str, tuple[str, float]] = {}
 
@@ -173,7 +175,7 @@ class Home:
         folder = self.folder(run_id)
         asked = folder.asked
         if asked.points:
-            points = [self.read(f"{run_id}-{i + 1}") for i in range(asked.points) if self.has(f"{run_id}-{i + 1}")]
+            points = [self.read(point) for point in point_ids(run_id, asked.points) if self.has(point)]
             parent = sum_up(asked, str(folder.path), points)
             if not points and time.time() - asked.created_at > CREATE_S:
                 return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
@@ -183,6 +185,13 @@ class Home:
         fold, tail = self._folds[run_id]
         fold.take(tail.read())
         return fold.record(time.time())
+
+    def left_out(self, run_id: str) -> int:
+        """Return how many events of a run could not be understood, among those that were read so far."""
+        if run_id not in self._folds:
+            return 0
+        _, tail = self._folds[run_id]
+        return tail.left_out
 
     def has(self, run_id: str) -> bool:
         return (self.runs / run_id / "run.json").exists()

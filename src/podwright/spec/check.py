@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from podwright.spec.findings import Finding, Shape, findings, problems
+from podwright.spec.findings import Finding, ModelShape, findings, problems
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.yaml_document import Document, Path, walk
 
@@ -54,9 +54,9 @@ def mapping(document: Document) -> dict[str, Any]:
 
 
 @cache
-def shape(model: type[BaseModel]) -> Shape:
+def shape(model: type[BaseModel]) -> ModelShape:
     """Gives the model's fields with their descriptions, to word problems with."""
-    return Shape(model.model_json_schema(by_alias=True))
+    return ModelShape(model.model_json_schema(by_alias=True))
 
 
 def no_gaps(tree: dict[str, Any], free: Path | None = None) -> Iterator[Finding]:

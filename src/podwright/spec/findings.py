@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from podwright.spec.problems import Problem, short
-from podwright.spec.yaml_document import Document, Path, Place, field_name, trap_hint
+from podwright.spec.yaml_document import Document, Path, SourcePlace, field_name, trap_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Finding:
     trap: bool = False
 
 
-class Shape:
+class ModelShape:
     """A JSON schema that can be walked along a path; made only when there is something to say."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class Shape:
                 return {**node, "description": description} if description else node
 
 
-def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], Shape]) -> Iterator[Finding]:
+def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) -> Iterator[Finding]:
     """Gives our words for each error of the model check."""
     for error in errors:
         path, on_key = _path(error, tree)
@@ -128,13 +128,13 @@ def _placed(finding: Finding, document: Document) -> Problem:
     while place is None and path:
         path = path[:-1]
         place = document.places.get(path)
-    place = place or Place(document.file, None, None, None, None)
+    place = place or SourcePlace(document.file, None, None, None, None)
     line, column = (place.key_line, place.key_column) if finding.on_key else (place.line, place.column)
     trap = trap_hint(place.text) if finding.trap and path == finding.path and place.text is not None else None
     return Problem(place.file, line, column, field_name(finding.path), finding.message, trap or finding.hint)
 
 
-_Context = tuple[Shape, Any]
+_Context = tuple[ModelShape, Any]
 
 
 def _own(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:

@@ -11,8 +11,8 @@ from pydantic_core import CoreSchema
 
 from podwright.spec.findings import Finding, one_of, problems
 from podwright.spec.hardware import (
-    _NODES,
-    _STORAGE,
+    NODES,
+    STORAGE,
     ComputeFabric,
     Fabrics,
     ManagementFabric,
@@ -52,7 +52,7 @@ class NodeGroup(Strict):
     """Hosts that are alike."""
 
     hosts: Hosts = Field(description="such as dgx[001-140]")
-    model: Annotated[NodeModel, _NODES, BeforeValidator(_NODES.resolve)] = Field(
+    model: Annotated[NodeModel, NODES, BeforeValidator(NODES.resolve)] = Field(
         description="a name from the hardware library, or written out"
     )
     roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
@@ -63,7 +63,7 @@ class Storage(Strict):
 
     name: Name = Field(description="its name in this pod")
     kind: StorageKind = Field(description="the file system it serves")
-    model: Annotated[StorageModel, _STORAGE, BeforeValidator(_STORAGE.resolve)] | None = Field(
+    model: Annotated[StorageModel, STORAGE, BeforeValidator(STORAGE.resolve)] | None = Field(
         default=None, description="a name from the hardware library"
     )
     capacity_bytes: Size | None = Field(default=None, alias="capacity", description="usable space")

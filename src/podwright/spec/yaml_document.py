@@ -32,7 +32,7 @@ _TRUE = frozenset(("yes", "true", "on"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where a value stands, where its key stands, and how it is written if it is a plain scalar."""
 
     file: str
@@ -49,7 +49,7 @@ class Document:
 
     file: str
     value: Any = None
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, SourcePlace] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     broken: set[Path] = field(default_factory=set)
 
@@ -192,7 +192,7 @@ class _Builder:
         plain = isinstance(event, yaml.ScalarEvent) and not event.style
         key_line, key_column = (key.line + 1, key.column + 1) if key else (None, None)
         text = event.value if plain else None
-        place = Place(self.document.file, mark.line + 1, mark.column + 1, key_line, key_column, text)
+        place = SourcePlace(self.document.file, mark.line + 1, mark.column + 1, key_line, key_column, text)
         self.document.places[path] = place
 
     def _refuse_extras(self, path: Path | None, event: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podwright.bringup.slurm import SlurmSite, render
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import site as lab_site
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod
 from tests.paths import CASES as ALL_CASES
@@ -25,7 +25,7 @@ def slurm_of(pod: Pod) -> SlurmScheduler:
 def site_of(facts: dict[str, Any]) -> SlurmSite:
     version = tuple(facts.pop("version"))
     if "lab" in facts:
-        return lab_site(Shape(**facts["lab"]), version)
+        return lab_site(SlurmLabShape(**facts["lab"]), version)
     return SlurmSite(version=version, **{**facts, "lines": tuple(facts.pop("lines", ()))})
 
 

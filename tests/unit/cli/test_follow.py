@@ -18,6 +18,7 @@ from podwright.cli.terminal.progress import Progress
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
 from tests.paths import CASES as ALL_CASES
+from tests.unit.runs.made import parsed
 
 CASES = ALL_CASES / "cli" / "follow"
 GOAL = {"metric": "mean_iou", "at_least": 0.65, "at_most": None}
@@ -53,7 +54,8 @@ class Scripted:
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
                 raise KeyboardInterrupt
-            yield SimpleNamespace(record=self._record(state), events=events, samples=[])
+            rows = ({"t": 0.0, "e": [0, 0], **event} for event in events)
+            yield SimpleNamespace(record=self._record(state), events=parsed(*rows), samples=[])
 
     def explain(self) -> list[str]:
         return self.lines
@@ -169,7 +171,7 @@ def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[st
     view, progress = live.PlainView(lambda: now[0]), Progress({"state": "running"})
     for second, step in enumerate([1, 2, 3, 3, 3, 3, 4]):
         now[0] = second * 4.0
-        progress.take(progress.record, [result(step=step)], [])
+        progress.take(progress.record, parsed({"t": 0.0, "e": [0, 0], **result(step=step)}), [])
         view.show(lambda width: [], progress.news())
     assert capsys.readouterr().err.split() == ["step", "1", "step", "3", "step", "4"]
 

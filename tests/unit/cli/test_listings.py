@@ -13,6 +13,7 @@ import pytest
 from podwright.cli.commands import ps, show, top
 from podwright.cli.terminal import follow, output
 from podwright.cli.terminal.progress import Progress
+from podwright.runs.events import PilotStarted, Sample
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli"
@@ -135,8 +136,8 @@ def _busy() -> Progress:
     values = {"cpu_percent": 42.2, "memory_used_bytes": 2.0**36}
     gpus = {f"gpu.{number}.utilization_percent": 90.0 + number for number in range(8)}
     power = {f"gpu.{number}.power_watts": 400.0 for number in range(8)}
-    pilots = [{"k": "pilot", "n": number, "host": f"dgx00{number + 1}"} for number in range(2)]
-    samples = [{"t": 1.0, "n": 0, "v": values | gpus | power}, {"t": 1.0, "n": 1, "v": values}]
+    pilots = [PilotStarted(time=0.0, epoch=(0, 0), node=node, host=f"dgx00{node + 1}") for node in range(2)]
+    samples = [Sample(1.0, (0, 0), 0, values | gpus | power), Sample(1.0, (0, 0), 1, values)]
     progress.take(RECORDS[1], pilots, samples)
     return progress
 

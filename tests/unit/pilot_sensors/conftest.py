@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.sensors import Sampler, Scope
+from podwright.pilot.proc import Scope
+from podwright.pilot.sampler import Sampler
 from tests.paths import ROOT
 
 FAKE = ROOT / "tests" / "fakes" / "fakenvml.c"

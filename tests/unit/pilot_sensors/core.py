@@ -9,13 +9,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(sys.argv[1]).parent))
 
+from pilot import sampler as sampling
 from pilot import sensors, topology
 
 
 def main():
     events = []
-    scope = sensors.Scope(root=sys.argv[2], environ={}, cpus=frozenset({0, 1}), nvml=sys.argv[3])
-    sampler = sensors.Sampler(lambda kind, **fields: events.append([kind, fields]), 1.0, scope)
+    scope = sampling.Scope(root=sys.argv[2], environ={}, cpus=frozenset({0, 1}), nvml=sys.argv[3])
+    sampler = sampling.Sampler(lambda kind, **fields: events.append([kind, fields]), 1.0, scope)
     sampler.open()
     about = sampler.describe()
     sampler.watch_rank(0, 100)

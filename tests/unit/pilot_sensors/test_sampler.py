@@ -5,12 +5,15 @@ import threading
 
 import pytest
 
-from podwright.pilot.sensors import METRICS, Sampler, Scope, main, metric_of
+from podwright.pilot.proc import Scope
+from podwright.pilot.sampler import Sampler, main
+from podwright.pilot.sensors import METRICS, is_of, metric_of
 
 
 def test_every_metric_has_a_row_with_unit_and_help():
     assert len({row.name for row in METRICS}) == len(METRICS)
-    assert all(row.unit and row.help and row.period_s >= 1 for row in METRICS)
+    assert len({row.title for row in METRICS}) == len(METRICS)
+    assert all(row.unit and row.title and row.help and row.period_s >= 1 for row in METRICS)
     assert {row.kind for row in METRICS} == {"gauge", "counter"}
     assert all((row.kind == "counter") == row.name.endswith("_total") for row in METRICS)
 
@@ -29,7 +32,25 @@ def test_the_row_of_a_sampled_name(name, row):
     assert metric_of(name).name == row
 
 
-@pytest.mark.parametrize("name", ["nothing", "gpu.3.nothing", "power_watts", "disk.0.cpu_percent"])
+def test_what_is_drawn_of_a_counter_is_its_rate():
+    units = {row.name: row.drawn_unit for row in METRICS}
+    assert units["memory_used_bytes"] == "bytes"
+    assert units["disk_read_bytes_total"] == "bytes_per_s"
+    assert units["cpu_energy_joules_total"] == "watts"
+    assert units["gpu.N.pcie_replay_total"] == "packets_per_s"
+
+
+def test_a_sampled_name_is_of_one_row_and_an_unknown_row_is_an_error():
+    assert is_of("gpu.3.power_watts", "gpu.N.power_watts")
+    assert not is_of("gpu.3.power_instant_watts", "gpu.N.power_watts")
+    assert not is_of("memory_used_bytes", "gpu.N.memory_used_bytes")
+    with pytest.raises(KeyError):
+        is_of("gpu.3.power_watts", "gpu.N.watts")
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing", "gpu.3.nothing", "power_watts", "disk.0.cpu_percent", "gpu.power_watts", "gpu.N"]
+)
 def test_names_without_a_row(name):
     assert metric_of(name) is None
 

@@ -10,16 +10,15 @@ from podwright.analysis.ranks import story_of
 from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
 from podwright.report.timeline import lanes_of
+from podwright.runs.events import Event, ResultTold
 from podwright.theme.words import fold, number, quantity, score
 from tests.fixtures.run_folder import START
 
 SMALL = Confusion(("road", "car", "ghost", "never"), ((90, 10, 0, 0), (5, 15, 5, 0), (0,) * 4, (0,) * 4), {})
 
 
-def told(*values: dict[str, float], rank: int = 0) -> tuple[dict[str, object], ...]:
-    return tuple(
-        {"k": "result", "t": START + i, "n": 0, "e": [0, 0], "rank": rank, "values": v} for i, v in enumerate(values)
-    )
+def told(*values: dict[str, float], rank: int = 0) -> tuple[Event, ...]:
+    return tuple(ResultTold(time=START + i, epoch=(0, 0), node=0, rank=rank, values=v) for i, v in enumerate(values))
 
 
 def data(**fields: object) -> ReportData:

@@ -14,7 +14,7 @@ from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.design.predict.capacity import Plan
+    from podwright.design.predict.capacity import CapacityPlan
 
 _VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
 
@@ -34,7 +34,7 @@ def capacity_command(
     return print("\n".join(_lines(plan)))
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _lines(plan: CapacityPlan) -> Iterator[str]:
     from podwright.design.predict.capacity import shown
 
     figures = {(one.section, one.name): shown(one) for one in plan.figures}

@@ -14,9 +14,9 @@ from podwright.cli.options import AsJson, Yes
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.lab.home import Lab
-    from podwright.lab.kubernetes import Lab as KubernetesLab
-    from podwright.lab.slurm.lab import Lab as SlurmLab
+    from podwright.lab.base import Lab
+    from podwright.lab.kubernetes import KubernetesLab
+    from podwright.lab.slurm.lab import SlurmLab
 
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Which lab, where there are several.")]
 Node = Annotated[str, typer.Argument(metavar="NODE", help="A compute node, such as n2.")]
@@ -85,7 +85,7 @@ def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
     from podwright.lab.slurm import lab as slurm
     from podwright.lab.slurm import shape
 
-    wanted = home.wanted_shape(shape.Shape(name=name or home.DEFAULT), given)
+    wanted = home.wanted_shape(shape.SlurmLabShape(name=name or home.DEFAULT), given)
     lab = slurm.up(home.make_home() / wanted.name, say=output.say, **asdict(wanted))
     return lab, f"ssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
 
@@ -96,7 +96,7 @@ def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab,
 
     from podwright.lab import home, kubernetes
 
-    usual = kubernetes.Shape(name=name or kubernetes.DEFAULT)
+    usual = kubernetes.KubernetesLabShape(name=name or kubernetes.DEFAULT)
     wanted = home.wanted_shape(usual, given)
     with lab_build.BuildProgress() as bar:
         lab = kubernetes.up(home.make_home() / wanted.name, say=output.say, progress=bar.show, **asdict(wanted))

@@ -12,6 +12,7 @@ from podwright.cli.terminal import figures, output
 if TYPE_CHECKING:
     from podwright.design.predict.placement import Placement
     from podwright.design.predict.scaling import Forecast, Measured, Range
+    from podwright.runs.events import Event
 
 _BATCH_NAMES = ("global_batch_size", "batch_size", "batch")
 
@@ -125,15 +126,17 @@ def _source(ref: str, batch: int | None) -> Source:
     return Source(run.id, record.nodes, measured)
 
 
-def _marks(events: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
+def _marks(events: Sequence[Event]) -> list[tuple[float, float]]:
     """The steps that one rank told in the last attempt, with their times."""
-    told = [event for event in events if event.get("k") == "result" and "step" in event.get("values", {})]
-    if not told:
+    from podwright.runs.events import ResultTold
+
+    results = [event for event in events if isinstance(event, ResultTold) and "step" in event.values]
+    if not results:
         return []
-    attempt = max(tuple(event["e"]) for event in told)
-    mine = [event for event in told if tuple(event["e"]) == attempt]
-    rank = min(event.get("rank", 0) for event in mine)
-    return [(event["t"], event["values"]["step"]) for event in mine if event.get("rank", 0) == rank]
+    attempt = max(event.epoch for event in results)
+    last = [event for event in results if event.epoch == attempt]
+    rank = min(event.rank for event in last)
+    return [(event.time, event.values["step"]) for event in last if event.rank == rank]
 
 
 def _check_two(sources: Sequence[Source]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +15,7 @@ from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
     from podwright.engines.usage import QueuedJob
-    from podwright.usage.gather import Queue
+    from podwright.usage.gather import TargetQueue
 
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
@@ -41,32 +40,19 @@ TargetOrAll = Annotated[
 def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
     """Asks each target once; one that cannot be reached is told, and is the exit code."""
     from podwright.launch import Session
+    from podwright.usage.documents import queue_document
     from podwright.usage.gather import queues
 
-    found = queues(Session.open(), target)
+    rows = queues(Session.open(), target)
     if as_json:
-        output.print_json([document(queue) for queue in found])
+        output.print_json([queue_document(queue) for queue in rows])
     else:
         width, now = output.width_of(sys.stdout), time.time()
-        print("\n\n".join("\n".join(page(queue, now, width)) for queue in found))
-    return UNREACHABLE if any(queue.away for queue in found) else 0
+        print("\n\n".join("\n".join(page(queue, now, width)) for queue in rows))
+    return UNREACHABLE if any(queue.away for queue in rows) else 0
 
 
-def document(queue: Queue) -> dict[str, Any]:
-    """Gives the queue as `--json` has it; times in ISO 8601."""
-    from podwright.runs.record import iso
-
-    jobs = [asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)} for job in queue.jobs]
-    return {
-        "target": queue.target,
-        "error": queue.away or None,
-        "partitions": [asdict(one) for one in queue.partitions],
-        "nodes_away": [{"node": node.node, "why": node.why} for node in queue.nodes if node.state == "away"],
-        "jobs": jobs,
-    }
-
-
-def page(queue: Queue, now: float, width: int | None) -> Iterator[str]:
+def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
     """Lays a target out: the sentence first, then partitions, what runs, what waits."""
     if queue.away:
         yield f"{queue.target}: {queue.away}"
@@ -75,8 +61,10 @@ def page(queue: Queue, now: float, width: int | None) -> Iterator[str]:
     waiting = [job for job in queue.jobs if job.state == "waiting"]
     yield f"{queue.target}: {summary(queue)}"
     yield ""
-    yield from output.table(HEADS, _partitions(queue))
+    if queue.partitions or not queue.hidden:
+        yield from output.table(HEADS, _partitions(queue))
     yield from away(queue, width)
+    yield from queue.hidden
     if running:
         rows = [(*_who(job), until(job.ends_at, now)) for job in running]
         yield from ["", *output.table(("running", "job", "user", "nodes", "gpus", "ends"), rows, width)]
@@ -84,7 +72,7 @@ def page(queue: Queue, now: float, width: int | None) -> Iterator[str]:
         yield from ["", *_waiting(waiting, now, width)]
 
 
-def summary(queue: Queue) -> str:
+def summary(queue: TargetQueue) -> str:
     """Says in one sentence how busy a target is."""
     waiting = sum(job.tasks for job in queue.jobs if job.state == "waiting")
     running = sum(job.tasks for job in queue.jobs if job.state == "running")
@@ -93,7 +81,7 @@ def summary(queue: Queue) -> str:
     return verbs + free
 
 
-def away(queue: Queue, width: int | None) -> Iterator[str]:
+def away(queue: TargetQueue, width: int | None) -> Iterator[str]:
     """Names the nodes that take no jobs, those that are away for one reason on one line."""
     from podwright.spec.hostlist import fold_hosts
 
@@ -106,7 +94,7 @@ def away(queue: Queue, width: int | None) -> Iterator[str]:
         yield output.clip(f"{fold_hosts(nodes)} {verb} away{f': {why}' if why else ''}", width)
 
 
-def _partitions(queue: Queue) -> list[Sequence[str]]:
+def _partitions(queue: TargetQueue) -> list[Sequence[str]]:
     return [
         (
             one.name,

@@ -14,6 +14,8 @@ from podwright.cli.terminal.follow import codes_of, follow, held_interrupt, intr
 if TYPE_CHECKING:
     from podwright.launch import Run
 
+RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
+
 
 def run_command(
     workload: WorkloadFile,
@@ -44,6 +46,8 @@ def run_command(
     run = started[0]
     introduce(run, run_document(run))
     if detach:
+        if run.is_held():
+            output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
         output.say("next", f"podwright attach {run.id}")
         output.print_json(run_document(run)) if as_json else print(run.id, flush=True)
         return 0

@@ -16,6 +16,7 @@ from podwright.cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from podwright.launch import Session
+    from podwright.runs.events import Sample
 
 REFRESH_EVERY_S = 2.0
 # The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
@@ -52,13 +53,19 @@ def active(session: Session) -> list[Progress]:
     return progresses
 
 
-def last_samples(record_path: Path) -> list[dict[str, Any]]:
-    """Gives what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
+def last_samples(record_path: Path) -> list[Sample]:
+    """Return what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
     from podwright.pilot.protocol import parse_line, record_folders
+    from podwright.runs.events import parse_sample
 
     newest = {node: Path(folder) for node, _, folder in record_folders(str(record_path))}
-    lines = (line for folder in newest.values() for line in _end_of(folder / "metrics.jsonl").splitlines())
-    return [row for row in map(parse_line, lines) if row and "n" in row]
+    samples = []
+    for folder in newest.values():
+        for line in _end_of(folder / "metrics.jsonl").splitlines():
+            sample = parse_sample(parse_line(line))
+            if sample is not None:
+                samples.append(sample)
+    return samples
 
 
 def _end_of(path: Path) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from podwright.cli.options import AsJson
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.usage.gather import Wasted
+    from podwright.usage.gather import TargetWaste
     from podwright.usage.waste import JobUse, Price, Use
 
 MOST_ROWS = 10
@@ -27,55 +27,19 @@ def waste_command(
     """Adds up what became of the GPU hours; one line of verdict, then the evidence."""
     from podwright.launch import Session
     from podwright.spec.quantity import duration_s
+    from podwright.usage.documents import waste_document
     from podwright.usage.gather import wasted
 
     found = wasted(Session.open(), target, duration_s(since))
     if as_json:
-        output.print_json([document(one) for one in found])
+        output.print_json([waste_document(row) for row in found])
     else:
         width = output.width_of(sys.stdout)
         print("\n\n".join("\n".join(page(one, since, width)) for one in found))
     return UNREACHABLE if any(one.away for one in found) else 0
 
 
-def document(one: Wasted) -> dict[str, Any]:
-    """Gives the sums as `--json` has them."""
-    from podwright.runs.record import iso
-
-    if one.waste is None:
-        return {"target": one.target, "error": one.away}
-    waste, price = one.waste, one.price
-    return {
-        "target": one.target,
-        "error": None,
-        "since": iso(waste.since),
-        "until": iso(waste.until),
-        "accounting": one.accounting,
-        "price": price and {"gpu_hour": price.per_gpu_hour, "currency": price.currency, "origin": price.origin},
-        **_use(waste.total, price),
-        "users": [{"user": user, **_use(use, price)} for user, use in waste.users.items()],
-        "runs": [_job(job, price) for job in waste.jobs],
-        "whole_nodes": [_job(job, price) for job in waste.whole_nodes],
-        "backfill_gpu_hours": waste.backfill_gpu_h,
-        "time_limit_used": waste.limit_share,
-    }
-
-
-def _job(job: JobUse, price: Price | None) -> dict[str, Any]:
-    names = {"job": job.job, "run": job.run, "name": job.name, "user": job.user, "nodes": job.nodes}
-    return {**names, "gpus": job.gpus, "gpus_asked": job.gpus_asked, **_use(job.use, price)}
-
-
-def _use(use: Use, price: Price | None) -> dict[str, Any]:
-    return {
-        "gpu_hours": use.held,
-        "idle_gpu_hours": use.idle,
-        "unmeasured_gpu_hours": use.unmeasured,
-        "idle_cost": None if price is None else use.idle * price.per_gpu_hour,
-    }
-
-
-def page(one: Wasted, since: str, width: int | None) -> Iterator[str]:
+def page(one: TargetWaste, since: str, width: int | None) -> Iterator[str]:
     """Lays the sums out, the verdict first."""
     if one.waste is None:
         yield f"{one.target}: {one.away}"
@@ -90,7 +54,7 @@ def page(one: Wasted, since: str, width: int | None) -> Iterator[str]:
         yield from ["", *_whole_nodes(one, width)]
 
 
-def verdict(one: Wasted, since: str) -> str:
+def verdict(one: TargetWaste, since: str) -> str:
     """Says how much was idle and what it cost, in one sentence."""
     assert one.waste is not None
     total = one.waste.total
@@ -104,7 +68,7 @@ def verdict(one: Wasted, since: str) -> str:
     return f"{words}, {cost}" if cost else words
 
 
-def notes(one: Wasted) -> Iterator[tuple[str, str]]:
+def notes(one: TargetWaste) -> Iterator[tuple[str, str]]:
     """Gives what must be known to believe the numbers, and what else could have been used."""
     assert one.waste is not None
     waste = one.waste
@@ -125,7 +89,7 @@ def notes(one: Wasted) -> Iterator[tuple[str, str]]:
         yield "limits", f"jobs used {waste.limit_share:.0%} of the time they asked for"
 
 
-def _users(one: Wasted) -> list[str]:
+def _users(one: TargetWaste) -> list[str]:
     assert one.waste is not None
     rows = [(user, *_numbers(use, one.price)) for user, use in one.waste.users.items()]
     return output.table(("user", *_HEADS, _cost_head(one.price)), rows)
@@ -134,7 +98,7 @@ def _users(one: Wasted) -> list[str]:
 _HEADS = ("gpu hours", "idle", "not measured")
 
 
-def _jobs(one: Wasted, width: int | None) -> list[str]:
+def _jobs(one: TargetWaste, width: int | None) -> list[str]:
     assert one.waste is not None
     shown = one.waste.jobs[:MOST_ROWS]
     rows = [(_name(job), job.user, *_numbers(job.use, one.price)) for job in shown]
@@ -143,7 +107,7 @@ def _jobs(one: Wasted, width: int | None) -> list[str]:
     return [*lines, f"and {more} more"] if more else lines
 
 
-def _whole_nodes(one: Wasted, width: int | None) -> list[str]:
+def _whole_nodes(one: TargetWaste, width: int | None) -> list[str]:
     assert one.waste is not None
     shown = one.waste.whole_nodes[:MOST_ROWS]
     rows = [(_name(job), job.user, str(job.nodes), str(job.gpus), str(job.gpus_asked)) for job in shown]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
+
+if TYPE_CHECKING:
+    from podwright.runs.events import DeviceSeen, Event, Go, GoalReached, RankHung, Sample
 
 HISTORY = 60
 
@@ -59,7 +62,9 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
-    return name.startswith("gpu.") and name.endswith(f".{metric}") and name.count(".") == 2
+    from podwright.pilot.sensors import is_of
+
+    return is_of(name, f"gpu.N.{metric}")
 
 
 class Progress:
@@ -73,12 +78,12 @@ class Progress:
         self.joined = 0
 
     def take(
-        self, record: Mapping[str, Any], events: Iterable[Mapping[str, Any]], samples: Iterable[Mapping[str, Any]]
+        self, record: Mapping[str, Any], events: Iterable[Event], samples: Iterable[Sample]
     ) -> list[tuple[str, str]]:
         """Folds one change in; gives the (word, text) lines that a reader should not miss."""
         self.record = record
         for sample in samples:
-            self.node(sample["n"]).take(sample.get("v", {}))
+            self.node(sample.node).take(sample.values)
         told = (self._event(event) for event in events)
         return [line for line in told if line]
 
@@ -86,17 +91,18 @@ class Progress:
         """Gives the view of a node, made when it is first heard of."""
         return self.nodes.setdefault(number, NodeView(number))
 
-    def _event(self, event: Mapping[str, Any]) -> tuple[str, str] | None:
-        kind = event.get("k", "")
-        if kind == "pilot":
-            self.node(event["n"]).host = str(event.get("host", ""))
-        elif kind == "joined":
+    def _event(self, event: Event) -> tuple[str, str] | None:
+        from podwright.runs import events as kinds
+
+        if isinstance(event, kinds.PilotStarted):
+            self.node(event.node).host = event.host
+        elif isinstance(event, kinds.Joined):
             self.joined += 1
-        elif kind == "go":
+        elif isinstance(event, kinds.Go):
             self.joined = 0
-        elif kind == "result":
-            self.values.update(event.get("values", {}))
-        tell = _TOLD.get(kind)
+        elif isinstance(event, kinds.ResultTold):
+            self.values.update(event.values)
+        tell = _TOLD.get(event.kind)
         return tell(self, event) if tell else None
 
     def label(self, number: int) -> str:
@@ -143,38 +149,36 @@ def goal_text(goal: Mapping[str, Any]) -> str:
     return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
 
 
-def _go(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    proven = f"world size {event['world_size']} proven in {figures.duration(event.get('took_s'))}"
-    attempt = event.get("attempt", 1)
-    return ("joined", proven) if attempt == 1 else ("joined", f"{proven}, attempt {attempt}")
+def _go(progress: Progress, event: Go) -> tuple[str, str]:
+    proven = f"world size {event.world_size} proven in {figures.duration(event.took_s)}"
+    if event.attempt in (None, 1):
+        return "joined", proven
+    return "joined", f"{proven}, attempt {event.attempt}"
 
 
-def _hang(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    where = progress.label(event.get("node", event["n"]))
-    return "hang", f"rank {event.get('rank')} on {where} was silent for {figures.duration(event.get('silent_s'))}"
+def _hang(progress: Progress, event: RankHung) -> tuple[str, str]:
+    where = progress.label(event.node if event.at_node is None else event.at_node)
+    return "hang", f"rank {event.rank} on {where} was silent for {figures.duration(event.silent_s)}"
 
 
-def _goal(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
+def _goal(progress: Progress, event: GoalReached) -> tuple[str, str]:
     sense = f" {goal_text(progress.goal)}" if progress.goal else ""
-    return "goal", f"{event['metric']} {figures.value(event['value'])}{sense}"
+    return "goal", f"{event.metric} {figures.value(event.value)}{sense}"
 
 
-def _seen(progress: Progress, event: Mapping[str, Any]) -> tuple[str, str]:
-    device = f" {event['device']}" if event.get("device") else ""
-    return "seen", f"{progress.label(event['n'])}{device}: {event.get('text') or event.get('what')}"
+def _seen(progress: Progress, event: DeviceSeen) -> tuple[str, str]:
+    device = f" {event.device}" if event.device else ""
+    return "seen", f"{progress.label(event.node)}{device}: {event.text or event.what}"
 
 
 # What a follower is told at once; all other kinds are in the record and the report.
-_TOLD: dict[str, Callable[[Progress, Mapping[str, Any]], tuple[str, str]]] = {
+_TOLD: dict[str, Callable[[Progress, Any], tuple[str, str]]] = {
     "go": _go,
-    "retry": lambda progress, event: ("retry", f"attempt {event['attempt']}: {event.get('why', '')}"),
+    "retry": lambda progress, event: ("retry", f"attempt {event.attempt}: {event.why}"),
     "hang": _hang,
     "goal": _goal,
     "seen": _seen,
-    "fenced": lambda progress, event: ("fenced", f"{progress.label(event['n'])} gave way to a newer attempt"),
-    "requeued": lambda progress, event: ("waiting", f"the run {event['why']}"),
-    "given_back": lambda progress, event: (
-        "waiting",
-        f"{progress.label(event['n'])}: {event.get('why', '')}",
-    ),
+    "fenced": lambda progress, event: ("fenced", f"{progress.label(event.node)} gave way to a newer attempt"),
+    "requeued": lambda progress, event: ("waiting", f"the run {event.why}"),
+    "given_back": lambda progress, event: ("waiting", f"{progress.label(event.node)}: {event.why or ''}"),
 }

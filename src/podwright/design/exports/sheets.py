@@ -10,7 +10,7 @@ from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.rack_drawing import rack_svg
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design
-from podwright.design.racks import Device, Rack
+from podwright.design.racks import Rack
 from podwright.spec.hostlist import natural_key
 
 STYLE = """\
@@ -90,10 +90,6 @@ def _rack(design: Design, rack: Rack, cables: list[tuple[str, ...]], tokens: str
     return f'<section id="{escape(rack.name)}"><div class="elevation">{drawing}</div>' + _block(
         f"Rack {rack.name}", used, table
     )
-
-
-def _power(device: Device) -> str:
-    return "" if device.power_w is None else f"{device.power_w:,.0f} W"
 
 
 def _switch(design: Design, name: str, ports: Iterable[tuple[str, Laid, str, str]]) -> str:

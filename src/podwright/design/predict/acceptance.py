@@ -21,7 +21,7 @@ TEST = "all_reduce_perf -b 1M -e 4G -f 4 -g 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AcceptanceRow:
     """One size of the sheet."""
 
     expected: Estimate
@@ -33,10 +33,15 @@ class Row:
         return self.expected.bus_gb_s * ALARM_SHARE
 
 
-def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[Row]:
+def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[AcceptanceRow]:
     """Gives a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
-    asked = job(placement, order)
-    return [Row(chosen(asked, size), tuple(estimate(asked, name, size) for name in available(asked))) for size in sizes]
+    collective = job(placement, order)
+    names = available(collective)
+    table = []
+    for size in sizes:
+        estimates = tuple(estimate(collective, name, size) for name in names)
+        table.append(AcceptanceRow(chosen(collective, size), estimates))
+    return table
 
 
 def settings(placement: Placement) -> str:
@@ -78,7 +83,7 @@ def as_json(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: AcceptanceRow) -> dict[str, Any]:
     return {
         **_estimate_json(row.expected),
         "alarm_under_gb_s": round(row.alarm_gb_s, 1),

@@ -72,7 +72,7 @@ class Labels(Strict):
     image_bytes: Size | None = Field(default=None, alias="image_size", description="of one picture as it is read")
 
 
-class Training(Strict):
+class CapacityTraining(Strict):
     """What is trained, how fast a node is, and by when."""
 
     images_per_node_day: Positive = Field(description="labelled pictures that one node trains a network on in a day")
@@ -92,7 +92,7 @@ class CapacityFile(Strict):
     ingest: Ingest = Field(default=Ingest(), description="how the data comes in")
     tiers: tuple[Tier, ...] = Field(default=(), description="where the data is kept")
     labels: Labels | None = Field(default=None, description="labelled pictures")
-    training: Training | None = Field(default=None, description="what is trained on them")
+    training: CapacityTraining | None = Field(default=None, description="what is trained on them")
     assumptions: tuple[Line, ...] = Field(default=(), description="what the numbers rest on, in words")
 
 

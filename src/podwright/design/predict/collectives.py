@@ -94,7 +94,7 @@ class Wires:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CollectiveJob:
     """Whole nodes that reduce together; `share` is the part of the ports' bandwidth that the fabric lets through."""
 
     nodes: int
@@ -151,7 +151,7 @@ def wires_of(model: NodeModel) -> Wires:
     return Wires(family, gpus.count, len(ports), slowest_gb_s, step_us)
 
 
-def available(job: Job) -> list[str]:
+def available(job: CollectiveJob) -> list[str]:
     """Names the algorithms this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
     can = {
         "ring": job.ranks > 1,
@@ -162,12 +162,12 @@ def available(job: Job) -> list[str]:
     return [name for name in ALGORITHMS if can[name]]
 
 
-def estimate(job: Job, algorithm: str, size_bytes: int) -> Estimate:
+def estimate(job: CollectiveJob, algorithm: str, size_bytes: int) -> Estimate:
     """Gives the time of an all-reduce of this size, with the protocol that is fastest."""
     return min(_ESTIMATES[algorithm](job, size_bytes), key=lambda one: one.time_s)
 
 
-def chosen(job: Job, size_bytes: int) -> Estimate:
+def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
     """Gives what NCCL chooses without being told: the fastest; SHARP needs a plugin and is left out.
 
     Of two nodes a tree sends half of what a ring does and reads above wire speed, which proves nothing about the wires:
@@ -177,20 +177,22 @@ def chosen(job: Job, size_bytes: int) -> Estimate:
     return min((estimate(job, name, size_bytes) for name in names), key=lambda one: one.time_s)
 
 
-def needs_network(job: Job) -> None:
+def needs_network(job: CollectiveJob) -> None:
     """Refuses several nodes without ports between them."""
     if job.nodes > 1 and not job.network_gb_s:
         raise refuse("the node model has no compute ports", hint="give it `nics:` of kind compute")
 
 
-def _estimate(job: Job, algorithm: str, protocol: str, size_bytes: int, cost: tuple[float, float]) -> Estimate:
+def _estimate(
+    job: CollectiveJob, algorithm: str, protocol: str, size_bytes: int, cost: tuple[float, float]
+) -> Estimate:
     """Puts latency (microseconds) and algorithm bandwidth (GB/s) together."""
     latency_us, gb_s = cost
     time_s = latency_us * 1e-6 + size_bytes / (gb_s * 1e9)
     return Estimate(algorithm, protocol, size_bytes, time_s, size_bytes / time_s / 1e9 * job.bus_factor)
 
 
-def _ring(job: Job, size_bytes: int) -> Iterable[Estimate]:
+def _ring(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
     """Every rank passes every part on twice; the steps between nodes cost the network's latency."""
     between = 2 * (job.nodes - 1)
     inside = 2 * (job.ranks - 1) - between
@@ -201,7 +203,7 @@ def _ring(job: Job, size_bytes: int) -> Iterable[Estimate]:
         yield _estimate(job, "ring", protocol, size_bytes, (latency_us * _slower(job, protocol), gb_s))
 
 
-def _tree(job: Job, size_bytes: int) -> Iterable[Estimate]:
+def _tree(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
     """Up and down again: a chain inside each node, and between nodes as many steps as the tree is high."""
     inside, between = job.wires.gpus - 1, log2(job.nodes)
     for number, protocol in enumerate(PROTOCOLS):
@@ -211,7 +213,7 @@ def _tree(job: Job, size_bytes: int) -> Iterable[Estimate]:
         yield _estimate(job, "tree", protocol, size_bytes, (latency_us, gb_s))
 
 
-def _sharp(job: Job, size_bytes: int) -> Iterable[Estimate]:
+def _sharp(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
     """The switches add up: the same steps for any number of nodes; inside a node a chain, or NVLS where it is."""
     network = job.network_gb_s / NIC_SHARE * SHARP_NIC_SHARE
     if job.wires.family.nvls_share is not None:
@@ -222,7 +224,7 @@ def _sharp(job: Job, size_bytes: int) -> Iterable[Estimate]:
     yield _estimate(job, "sharp", "Simple", size_bytes, cost)
 
 
-def _nvls(job: Job, size_bytes: int) -> Iterable[Estimate]:
+def _nvls(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
     """NVLink's switches add up inside a node; between nodes there is a tree."""
     latency_us, gb_s = NVLS_NVLINK_US, _nvls_gb_s(job)
     if job.nodes > 1:
@@ -231,12 +233,12 @@ def _nvls(job: Job, size_bytes: int) -> Iterable[Estimate]:
     yield _estimate(job, "nvls", "Simple", size_bytes, (latency_us, gb_s))
 
 
-def _nvls_gb_s(job: Job) -> float:
+def _nvls_gb_s(job: CollectiveJob) -> float:
     wires = job.wires
     return wires.family.nvlink_gb_s * (wires.family.nvls_share or 0.0) * (wires.gpus - 1) / wires.gpus
 
 
-def _step_us(job: Job, protocol: str) -> float:
+def _step_us(job: CollectiveJob, protocol: str) -> float:
     return job.wires.step_us * (SIMPLE_STEPS if protocol == "Simple" else 1.0)
 
 
@@ -245,7 +247,7 @@ def _share(protocol: str) -> float:
     return {"LL": LL_SHARE, "LL128": CALIBRATED_LL128_SHARE}.get(protocol, 1.0)
 
 
-def _slower(job: Job, protocol: str) -> float:
+def _slower(job: CollectiveJob, protocol: str) -> float:
     """How much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
     if job.nodes == 1:
         return 1.0
@@ -260,7 +262,7 @@ def _shortfall(number: int, size_bytes: int) -> float:
     return table[place] if place < len(table) else 1.0
 
 
-_ESTIMATES: dict[str, Callable[[Job, int], Iterable[Estimate]]] = {
+_ESTIMATES: dict[str, Callable[[CollectiveJob, int], Iterable[Estimate]]] = {
     "ring": _ring,
     "tree": _tree,
     "sharp": _sharp,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from podwright.design.predict.collectives import Job, Wires, needs_network, wires_of
+from podwright.design.predict.collectives import CollectiveJob, Wires, needs_network, wires_of
 from podwright.design.requirements import requirements_of
 from podwright.design.sizing import size_compute
 from podwright.design.topology import topology_of
@@ -60,7 +60,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BrokenPart:
     """Something broken and what of the wires is left to a job, with its ranks in order and scattered."""
 
     what: str
@@ -95,19 +95,19 @@ def first_hosts(pod: Pod, count: int) -> list[str]:
     return hosts[:count]
 
 
-def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> Job:
+def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> CollectiveJob:
     """The job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
     share = _share(placement, order, climb or placement.climb)
-    return Job(len(placement.hosts), placement.wires, share, placement.in_network)
+    return CollectiveJob(len(placement.hosts), placement.wires, share, placement.in_network)
 
 
-def failures(placement: Placement) -> list[Failure]:
+def failures(placement: Placement) -> list[BrokenPart]:
     """What is left of the wires when one thing is broken; only what this job would feel."""
     nodes, nics = len(placement.hosts), placement.wires.nics
     if nodes == 1:
         return []
     left = (nics - 1) / nics
-    found = [Failure("port of a node", left, left)]
+    found = [BrokenPart("port of a node", left, left)]
     climb = placement.climb
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return found
@@ -118,7 +118,7 @@ def failures(placement: Placement) -> list[Failure]:
     whole = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
         after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
-        found.append(Failure(what, *after))
+        found.append(BrokenPart(what, *after))
     return found
 
 

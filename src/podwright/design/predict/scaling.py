@@ -26,7 +26,7 @@ SAMPLE_POWERS = (0.13, 0.27, 0.35)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ScalingPoint:
     """One training, published or measured: accelerators, seconds, whole batch, samples until it was good enough."""
 
     count: int
@@ -64,7 +64,7 @@ class StepLaw:
         return samples / batch * self.step_s(count, batch)
 
 
-def fit(small: Point, large: Point) -> StepLaw:
+def fit(small: ScalingPoint, large: ScalingPoint) -> StepLaw:
     """Fits the law to two sizes.
 
     Where both have the same local batch they say nothing about the fixed part; what the larger is slower by is then
@@ -78,7 +78,7 @@ def fit(small: Point, large: Point) -> StepLaw:
     return StepLaw(small.step_s - sample_s * small.local_batch, sample_s)
 
 
-def samples_between(small: Point, large: Point, batch: float) -> float:
+def samples_between(small: ScalingPoint, large: ScalingPoint, batch: float) -> float:
     """Gives the samples to converge at a batch, in a line between two known ones.
 
     That is the form S x (1 + batch / critical batch) of gradient noise theory, with both constants from the two points.
@@ -89,7 +89,7 @@ def samples_between(small: Point, large: Point, batch: float) -> float:
     return small.samples + slope * (batch - small.batch)
 
 
-def predict(small: Point, large: Point, middle: Point) -> tuple[float, float]:
+def predict(small: ScalingPoint, large: ScalingPoint, middle: ScalingPoint) -> tuple[float, float]:
     """Gives the seconds of the middle size: with its own samples, and with samples from the ends alone."""
     law = fit(small, large)
     known = law.time_s(middle.count, middle.batch, middle.samples)
@@ -167,7 +167,7 @@ def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> F
 def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
     """Predicts from two runs of the same training on different sizes: the fixed part is then measured."""
     small, large = sorted((first, second), key=lambda one: one.count)
-    law = fit(*(Point(one.count, one.step_s, one.batch or 0.0, one.batch or 0.0) for one in (small, large)))
+    law = fit(*(ScalingPoint(one.count, one.step_s, one.batch or 0.0, one.batch or 0.0) for one in (small, large)))
     small_batch = small.batch or 0.0
     local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
     whole = _around(law.step_s(count, small_batch), small, large, count)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from podwright.design.predict.scaling import Point, fit, predict
+from podwright.design.predict.scaling import ScalingPoint, fit, predict
 
 _KEY = itemgetter("round", "submitter", "accelerator", "benchmark")
 
@@ -18,7 +18,7 @@ class Series:
     """One benchmark on several sizes of one kind of machine; without batches these are taken as all the same."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[ScalingPoint, ...]
     batch_known: bool
 
     @property
@@ -92,10 +92,10 @@ def _series(key: tuple[str, ...], rows: list[dict[str, str]]) -> Series:
     return Series(name, tuple(points), known)
 
 
-def _point(row: dict[str, str]) -> Point:
+def _point(row: dict[str, str]) -> ScalingPoint:
     """Epochs are those of runs that took `took` minutes; the mean run, which is published, took its share of them."""
     time_s = float(row["minutes"]) * 60
     if not row["batch"]:
-        return Point(int(row["count"]), time_s, 1.0, 1.0)
+        return ScalingPoint(int(row["count"]), time_s, 1.0, 1.0)
     samples = float(row["epochs"]) * float(row["minutes"]) / float(row["took"])
-    return Point(int(row["count"]), time_s, float(row["batch"]), samples)
+    return ScalingPoint(int(row["count"]), time_s, float(row["batch"]), samples)

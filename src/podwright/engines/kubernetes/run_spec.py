@@ -61,6 +61,8 @@ class RunSpec:
     shm_bytes: int | None
     grace_s: int
     deadline_s: int | None
+    after: str | None
+    """The run that must succeed first."""
     queue: str | None
     priority: str | None
     by_unit: bool
@@ -104,6 +106,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         shm_bytes=workload.resources.shm_bytes,
         grace_s=int(workload.grace_s) + 30,
         deadline_s=_deadline_s(workload),
+        after=request.after,
         queue=workload.kubernetes.queue,
         priority=workload.kubernetes.priority,
         by_unit=workload.nodes > 1 and unit_size(pod) is not None,

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
@@ -65,12 +65,16 @@ class LocalEngine:
 
     name = "local"
     lag_s = 0.0
+    holds = False
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
 
     def unsupported(self) -> Mapping[str, str]:
-        unsupported = {"mig": "the local engine gives whole GPUs, not slices"}
+        unsupported = {
+            "mig": "the local engine gives whole GPUs, not slices",
+            "usage": "nobody on this machine knows what others run on it",
+        }
         if not self._shared:
             unsupported["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
         return unsupported
@@ -227,6 +231,13 @@ class LocalEngine:
     def remove(self, folder: RunFolder) -> None:
         if _in_container(folder):
             container.clear(folder.id)
+
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: a run's keeper waits for the other run by itself."""
+
+    def usage(self) -> ClusterUsage | None:
+        """Return None: only runs of the user's own home are known on this machine."""
+        return None
 
     def close(self) -> None:
         """Let go of nothing: this engine holds no connection."""

@@ -20,7 +20,9 @@ from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked, Go
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -75,6 +77,7 @@ class SlurmEngine:
 
     name = "slurm"
     lag_s = 10.0
+    holds = False
 
     def __init__(self, pod: Pod, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
         self._pod, self._scheduler = pod, scheduler
@@ -288,11 +291,18 @@ class SlurmEngine:
             root = f"{site_of(folder)['folder']}/runs"
             self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
 
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: Slurm itself knows which job comes after which."""
+
+    def usage(self) -> SlurmUsage:
+        """Return who answers for all jobs of the cluster."""
+        return SlurmUsage(self._reach)
+
     def close(self) -> None:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, Go)]
         where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
@@ -314,7 +324,7 @@ def _from_parent(request: Request) -> Request:
 
 
 def _is_overdue(folder: RunFolder) -> bool:
-    asked = [event["t"] for event in folder.client_events() if event["k"] == "cancel"]
+    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
     grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
     return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
 

@@ -174,7 +174,7 @@ def waiting_words(reason: str) -> str:
 
 
 def _plain(reason: str) -> str:
-    """Return the plain reason: Slurm may write `(Resources)`, name nodes after a comma, or join words by underscores."""
+    """Return the plain reason: Slurm writes `(Resources)`, names nodes after a comma, or joins words by underscores."""
     return reason.strip().strip("()").split(",")[0].strip().replace("_", " ")
 
 

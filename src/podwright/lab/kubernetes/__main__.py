@@ -14,7 +14,7 @@ def say(word: str, text: str) -> None:
 
 def main() -> int:
     """Fills the cache; ends at once when it is full."""
-    found = binaries.get(say, binaries.Lines(say))
+    found = binaries.get(say, binaries.BuildOutput(say))
     image.base_layer(say)
     say("ready", f"Kubernetes {binaries.version()} in {found['etcd'].parent}")
     return 0

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from podwright.lab.base import Say
 from podwright.spec.problems import refuse
 
-Say = Callable[[str, str], None]
 Progress = Callable[[int, int], None]
 """Called with the packages compiled and the packages in all."""
 
@@ -53,7 +53,7 @@ _NEWER_MANIFESTS: _Wanted = {
 }
 
 
-class Lines:
+class BuildOutput:
     """Tells the progress of a build in a line now and then, as a log wants it."""
 
     def __init__(self, say: Say) -> None:

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab import packages, processes, watch
+from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
 from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control, running
 from podwright.lab.kubernetes.nodes import Nodes
-from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
-from podwright.lab.machines import HUB, Machines, end
-from podwright.lab.slurm.lab import Say, quiet
+from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
+from podwright.lab.machines import HUB, Machines
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -43,24 +43,15 @@ def no_progress(done: int, total: int) -> None:
     """Shows nothing."""
 
 
-class Lab:
+class KubernetesLab(StartedLab):
     """A lab that was started in a folder; making this object touches nothing."""
 
-    def __init__(self, folder: Path, wanted: Shape, ports: Ports) -> None:
-        self.folder = folder
+    shape: KubernetesLabShape
+
+    def __init__(self, folder: Path, wanted: KubernetesLabShape, ports: LabPorts) -> None:
+        super().__init__(folder, Machines(folder, wanted.addresses()))
         self.shape = wanted
         self.ports = ports
-        self.machines = Machines(folder, wanted.addresses())
-
-    @property
-    def name(self) -> str:
-        """The lab's name, which is that of its pod and of its kubeconfig's context."""
-        return self.shape.name
-
-    @property
-    def pod_file(self) -> Path:
-        """The lab as a pod."""
-        return self.folder / "pod.yaml"
 
     @property
     def kubeconfig(self) -> Path:
@@ -88,17 +79,9 @@ class Lab:
         command = [str(self.kubectl_path), f"--kubeconfig={config}", *words]
         return subprocess.run(command, input=give, capture_output=True, text=True, check=False)
 
-    def kill_node(self, node: str) -> None:
-        """Powers a node off: all its processes, and all containers, are gone at once."""
-        self.machines.kill([self._node(node)])
-
-    def cut_node(self, node: str) -> None:
-        """Takes a node off the network; what runs on it goes on."""
-        self.machines.set_wire(self._node(node), up=False)
-
     def kill_kubelet(self, node: str) -> None:
         """Kills a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
-        self._kill_program(self._node(node), "kubelet")
+        self._kill_program(self.node(node), "kubelet")
 
     def kill_controller(self) -> None:
         """Kills the API server, as a crash would."""
@@ -121,12 +104,7 @@ class Lab:
     def heal(self, node: str | None = None) -> list[str]:
         """Starts what has died and joins what was cut off, of one node or of all; gives the nodes that it touched."""
         with locked(self.folder):
-            return self._heal([self._node(node)] if node else self.shape.hosts(), self._parts(), quiet)
-
-    def down(self) -> None:
-        """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
-        with locked(self.folder):
-            end(self.folder)
+            return self._heal([self.node(node)] if node else self.shape.hosts(), self._parts(), quiet)
 
     def node_states(self) -> dict[str, str]:
         """Gives kubectl's word for every node."""
@@ -134,19 +112,10 @@ class Lab:
             return control.node_states()
 
     def status(self) -> list[dict[str, str]]:
-        """Gives every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
-        up, wires = self.machines.up(), self.machines.wires()
-        states = self.node_states() if "kube-apiserver" in running(self.machines, CONTROL) else {}
-        rows = [
-            {
-                "machine": name,
-                "role": "control plane" if name == CONTROL else "node",
-                "address": address,
-                "state": "off" if name not in up else "up" if wires.get(name, False) else "cut",
-                "kubernetes": states.get(name, ""),
-            }
-            for name, address in self.machines.addresses.items()
-        ]
+        """Return every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
+        answering = "kube-apiserver" in running(self.machines, CONTROL)
+        states = self.node_states() if answering else {}
+        rows = self.rows("kubernetes", {CONTROL: "control plane", "": "node"}, states)
         return [*rows, *self._virtual(states)]
 
     def _virtual(self, states: dict[str, str]) -> list[dict[str, str]]:
@@ -159,7 +128,8 @@ class Lab:
         name = fold_hosts(hosts)
         return [{"machine": name, "role": "virtual nodes", "address": "", "state": "", "kubernetes": word}]
 
-    def _node(self, name: str) -> str:
+    def node(self, name: str) -> str:
+        """Return the name of a real node; any other is refused."""
         hosts = self.shape.hosts()
         if name in hosts:
             return name
@@ -206,12 +176,12 @@ class Lab:
 
 def up(
     folder: Path, say: Say = quiet, progress: Progress = no_progress, ends_with: int | None = None, **wanted: Any
-) -> Lab:
-    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+) -> KubernetesLab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `KubernetesLabShape` by name.
 
     It stays until it is taken down, or as long as a process that is given by its number.
     """
-    asked = Shape(**wanted)
+    asked = KubernetesLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     if find(folder) is None:
@@ -222,20 +192,20 @@ def up(
             watch.start(folder, ends_with)
         lab = find(folder)
         if lab is None:
-            lab = Lab(folder, asked, Ports(*doors.choose(2)))
+            lab = KubernetesLab(folder, asked, LabPorts(*doors.choose(2)))
             say("lab", f"{asked.name} in {folder}")
             files.write_all(folder, asked, lab.ports, binaries.get(say, progress))
         lab._heal(asked.hosts(), lab._parts(), say)
         return lab
 
 
-def find(folder: Path) -> Lab | None:
+def find(folder: Path) -> KubernetesLab | None:
     """Gives the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
-    return None if kept is None else Lab(folder, *kept)
+    return None if kept is None else KubernetesLab(folder, *kept)
 
 
-def _check(folder: Path, asked: Shape) -> None:
+def _check(folder: Path, asked: KubernetesLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)

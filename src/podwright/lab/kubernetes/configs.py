@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from podwright.lab.kubernetes.shape import CONTROL, CONTROL_ADDRESS, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL, CONTROL_ADDRESS, KubernetesLabShape, LabPorts
 from podwright.lab.machines import ENVIRONMENT
 from podwright.lab.scripts import INSIDE
 
@@ -40,7 +40,7 @@ _SETTINGS = {
 }
 
 
-def node_lines(shape: Shape) -> str:
+def node_lines(shape: KubernetesLabShape) -> str:
     """Gives what a node does as it starts: own /run, own places under /var, own kernel settings, and its routes.
 
     The control plane shares these lines; it only needs the way to the Kubernetes pods.
@@ -115,7 +115,7 @@ def registry_hosts() -> str:
     return f'server = "{address}"\n\n[host."{address}"]\n  capabilities = ["pull", "resolve"]\n'
 
 
-def network(shape: Shape, host: str) -> str:
+def network(shape: KubernetesLabShape, host: str) -> str:
     """Gives the network of a node's Kubernetes pods, for the CNI plugins."""
     addresses = {
         "type": "host-local",
@@ -128,7 +128,7 @@ def network(shape: Shape, host: str) -> str:
     return json.dumps({"cniVersion": "0.4.0", "name": "lab", "plugins": [bridge, ports]}, indent=1) + "\n"
 
 
-def containerd(ports: Ports, host: str) -> str:
+def containerd(ports: LabPorts, host: str) -> str:
     """Gives containerd's configuration on a node; the same words serve its versions 1.6 and 1.7."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""\

@@ -12,15 +12,15 @@ import yaml
 
 from podwright.design.topology import topology_of
 from podwright.lab import processes
-from podwright.lab.kubernetes import configs, image, objects, pki, programs, relay
+from podwright.lab.base import Say
+from podwright.lab.kubernetes import configs, image, objects, pki, programs, registry, relay
 from podwright.lab.kubernetes import ports as doors
-from podwright.lab.kubernetes.api import Api
+from podwright.lab.kubernetes.api import admin_api, answers, create_missing
 from podwright.lab.kubernetes.binaries import CONSTRAINTS, JOB_SETS, MPI_JOBS
-from podwright.lab.kubernetes.registry import Registry
-from podwright.lab.kubernetes.shape import CONTROL, DGX_GPUS, IMAGE, NAMESPACE, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL, IMAGE, NAMESPACE, KubernetesLabShape, LabPorts
 from podwright.lab.machines import Machines
 from podwright.lab.scripts import INSIDE
-from podwright.lab.slurm.lab import Say
+from podwright.lab.shape import DGX_GPUS
 from podwright.spec import load_pod
 
 _READY_S = 120.0
@@ -34,13 +34,14 @@ _COMM = 15  # the kernel cuts a program's name
 class Control:
     """The control plane of the lab in a folder."""
 
-    def __init__(self, machines: Machines, wanted: Shape, ports: Ports, parts: Mapping[str, Path]) -> None:
+    def __init__(
+        self, machines: Machines, wanted: KubernetesLabShape, ports: LabPorts, parts: Mapping[str, Path]
+    ) -> None:
         self.machines = machines
         self.shape = wanted
         self.ports = ports
         self.parts = parts
-        self.api = Api(pki.LOOPBACK, ports.api, machines.folder / "pki")
-        self.registry = Registry(ports.registry)
+        self.api = admin_api(pki.LOOPBACK, ports.api, machines.folder / "pki")
 
     def close(self) -> None:
         """Gives up the connection to the API server."""
@@ -55,13 +56,13 @@ class Control:
 
     def start_rest(self) -> None:
         """Starts all that needs the API server, and waits until a Kubernetes pod could be made."""
-        self._until(lambda: self.api.answers("/readyz"), "kube-apiserver")
+        self._until(lambda: answers(self.api, "/readyz"), "kube-apiserver")
         start(self.machines, CONTROL, programs.control(self.shape, self.parts, sys.executable))
         self._tell()
-        self._until(lambda: all(map(self.api.answers, _KINDS)), "kube-apiserver")
+        self._until(lambda: all(answers(self.api, kind) for kind in _KINDS), "kube-apiserver")
         start(self.machines, CONTROL, programs.operators(self.parts))
         account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-        self._until(lambda: self.api.answers(account), "kube-controller-manager")
+        self._until(lambda: answers(self.api, account), "kube-controller-manager")
 
     def _tell(self) -> None:
         """Gives the API server the objects that every lab has, once: what a user changes of them stays changed."""
@@ -69,20 +70,25 @@ class Control:
         if done.exists():
             return
         for path, thing in objects.first((self.machines.folder / "pki" / "ca.crt").read_bytes()):
-            self.api.apply(path, thing)
+            self._apply(path, thing)
         manifests = self.parts["mpi-operator"].parent / "manifests"
         for name in (MPI_JOBS, JOB_SETS, CONSTRAINTS):
-            self.api.apply(_DEFINITIONS, yaml.load((manifests / name).read_text(), Loader=_LOADER))
+            self._apply(_DEFINITIONS, yaml.load((manifests / name).read_text(), Loader=_LOADER))
         done.touch()
+
+    def _apply(self, path: str, thing: dict[str, Any]) -> None:
+        """Make an object be as said; `path` is that of its kind."""
+        self.api.apply(f"{path}/{thing['metadata']['name']}", thing)
 
     def fill_registry(self, say: Say) -> None:
         """Puts the images in which workloads run into the registry, once."""
         done = self.machines.folder / "registry" / "filled"
         if done.exists():
             return
-        self._until(self.registry.answers, "docker-registry")
-        self.registry.put(configs.PAUSE_IMAGE, image.pause(self.parts["pause"]))
-        self.registry.put(IMAGE, image.base(say))
+        port = self.ports.registry
+        self._until(lambda: registry.answers(port), "docker-registry")
+        registry.put(port, configs.PAUSE_IMAGE, image.pause(self.parts["pause"]))
+        registry.put(port, IMAGE, image.base(say))
         done.touch()
 
     def units(self) -> dict[str, str]:
@@ -94,11 +100,11 @@ class Control:
         units, there = self.units(), self.node_states()
         for host in self.shape.virtual_hosts():
             if host not in there:
-                self.api.create(objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
+                create_missing(self.api, objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         """Gives what the API server knows of every node, by name."""
-        return {node["metadata"]["name"]: node for node in self.api.ask("GET", objects.NODES)["items"]}
+        return {node["metadata"]["name"]: node for node in self.api.items(objects.NODES)[0]}
 
     def node_states(self) -> dict[str, str]:
         """Gives kubectl's word for every node."""

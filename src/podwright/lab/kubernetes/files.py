@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab import cgroups, mask, scripts
+from podwright.lab.folder import write
 from podwright.lab.kubernetes import binaries, configs, pki, programs, shape
-from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, KubernetesLabShape, LabPorts
 from podwright.lab.machines import ENVIRONMENT, HUB
-from podwright.lab.slurm.files import write
 
 _FOLDERS = ("bin", "etc", "log", "nodes", "pids", "registry", "run", "volumes")
 _SYSTEM = Path("/usr")
@@ -21,7 +21,7 @@ _SYSTEM = Path("/usr")
 _INNER = ("admin", "controller-manager", "scheduler", "proxy")
 
 
-def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Path]) -> None:
+def write_all(folder: Path, wanted: KubernetesLabShape, ports: LabPorts, found: Mapping[str, Path]) -> None:
     """Writes everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
@@ -36,7 +36,7 @@ def write_all(folder: Path, wanted: Shape, ports: Ports, found: Mapping[str, Pat
     shape.write(folder, wanted, ports)
 
 
-def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
+def _write_machines(folder: Path, wanted: KubernetesLabShape, found: Iterable[Path]) -> None:
     """Writes what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
     seen = [*mask.needed_folders(), *{path.parent for path in found}, folder]
     covers = mask.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
@@ -49,7 +49,7 @@ def _write_machines(folder: Path, wanted: Shape, found: Iterable[Path]) -> None:
     write(folder / "bin" / configs.SHOW_SCRIPT, configs.show_script(shown_to_containers()), 0o755)
 
 
-def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
+def _write_access(folder: Path, wanted: KubernetesLabShape, ports: LabPorts) -> None:
     keys = folder / "pki"
     pki.make_all(keys, pki.certificates(wanted))
     inner = f"https://{CONTROL_ADDRESS}:{configs.API_PORT}"
@@ -66,7 +66,7 @@ def _write_access(folder: Path, wanted: Shape, ports: Ports) -> None:
         write(hook / f"tls.{kind}", (keys / f"webhook.{kind}").read_text(), 0o600)
 
 
-def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
+def _write_control(folder: Path, ports: LabPorts, manifests: Path) -> None:
     etc = folder / "etc"
     write(etc / "scheduler.yaml", configs.scheduler())
     write(etc / programs.ENDING, configs.ending((manifests / programs.ENDING).read_text()))
@@ -79,7 +79,7 @@ def _write_control(folder: Path, ports: Ports, manifests: Path) -> None:
     write(registry / "hosts.toml", configs.registry_hosts())
 
 
-def _write_node(folder: Path, wanted: Shape, ports: Ports, host: str) -> None:
+def _write_node(folder: Path, wanted: KubernetesLabShape, ports: LabPorts, host: str) -> None:
     node = folder / "nodes" / host
     (node / "network").mkdir(parents=True, exist_ok=True)
     write(node / "network" / "10-lab.conflist", configs.network(wanted, host))

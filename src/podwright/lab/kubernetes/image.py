@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from podwright.lab.kubernetes.binaries import Say, cache_root, locked
+from podwright.clients.registry import digest_of
+from podwright.lab.base import Say
+from podwright.lab.kubernetes.binaries import cache_root, locked
 from podwright.spec.problems import refuse
 
 _PACKAGES = ("python3", "openmpi-bin", "openssh-server", "openssh-client", "ca-certificates", "iproute2", "procps")
@@ -34,7 +36,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
-class Layer:
+class PackedLayer:
     """A compressed tar of files, with the digests that it has packed and unpacked."""
 
     file: Path
@@ -50,7 +52,7 @@ class Layer:
 class Image:
     """An image of one layer, as a registry takes it."""
 
-    layer: Layer
+    layer: PackedLayer
     config: bytes
 
     def manifest(self) -> bytes:
@@ -64,16 +66,11 @@ class Image:
         return _json({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
 
 
-def digest_of(data: bytes) -> str:
-    """Gives the name of some bytes in a registry."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 def _json(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True).encode()
 
 
-def image(layer: Layer, settings: Mapping[str, Any]) -> Image:
+def image(layer: PackedLayer, settings: Mapping[str, Any]) -> Image:
     """Gives the image of a layer and what a container of it starts with."""
     config = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
@@ -108,7 +105,7 @@ def pause(program: Path) -> Image:
     return image(_layer(kept), {"Entrypoint": ["/pause"], "User": "65535"})
 
 
-def base_layer(say: Say) -> Layer:
+def base_layer(say: Say) -> PackedLayer:
     """Gives the layer of the base image from the cache, and makes it first where it is not there."""
     suite = _suite()
     key = hashlib.sha256(_json([suite, _PACKAGES, _LEFT_OUT, _HOOK, _SKIPPED])).hexdigest()[:8]
@@ -149,13 +146,13 @@ def _sources() -> str:
     return str(there[0])
 
 
-def _layer(kept: Path) -> Layer:
+def _layer(kept: Path) -> PackedLayer:
     """Gives a layer with its digests, which are counted once and kept beside it."""
     note = kept.with_name(f"{kept.name}.json")
     if not note.exists():
         with kept.open("rb") as packed, gzip.open(kept) as unpacked:
             note.write_text(json.dumps({"digest": _digest(packed), "unpacked": _digest(unpacked)}))
-    return Layer(kept, **json.loads(note.read_text()))
+    return PackedLayer(kept, **json.loads(note.read_text()))
 
 
 def _digest(file: BinaryIO | gzip.GzipFile) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +13,7 @@ from podwright.lab import cgroups, processes
 from podwright.lab.kubernetes import objects, programs
 from podwright.lab.kubernetes.api import MERGE
 from podwright.lab.kubernetes.control import Control, is_usable, start
-from podwright.lab.kubernetes.shape import Shape
+from podwright.lab.kubernetes.shape import KubernetesLabShape
 from podwright.lab.machines import Machines
 
 _READY_S = 120.0
@@ -21,7 +22,7 @@ _READY_S = 120.0
 class Nodes:
     """The real nodes of the lab in a folder."""
 
-    def __init__(self, machines: Machines, wanted: Shape, parts: Mapping[str, Path]) -> None:
+    def __init__(self, machines: Machines, wanted: KubernetesLabShape, parts: Mapping[str, Path]) -> None:
         self.machines = machines
         self.shape = wanted
         self.parts = parts
@@ -61,7 +62,8 @@ class Nodes:
             if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
                 raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
             labels = objects.node_labels(host, self.shape.gpus, units)
-            control.api.ask("PATCH", f"{objects.NODES}/{host}", {"metadata": {"labels": labels}}, MERGE)
+            change = json.dumps({"metadata": {"labels": labels}}).encode()
+            control.api.patch(f"{objects.NODES}/{host}", change, MERGE)
 
     def _has_reported(self, control: Control, host: str, since: datetime) -> bool:
         """Says whether a node is used, with all its devices, by a report that is not older than its kubelet."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, NAMESPACE, Shape
+from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, NAMESPACE, KubernetesLabShape
 
 LOOPBACK = "127.0.0.1"
 API_SERVICE = "10.96.0.1"
@@ -39,7 +39,7 @@ class Certificate:
         return ",".join(f"{'IP' if name[0].isdigit() else 'DNS'}:{name}" for name in self.names)
 
 
-def certificates(shape: Shape) -> list[Certificate]:
+def certificates(shape: KubernetesLabShape) -> list[Certificate]:
     """Gives all certificates of a lab."""
     local = (LOOPBACK, "localhost")
     nodes = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from podwright.lab.kubernetes import provisioner
 from podwright.lab.kubernetes.configs import API_PORT, CONTAINERD, ETC, PKI, POD_NETWORKS, SERVICE_NETWORK
 from podwright.lab.kubernetes.objects import DEVICE_FILES, devices
-from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, STORAGE_CLASS, Shape
+from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, STORAGE_CLASS, KubernetesLabShape
 from podwright.lab.scripts import INSIDE
 
 Commands = dict[str, list[str]]
@@ -83,7 +83,7 @@ def _api_server(program: Path) -> list[str]:
     ]
 
 
-def control(shape: Shape, parts: Mapping[str, Path], python: str) -> Commands:
+def control(shape: KubernetesLabShape, parts: Mapping[str, Path], python: str) -> Commands:
     """Gives the programs that need the API server, by the names the lab knows them by."""
     manager = f"{ETC}/controller-manager.kubeconfig"
     found: Commands = {
@@ -154,7 +154,7 @@ def operators(parts: Mapping[str, Path]) -> Commands:
     return {KEEPER: mpi, "jobset": jobset}
 
 
-def node(shape: Shape, parts: Mapping[str, Path], host: str) -> Commands:
+def node(shape: KubernetesLabShape, parts: Mapping[str, Path], host: str) -> Commands:
     """Gives what runs on a node, in the order in which it starts."""
     offers = [f"{name}={count}:{DEVICE_FILES[name]}" for name, count in devices(shape.gpus).items()]
     return {

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podwright.lab.kubernetes.api import Api, ApiError
+from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.lab.kubernetes.api import admin_api, follow
 
 PROVISIONER = "podwright.lab/folder"
 PROGRAM = "provisioner"
@@ -59,26 +60,25 @@ def provide(api: Api, claim: dict[str, Any], storage_class: str, folder: Path) -
         path = Path(volume["spec"]["hostPath"]["path"])
         path.mkdir(exist_ok=True)
         path.chmod(0o777)
-        api.apply(_VOLUMES, volume)
+        api.apply(f"{_VOLUMES}/{volume['metadata']['name']}", volume)
 
 
 def take_back(api: Api, volume: dict[str, Any]) -> None:
     """Removes a volume that has lost its claim, and what lies on it."""
     if is_left(volume):
         shutil.rmtree(volume["spec"]["hostPath"]["path"], ignore_errors=True)
-        api.ask("DELETE", f"{_VOLUMES}/{volume['metadata']['name']}")
+        api.delete(f"{_VOLUMES}/{volume['metadata']['name']}")
 
 
 def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[str, Any]], None]) -> None:
     """Handles all objects of a kind for ever; after any trouble it begins again with all there are."""
-    api = Api(*where)
+    api = admin_api(*where)
     while True:
         try:
-            for thing in api.follow(path):
+            for thing in follow(api, path):
                 handle(api, thing)
-        except (OSError, ApiError, ValueError) as error:
+        except (OSError, ApiError, Away, ValueError) as error:
             print(f"{path}: {error}", file=sys.stderr, flush=True)
-        api.close()
         time.sleep(_AGAIN_S)
 
 

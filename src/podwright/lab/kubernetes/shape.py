@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.slurm.shape import MOST_GPUS, check_name, model
+from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -22,23 +22,18 @@ DEFAULT = "lab-kubernetes"
 MOST_NODES = 16
 MOST_VIRTUAL = 5000
 _UNIT = 20
-DGX_GPUS = 8
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What can be chosen of a lab."""
+class KubernetesLabShape(LabShape):
+    """What can be chosen of a Kubernetes lab; its `nodes` are the real ones."""
 
     name: str = DEFAULT
     nodes: int = 2
-    virtual_nodes: int = 140
     gpus: int = DGX_GPUS
+    virtual_nodes: int = 140
     grace_s: int = 30
     """How long a node may be silent before Kubernetes gives it up."""
-
-    def hosts(self) -> list[str]:
-        """Gives the names of the real nodes."""
-        return [f"n{number}" for number in range(1, self.nodes + 1)]
 
     def virtual_hosts(self) -> list[str]:
         """Gives the names of the nodes that KWOK plays."""
@@ -60,7 +55,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Ports:
+class LabPorts:
     """The ports of this machine's loopback that lead into the lab; chosen once, as images are named after one."""
 
     api: int
@@ -71,7 +66,7 @@ class Ports:
         return f"localhost:{self.registry}/{name}"
 
 
-def check(wanted: Shape) -> None:
+def check(wanted: KubernetesLabShape) -> None:
     """Refuses a shape that cannot be made."""
     check_name(wanted.name)
     limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
@@ -82,17 +77,17 @@ def check(wanted: Shape) -> None:
         raise refuse("a lab without any node runs nothing", field="--nodes")
 
 
-def read(folder: Path) -> tuple[Shape, Ports] | None:
+def read(folder: Path) -> tuple[KubernetesLabShape, LabPorts] | None:
     """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
-    return kept(folder, KIND, lambda words: (Shape(**words["shape"]), Ports(**words["ports"])))
+    return kept(folder, KIND, lambda words: (KubernetesLabShape(**words["shape"]), LabPorts(**words["ports"])))
 
 
-def write(folder: Path, shape: Shape, ports: Ports) -> None:
+def write(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> None:
     """Keeps shape and ports in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), ports=asdict(ports))
 
 
-def pod_text(folder: Path, shape: Shape, ports: Ports) -> str:
+def pod_text(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> str:
     """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
     scheduler = {
         "kind": "kubernetes",
@@ -115,7 +110,7 @@ schedulers:
 """
 
 
-def _groups(shape: Shape) -> list[tuple[str, int]]:
+def _groups(shape: KubernetesLabShape) -> list[tuple[str, int]]:
     """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
     groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
     return [(fold_hosts(hosts), gpus) for hosts, gpus in groups if hosts]

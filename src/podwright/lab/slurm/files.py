@@ -13,9 +13,10 @@ from pathlib import Path
 
 from podwright.bringup.slurm import Version, render
 from podwright.lab import mask, scripts, ssh
+from podwright.lab.folder import write
 from podwright.lab.machines import ENVIRONMENT, HUB
 from podwright.lab.slurm import shape
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import site
 from podwright.lab.user import LabUser, account_files
 from podwright.spec import SlurmScheduler, load_pod
@@ -24,7 +25,7 @@ from podwright.spec.problems import refuse
 _FOLDERS = ("bin", "db", "dev", "etc", "home", "log", "munge", "pids", "run", "shared", "spool", "ssh", "state", "tmp")
 
 
-def write_all(folder: Path, wanted: Shape, user: LabUser, addresses: Mapping[str, str]) -> None:
+def write_all(folder: Path, wanted: SlurmLabShape, user: LabUser, addresses: Mapping[str, str]) -> None:
     """Writes everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
@@ -39,15 +40,7 @@ def write_all(folder: Path, wanted: Shape, user: LabUser, addresses: Mapping[str
     shape.write(folder, wanted, user)
 
 
-def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Writes a file that at no moment has more rights than it shall have."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
-
-
-def _write_machines(folder: Path, wanted: Shape, user: LabUser) -> None:
+def _write_machines(folder: Path, wanted: SlurmLabShape, user: LabUser) -> None:
     seen = [*mask.needed_folders(), *map(Path, wanted.reveal), folder]
     covers = mask.veils(seen, mask.may_enter(user), always=[Path("/run")])
     over = {f"/etc/{name}": f"etc/{name}" for name in ("passwd", "group", "shadow", "hosts")}
@@ -56,7 +49,7 @@ def _write_machines(folder: Path, wanted: Shape, user: LabUser) -> None:
     write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script())
 
 
-def _write_hardware(folder: Path, wanted: Shape) -> None:
+def _write_hardware(folder: Path, wanted: SlurmLabShape) -> None:
     for host in wanted.hosts():
         (folder / "spool" / host).mkdir(exist_ok=True)
         (folder / "tmp" / host).mkdir(exist_ok=True)
@@ -91,7 +84,7 @@ def _write_ssh(folder: Path, name: str, user: LabUser) -> None:
     write(folder / "known_hosts", f"{name} {(folder / 'host_key.pub').read_text()}")
 
 
-def _write_slurm(folder: Path, wanted: Shape) -> None:
+def _write_slurm(folder: Path, wanted: SlurmLabShape) -> None:
     pod = load_pod(folder / "pod.yaml")
     scheduler = pod.scheduler("slurm")
     assert isinstance(scheduler, SlurmScheduler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podwright.bringup.slurm import Settings, SlurmSite, Version
 from podwright.lab.scripts import INSIDE
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 
 CONTROLLER = "ctl"
 _NO_CGROUPS_SINCE: Version = (23, 2)
@@ -13,7 +13,7 @@ _CONSTRAINTS = ("ConstrainCores", "ConstrainDevices", "ConstrainRAMSpace")
 _URGENT = "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP"
 
 
-def site(wanted: Shape, version: Version) -> SlurmSite:
+def site(wanted: SlurmLabShape, version: Version) -> SlurmSite:
     """Gives the facts of a lab's site."""
     return SlurmSite(
         controller=CONTROLLER,
@@ -52,7 +52,7 @@ def _one_machine() -> Settings:
     }
 
 
-def _quick(wanted: Shape) -> Settings:
+def _quick(wanted: SlurmLabShape) -> Settings:
     """Settings that let a person see within seconds what takes minutes on a real pod."""
     return {
         # How long a requeued job waits, too: two minutes if nothing is said.

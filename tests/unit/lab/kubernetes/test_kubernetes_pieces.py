@@ -17,7 +17,7 @@ import yaml
 from podwright.lab import cgroups
 from podwright.lab.kubernetes import binaries, image, pki, ports, provisioner
 from podwright.lab.kubernetes.control import is_usable, state_of
-from podwright.lab.kubernetes.shape import Shape
+from podwright.lab.kubernetes.shape import KubernetesLabShape
 
 CLAIM: dict[str, Any] = {
     "metadata": {"name": "data", "namespace": "lab", "uid": "1234"},
@@ -85,7 +85,7 @@ def test_two_labs_have_two_trees() -> None:
 
 def test_keys_are_roots_alone_and_certificates_say_who(tmp_path: Path) -> None:
     keys = tmp_path / "pki"
-    wanted = [one for one in pki.certificates(Shape(nodes=1)) if one.file in ("user", "n1")]
+    wanted = [one for one in pki.certificates(KubernetesLabShape(nodes=1)) if one.file in ("user", "n1")]
     pki.make_all(keys, wanted)
     assert {path.stat().st_mode & 0o777 for path in keys.glob("*.key")} == {0o600}
     said = subprocess.run(
