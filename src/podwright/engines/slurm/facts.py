@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from podwright.pilot.protocol import whole_number
 from podwright.spec.problems import Refusal, refuse, short
 
 PROBE = r"""
@@ -292,15 +293,14 @@ def _pairs(line: str) -> dict[str, str]:
 
 def _read_partition(name: str, rows: list[list[str]], rules: dict[str, str]) -> Partition:
     head = rows[0]
-    most = rules.get("MaxNodes", "")
     per_gpu = re.search(r"DefCpuPerGPU=(\d+)", rules.get("JobDefaults", ""))
     return Partition(
         name=name,
         default=head[0].endswith("*"),
         up=head[1] == "up",
         time_limit_s=time_s(head[2]),
-        nodes=tuple(_kind(row) for row in rows if row[3].isdigit() and int(row[3])),
-        max_nodes=int(most) if most.isdigit() else None,
+        nodes=tuple(_kind(row) for row in rows if whole_number(row[3])),
+        max_nodes=whole_number(rules.get("MaxNodes", "")),
         exclusive=rules.get("OverSubscribe") == "EXCLUSIVE",
         cpus_per_gpu=int(per_gpu[1]) if per_gpu else None,
     )

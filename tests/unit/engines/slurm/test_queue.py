@@ -10,9 +10,9 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.base import Status
-from podwright.engines.slurm import queue as queue_module
-from podwright.engines.slurm.queue import SlurmQueue, parse_queue
+from podwright.engines.slurm.queue import ABSENT_S, FLOOR_S, SlurmQueue, parse_queue
 from podwright.runs import Home, RunFolder
+from tests.fixtures.clock import Clock
 from tests.unit.runs.made import asked
 
 GONE = Status("gone", "Slurm does not know it any more")
@@ -34,16 +34,6 @@ class Cluster:
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return list(argv)
-
-
-class Clock:
-    """A time that passes only when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -81,7 +71,7 @@ def test_any_number_of_runs_is_one_question(tmp_path: Path, clock: Clock) -> Non
     assert {seen.state for seen in found.values()} == {"waiting"}
     assert {seen.handle for seen in found.values()} == {"71"}
     assert len(cluster.calls) == 1
-    clock.now += queue_module.FLOOR_S
+    clock.now += FLOOR_S
     queue.status(points)
     assert len(cluster.calls) == 2
 
@@ -118,13 +108,13 @@ def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
     run = add(tmp_path, "toy-2222")
     queue = SlurmQueue(cluster, clock)
     assert queue.status([run])["toy-2222"].state == "there"
-    clock.now += queue_module.ABSENT_S / 2
+    clock.now += ABSENT_S / 2
     cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
     assert queue.status([run])["toy-2222"].state == "there"
     cluster.squeue = lines()
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     assert queue.status([run])["toy-2222"].state == "there", "it was seen meanwhile"
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     assert queue.status([run])["toy-2222"] == GONE
 
 
@@ -134,7 +124,7 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
     runs = [add(tmp_path, "toy-2222"), add(tmp_path, "sweep-3333-2", "71", parent="sweep-3333", index=1)]
     queue = SlurmQueue(cluster, clock)
     queue.status(runs)
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     found = queue.status(runs)
     assert [found[run.id].outcome for run in runs] == ["cancelled", "failed"]
     clock.now += 100
