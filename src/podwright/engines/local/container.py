@@ -148,11 +148,12 @@ def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
     if workload.resources.gpus and not facts.gpu_list:
         hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
         problems.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
-    named = {**{f"data.{name}": path for name, path in request.data.items()}, "checkpoint": workload.checkpoint}
+    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
+    paths["checkpoint"] = workload.checkpoint
     message = "a path with `:` cannot be mounted into a container"
     return problems + [
         (field, message, "give it another name, or a link to it")
-        for field, path in named.items()
+        for field, path in paths.items()
         if path.startswith("/") and ":" in path
     ]
 
@@ -169,7 +170,7 @@ def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     folders = ""
     if workload.checkpoint.startswith("/"):
         folders = f"mkdir -p -m 0700 {shlex.quote(workload.checkpoint)} || exit 1\n"
-    command = " \\\n    ".join(podman_arguments(workload, request.data, facts))
+    command = " \\\n    ".join(podman_arguments(workload, request.target_paths(), facts))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
 
 
@@ -226,7 +227,7 @@ def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
     kept: set[PurePosixPath] = set()
     if workload.checkpoint.startswith("/"):
         kept = {PurePosixPath(workload.checkpoint)}
-    read = {PurePosixPath(path) for path in data.values() if path.startswith("/")} - kept
+    read = {PurePosixPath(path) for path in data.values()} - kept
     read = {path for path in read if not read.intersection(path.parents)}
     mounts = [f"--volume={path}:{path}:ro" for path in sorted(read)]
     return mounts + [f"--volume={path}:{path}" for path in sorted(kept)]

@@ -114,7 +114,7 @@ def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
 
 def _path_problems(request: Request) -> list[Problem]:
     """Return the paths that cannot be mounted: a colon or a comma ends a path wherever mounts are listed."""
-    paths = {f"data.{name}": path for name, path in request.data.items()}
+    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
     paths["checkpoint"] = request.workload.checkpoint
     message = "a path with `:` or `,` cannot be mounted into a container"
     return [
@@ -126,8 +126,9 @@ def _path_problems(request: Request) -> list[Problem]:
 
 def _mounts(request: Request) -> list[str]:
     """Return the absolute paths the run needs; one inside another comes with it."""
-    needed = [*request.data.values(), request.workload.checkpoint]
-    paths = {PurePosixPath(path) for path in needed if path.startswith("/")}
+    paths = {PurePosixPath(path) for path in request.target_paths().values()}
+    if request.workload.checkpoint.startswith("/"):
+        paths.add(PurePosixPath(request.workload.checkpoint))
     return sorted(str(path) for path in paths if not paths.intersection(path.parents))
 
 

@@ -23,7 +23,7 @@ from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
-from podwright.runs.events import CancelAsked, Go
+from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -152,14 +152,14 @@ class SlurmEngine:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
-        data = [path for path in request.data.values() if path.startswith("/")]
-        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
+        data = request.target_paths()
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
         if look.code:
             message = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
             raise refuse(message, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        names = tuple(name for name, path in request.data.items() if path in missing)
+        names = tuple(name for name, path in data.items() if path in missing)
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
@@ -320,7 +320,7 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, Go)]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")
@@ -353,7 +353,7 @@ def _check_data(request: Request, missing: Sequence[str]) -> None:
     if missing:
         hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
         raise workload.refusal(
-            (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
+            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
         )
 
 
