@@ -218,7 +218,7 @@ def wasted(session: Session, name: str | None = None, since_s: float = 7 * 86400
 
 def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWaste:
     """Return the sums from the site's accounting, and where there is none from the records of own runs."""
-    home, until = session.home, time.time()
+    home, until = session.home, session.clock.time()
     cluster = target.engine(session).usage()
     past = cluster.past(since_s) if cluster else None
     if past is None:

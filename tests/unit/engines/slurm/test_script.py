@@ -22,7 +22,7 @@ from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
 from podwright.engines.slurm.facts import SlurmFacts, parse_probe
 from podwright.engines.slurm.resources import cluster_folder
-from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
@@ -45,7 +45,7 @@ def rendered(name: str) -> dict[str, str]:
     runs = f"{cluster_folder(scheduler, facts)}/runs"
     script = script_job(request, pod, scheduler, facts, runs, case.get("after"))
     env = network_env(request, pod, pod.model_of(pod.scheduler_hosts(scheduler)[0]))
-    launch = {"env": env, "mpi": mpi_words(request, facts)}
+    launch = {"env": env, "mpi": mpi_command(request, facts)}
     return {"batch.sh": render_script(script), "launch.json": json.dumps(launch, indent=2) + "\n"}
 
 
