@@ -21,37 +21,42 @@ class RunFigure:
 
 
 def field(name: str) -> Read:
-    """A figure of the record itself."""
+    """Return the reader of a figure of the record itself."""
 
     def read(story: Story) -> float | None:
-        return _number(story.data.record.get(name))
+        return as_number(story.data.record.get(name))
 
     return read
 
 
 def result(name: str) -> Read:
-    """A value that the program told, as it was last."""
+    """Return the reader of a value that the program told, as it was last."""
 
     def read(story: Story) -> float | None:
-        results = story.data.record.get("results")
-        return _number(results.get(name)) if isinstance(results, Mapping) else None
+        return as_number(_results(story).get(name))
 
     return read
 
 
 def results_of(story: Story) -> list[str]:
-    """The names of what the program told."""
+    """Return the names of what the program told."""
+    return [str(name) for name in _results(story)]
+
+
+def _results(story: Story) -> Mapping[str, object]:
     results = story.data.record.get("results")
-    return [str(name) for name in results] if isinstance(results, Mapping) else []
+    if not isinstance(results, Mapping):
+        return {}
+    return results
 
 
 def four(value: float | None) -> str:
-    """With four digits that count."""
+    """Return a number with four digits that count."""
     return words.number(value, 4)
 
 
 def cost_figure(stories: Sequence[Story]) -> RunFigure:
-    """What each run cost, named with the currency."""
+    """Return the figure of what each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
     return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
@@ -59,10 +64,13 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
 
 def _amount(story: Story) -> float | None:
     cost = story.data.record.get("cost")
-    return _number(cost.get("amount")) if isinstance(cost, Mapping) else None
+    if not isinstance(cost, Mapping):
+        return None
+    return as_number(cost.get("amount"))
 
 
-def _number(value: object) -> float | None:
-    """What a training that diverged told last is no figure."""
-    is_figure = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_figure else None  # type: ignore[arg-type]
+def as_number(value: object) -> float | None:
+    """Return a value as a figure; what a training that diverged told last is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
