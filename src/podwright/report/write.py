@@ -10,12 +10,12 @@ from podwright.runs.files import write_whole
 
 
 def write_run_report(folder: Path) -> Path:
-    """Writes `report.html` into the run's folder and gives its path."""
+    """Write `report.html` into the run's folder and return its path."""
     return _write(Path(folder) / "report.html", render_run(gather(Path(folder))))
 
 
 def write_comparison(folders: Sequence[Path], to: Path | None = None) -> Path:
-    """Writes the comparison of several runs, by default into the first run's folder, and gives its path."""
+    """Write the comparison of several runs, by default into the first run's folder, and return its path."""
     target = to or Path(folders[0]) / "comparison.html"
     return _write(target, render_comparison([gather(Path(folder)) for folder in folders]))
 
