@@ -51,8 +51,10 @@ class LastLines:
 
     @property
     def name(self) -> str:
-        """Whose lines they are."""
-        return "launcher" if self.rank is None else f"rank {self.rank}"
+        """Return whose lines they are."""
+        if self.rank is None:
+            return "launcher"
+        return f"rank {self.rank}"
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class ReportData:
 
     @property
     def state(self) -> str:
-        """The run's state, `pending` when the record does not say."""
+        """Return the run's state, `pending` when the record does not say."""
         return str(self.record.get("state") or "pending")
 
     @property
     def final(self) -> bool:
-        """Whether nothing more will happen to this run."""
+        """Return whether nothing more will happen to this run."""
         return self.state in FINAL
 
     def of(self, *kinds: type[Kind]) -> list[Kind]:

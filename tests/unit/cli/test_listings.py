@@ -16,7 +16,7 @@ from podwright.cli.terminal import follow, output
 from podwright.cli.terminal.progress import Progress
 from podwright.runs import Record
 from podwright.runs.events import PilotStarted, Sample
-from podwright.runs.record import from_json
+from podwright.runs.record import from_row
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli"
@@ -49,7 +49,7 @@ def record(**given: Any) -> Record:
         "folder": "/home/me/.local/share/podwright/runs/segmentation-7f3k",
         **given,
     }
-    return from_json(row)
+    return from_row(row)
 
 
 ACTIVE = {"ended_at": None, "duration_s": None, "time_to_train_s": None, "exit_code": None}
