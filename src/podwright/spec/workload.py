@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from podwright.pilot.protocol import goal_reached
 from podwright.spec.findings import Finding, problems
 from podwright.spec.inputs import Input, resolve_input
 from podwright.spec.placeholders import Scalar
@@ -77,9 +78,7 @@ class Goal(Strict):
 
     def reached_by(self, value: float) -> bool:
         """Return whether this value reaches the goal."""
-        if self.at_least is not None:
-            return value >= self.at_least
-        return value <= (self.at_most or 0.0)
+        return goal_reached({"at_least": self.at_least, "at_most": self.at_most or 0.0}, value)
 
 
 class SlurmOptions(Strict):
