@@ -71,6 +71,13 @@ class Floor:
         """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
 
+    def rack_and_unit(self, device: str) -> tuple[str, int | str]:
+        """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
+        place = self.places.get(device)
+        if place is None:
+            return "", ""
+        return place.rack, place.unit
+
 
 @dataclass(frozen=True, slots=True)
 class _Limits:

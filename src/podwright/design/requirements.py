@@ -62,6 +62,10 @@ class Requirements:
             found += storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
         return found
 
+    def switch_of(self, fabric: str) -> SwitchModel | None:
+        """Return the switch of the `compute` or the `storage` fabric."""
+        return {"compute": self.compute_switch, "storage": self.storage_switch}[fabric]
+
     @property
     def is_classic(self) -> bool:
         """Return whether the compute fabric has no rails."""
