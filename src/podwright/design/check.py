@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from podwright.design.exports.ibnet import Port, fabric_of
 from podwright.design.plan import Design
+from podwright.design.wiring import Wired
 from podwright.spec.problems import Refusal, refuse
 
 _DEVICE = re.compile(r'^(?:Switch|Ca|Hca|Rt)\s+(?P<ports>\d+)\s+"(?P<id>[^"]+)"(?:.*?#\s*"(?P<name>[^"]*)")?', re.I)
@@ -37,15 +38,17 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
     """Compare a file with those fabrics of the design whose switches it names."""
     actual = read_links(text)
     devices = {port.device for port in actual}
-    fabrics = tuple(
-        name for name, wired in design.wired.items() if devices & {switch.name for switch in wired.switches}
-    )
+    fabrics = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
     if not fabrics:
         raise _no_fabric(devices, file)
     links: dict[Port, Port] = {}
     for name in fabrics:
         links |= fabric_of(design, name).links
     return Checked(fabrics, len(links) // 2, list(_compare(links, actual)))
+
+
+def _names_any(devices: set[str], wired: Wired) -> bool:
+    return any(switch.name in devices for switch in wired.switches)
 
 
 def _no_fabric(devices: set[str], file: str) -> Refusal:

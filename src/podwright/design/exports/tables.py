@@ -35,7 +35,8 @@ def cable_plan(design: Design) -> str:
         label = f"{cable.a}:{port_a} - {cable.b}:{port_b}"
         a = (*floor.rack_and_unit(cable.a), cable.a, port_a)
         b = (*floor.rack_and_unit(cable.b), cable.b, port_b)
-        rows.append((label, cable.fabric, cable.kind, *a, *b, "" if length is None else f"{length:g}", medium))
+        length_m = "" if length is None else f"{length:g}"
+        rows.append((label, cable.fabric, cable.kind, *a, *b, length_m, medium))
     return write_csv(CABLE_HEAD, rows)
 
 
