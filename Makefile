@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+SLOWEST := --durations=30 --durations-min=1
 PYTEST := $(BIN)/python -m pytest -p tests.plugins.no_skips
 
 # The first Python that is new enough runs the set-up.
@@ -33,7 +34,7 @@ lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
 test: ready lint ## all checks and tests but the nightly ones
-	$(PYTEST) -n 2 --dist loadgroup
+	$(PYTEST) -n 2 --dist loadgroup $(SLOWEST)
 
 test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"

@@ -156,18 +156,22 @@ def test_what_breaks_the_rules_is_refused(lab: KubernetesLab) -> None:
 
 
 FIND = """
-import socket, time
+import os, socket, time
 
-def address(name):
+def again(what, *words):
     while True:
         try:
-            return socket.gethostbyname(name)
+            return what(*words)
         except OSError:
             time.sleep(0.1)
 
-address("meet-0.meet")
-print(address("meet-1.meet"), flush=True)
-time.sleep(10)  # for the other one, which may ask later: a name goes with its Kubernetes pod
+other = 1 - int(os.environ["JOB_COMPLETION_INDEX"])
+listening = socket.create_server(("", 7000))
+with again(socket.create_connection, (f"meet-{other}.meet", 7000)):
+    listening.accept()  # neither ends before both have met: a name goes with its Kubernetes pod
+print(again(socket.gethostbyname, "meet-1.meet"), flush=True)
+with again(socket.create_connection, (f"meet-{other}.meet", 7000)):
+    listening.accept()
 """
 
 
