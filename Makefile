@@ -33,8 +33,9 @@ demo: ready ## train a model on this machine, watch it, and open its report
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
+# Three processes for two cores: what runs on a lab waits most of the time, and the others have the cores meanwhile.
 test: ready lint ## all checks and tests but the nightly ones
-	$(PYTEST) -n 2 --dist loadgroup $(SLOWEST)
+	$(PYTEST) -n 3 --dist loadgroup $(SLOWEST)
 
 test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
