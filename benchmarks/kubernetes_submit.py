@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,7 @@ import podwright
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, say, start
 from podwright import launch
 from podwright.lab import kubernetes, processes
-from podwright.lab.kubernetes import Lab
-from podwright.lab.kubernetes.api import Api
-from podwright.lab.kubernetes.control import running
-from podwright.lab.kubernetes.pki import LOOPBACK
+from podwright.lab.kubernetes import KubernetesLab
 from podwright.lab.kubernetes.shape import CONTROL, NAMESPACE
 from podwright.launch import pods
 from podwright.runs import Home
@@ -82,17 +79,19 @@ def counted(text: str) -> Asked:
 class Site:
     """The lab's API server as its administrator sees it, beside the user whose arms are measured."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: KubernetesLab, folder: Path) -> None:
         self.lab, self.folder = lab, folder
 
-    def call(self, method: str, path: str) -> Any:
-        """On a connection of its own: the server closes one that nobody used while an arm was at work."""
-        with closing(Api(LOOPBACK, self.lab.ports.api, self.lab.folder / "pki")) as api:
-            return api.ask(method, path)
+    def call(self, verb: str, path: str) -> str:
+        """One request as it is written, which kubectl adds none to; gives the answer's text."""
+        done = self.lab.kubectl(verb, f"--raw={path}", admin=True)
+        if done.returncode:
+            raise SystemExit(f"kubectl {verb} {path}: {done.stderr.strip()[-500:]}")
+        return done.stdout
 
     def asked(self) -> Asked:
         """Requests that were begun until now."""
-        return counted(self.call("GET", "/metrics"))
+        return counted(self.call("get", "/metrics"))
 
     def kubectl(self, *words: str) -> None:
         done = self.lab.kubectl("--namespace", NAMESPACE, *words)
@@ -103,20 +102,20 @@ class Site:
         """What was submitted goes, before the next arm begins; not what the namespace has of its own."""
         for kind in (f"apis/batch/v1/{SPACE}/jobs", f"api/v1/{SPACE}/configmaps", f"api/v1/{SPACE}/secrets"):
             mine = "" if kind.endswith("jobs") else f"&labelSelector={OWN}"
-            self.call("DELETE", f"/{kind}?propagationPolicy=Background{mine}")
+            self.call("delete", f"/{kind}?propagationPolicy=Background{mine}")
 
     def free_nodes(self) -> None:
         """The virtual nodes take the points from now on."""
         self.lab.kubectl("label", "nodes", "--selector=type=kwok", "benchmark=free", admin=True)
 
     def pods(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.call("GET", f"/api/v1/{SPACE}/pods")["items"]
+        found: list[dict[str, Any]] = json.loads(self.call("get", f"/api/v1/{SPACE}/pods"))["items"]
         return found
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         """Nothing is made of what is submitted, so that only submitting takes the machine's time."""
-        (pid,) = running(self.lab.machines, CONTROL)["kube-controller"]
+        (pid,) = self.lab.machines.running(CONTROL)["kube-controller"]
         os.kill(pid, signal.SIGSTOP)
         try:
             yield
@@ -125,7 +124,7 @@ class Site:
 
 
 @contextmanager
-def quiet_lab(folder: Path) -> Iterator[Lab]:
+def quiet_lab(folder: Path) -> Iterator[KubernetesLab]:
     """A lab that is made known under its name in a home of its own."""
     lab = kubernetes.up(folder / "lab", nodes=1, virtual_nodes=VIRTUAL, name="bench-kubernetes")
     try:

@@ -23,7 +23,7 @@ from pathlib import Path
 import podwright
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, say, start
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import pods
 from podwright.runs import Home
@@ -49,7 +49,7 @@ ONE = "sbatch --quiet --hold --output=/dev/null"
 
 
 @contextmanager
-def quiet_lab(folder: Path) -> Iterator[Lab]:
+def quiet_lab(folder: Path) -> Iterator[SlurmLab]:
     """A lab that is made known under its name in a home of its own."""
     lab = slurm.up(folder / "lab", nodes=2, min_job_age_s=5)
     try:
@@ -63,7 +63,7 @@ def quiet_lab(folder: Path) -> Iterator[Lab]:
 class Site:
     """The login node of the lab through one connection, which is opened before the clock starts."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: SlurmLab, folder: Path) -> None:
         self.lab = lab
         options = ["ControlMaster=auto", f"ControlPath={folder}/ssh", "ControlPersist=600"]
         words = [word for option in options for word in ("-o", option)]
@@ -94,7 +94,7 @@ def measured(site: Site, submit: Callable[[], object]) -> float:
     return took
 
 
-def questions(lab: Lab) -> int:
+def questions(lab: SlurmLab) -> int:
     """How often the controller was asked about jobs since its counters were last put to zero."""
     said = lab.machines.run(CONTROLLER, ["sdiag"]).stdout
     return sum(map(int, QUESTIONS.findall(said)))

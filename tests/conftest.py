@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from podwright.lab.kubernetes import Lab
+    from podwright.lab.kubernetes import KubernetesLab
 
 # The machine may be busy with other things: a slow example is no wrong one. Nights look for new examples, days do not.
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -57,8 +58,16 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     return compare
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets Ctrl-C be felt here and by what is started here; `nohup` and a shell's background leave it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="session")
-def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[Lab]:
+def kubernetes_cluster(pytestconfig: pytest.Config) -> Iterator[KubernetesLab]:
     """Two nodes that run containers and 140 that are played; tests that use it have the marks `labs.ON_KUBERNETES`."""
     from tests.real.labs import aloud, kubernetes_lab
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from tests.contract.sites import KubernetesSite, LocalSite, Site, SlurmSite
 from tests.real.labs import ON_KUBERNETES, slurm_lab
 
@@ -21,13 +21,13 @@ SLURM = [on_slurm("slurm"), on_slurm("slurm-accounting")]
 
 
 @pytest.fixture(scope="session")
-def slurm_without_accounting() -> Iterator[Lab]:
+def slurm_without_accounting() -> Iterator[SlurmLab]:
     with slurm_lab(nodes=4, accounting=False, min_job_age_s=20) as lab:
         yield lab
 
 
 @pytest.fixture(scope="session")
-def slurm_with_accounting() -> Iterator[Lab]:
+def slurm_with_accounting() -> Iterator[SlurmLab]:
     with slurm_lab(nodes=4, accounting=True, min_job_age_s=20) as lab:
         yield lab
 
@@ -113,7 +113,7 @@ def local(tmp_path: Path) -> Iterator[LocalSite]:
 
 
 @pytest.fixture
-def slurm(slurm_without_accounting: Lab, tmp_path: Path) -> Iterator[SlurmSite]:
+def slurm(slurm_without_accounting: SlurmLab, tmp_path: Path) -> Iterator[SlurmSite]:
     site = SlurmSite(slurm_without_accounting, tmp_path)
     yield site
     site.close()

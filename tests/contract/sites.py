@@ -15,10 +15,11 @@ from typing import Any
 from podwright import launch, spec
 from podwright.engines.local.engine import lock_holder, marked
 from podwright.lab import kubernetes
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.launch import Run, pods
 from podwright.runs import Home
 from tests.real.clients import PATIENCE_S, pod_of
+from tests.rows import event_rows
 
 PROGRAMS = Path(__file__).parent / "programs"
 END_S = 300.0
@@ -67,7 +68,7 @@ class Site(ABC):
 
     def events(self, run: Run, kind: str) -> list[dict[str, Any]]:
         run.record()
-        return [event for event in run.folder.events() if event["k"] == kind]
+        return [row for row in event_rows(run.folder.path) if row["k"] == kind]
 
     def wait_step(self, run: Run, step: int, rank: int | None = None) -> None:
         """Until this rank, or some rank, has told this step."""
@@ -161,7 +162,7 @@ class SlurmSite(ClusterSite):
 
     node_variable = "SLURM_NODEID"
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: SlurmLab, folder: Path) -> None:
         super().__init__(lab.name, folder)
         self.lab = lab
         pods.add(self.home, lab.pod_file)
@@ -182,7 +183,7 @@ class KubernetesSite(ClusterSite):
 
     node_variable = "JOB_COMPLETION_INDEX"
 
-    def __init__(self, lab: kubernetes.Lab, folder: Path, claim: bool = True) -> None:
+    def __init__(self, lab: kubernetes.KubernetesLab, folder: Path, claim: bool = True) -> None:
         super().__init__(lab.name, folder)
         self.lab = lab
         self.shared = claim

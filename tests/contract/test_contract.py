@@ -289,11 +289,6 @@ def test_cancelling_a_point_leaves_the_others(shared: Site) -> None:
 
 
 def test_one_run_after_another(site: Site) -> None:
-    if "after" in site.session.target(site.target)[0].unsupported():
-        earlier = site.start("--steps 1")
-        with pytest.raises(Refusal):
-            site.start("--steps 1", after=earlier.id)
-        return
     first = site.start("--steps 10")
     second = site.start("--steps 1", after=first.id)
     assert second.wait(END_S).state == "succeeded"

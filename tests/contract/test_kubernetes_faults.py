@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.kubernetes.claim_reader import is_ready
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from podwright.launch import Run
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, KubernetesSite, until
@@ -23,7 +23,7 @@ pytestmark = ON_KUBERNETES
 
 
 @pytest.fixture
-def kubernetes(kubernetes_cluster: Lab, tmp_path: Path) -> Iterator[KubernetesSite]:
+def kubernetes(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Iterator[KubernetesSite]:
     site = KubernetesSite(kubernetes_cluster, tmp_path)
     yield site
     site.close()
@@ -162,7 +162,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     assert told.count(1) == 1, "it began anew instead of going on from its checkpoint"
 
 
-def test_a_run_without_a_claim_that_is_suspended_begins_anew(kubernetes_cluster: Lab, tmp_path: Path) -> None:
+def test_a_run_without_a_claim_that_is_suspended_begins_anew(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> None:
     """There is no checkpoint. What the first copy sent and what the second one does are told apart."""
     site = KubernetesSite(kubernetes_cluster, tmp_path, claim=False)
     try:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.launch import Run, pods
 from tests.contract.sites import END_S, SlurmSite, until
 from tests.real import images
@@ -44,7 +44,7 @@ RunTimeRun="runc --rootless=true --root=/dev/shm/runc-%u run %n.%j.%s.%t -b %b"
 class Place:
     """A lab whose user has the image at hand, as a folder and as a bundle, and data outside of all it mounts anyway."""
 
-    lab: Lab
+    lab: SlurmLab
     image: dict[str, Path]
     data: Path
 
@@ -66,7 +66,7 @@ def place() -> Iterator[Place]:
         shutil.rmtree(data)
 
 
-def add_plugin(lab: Lab) -> None:
+def add_plugin(lab: SlurmLab) -> None:
     built = lab.folder / "bin" / "spank_container.so"
     subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(built), str(PLUGIN)], check=True)
     (lab.folder / "etc" / "plugstack.conf").write_text(f"required {built}\n")

@@ -212,7 +212,7 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
         path.unlink()
     slurm.lab.restart_controller()
     assert run.wait(END_S).state == "succeeded", run.explain()
-    assert [event["k"] for event in run.folder.client_events()].count("submitted") == 2
+    assert [event.kind for event in run.folder.client_events()].count("submitted") == 2
     assert len(slurm.events(run, "go")) == 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab import processes
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from tests.paths import ROOT
 
 BIN = Path(sys.executable).parent
@@ -55,7 +55,7 @@ class Client:
         return told
 
 
-def pod_of(lab: Lab, folder: Path, name: str | None = None, **changes: Any) -> Path:
+def pod_of(lab: KubernetesLab, folder: Path, name: str | None = None, **changes: Any) -> Path:
     """Writes the lab's pod under another name, with a scheduler changed by these fields; None takes one away."""
     head, mark, scheduler = lab.pod_file.read_text().partition("schedulers:\n  - ")
     fields = {**json.loads(scheduler), **changes}
@@ -65,14 +65,14 @@ def pod_of(lab: Lab, folder: Path, name: str | None = None, **changes: Any) -> P
     return file
 
 
-def kubectl(lab: Lab, *words: str, admin: bool = False, give: str = "") -> Any:
+def kubectl(lab: KubernetesLab, *words: str, admin: bool = False, give: str = "") -> Any:
     """Runs kubectl as the lab's user, or as its administrator; gives the JSON that it printed."""
     done = lab.kubectl(*words, "--output=json", admin=admin, give=give)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def pods(lab: Lab, run_id: str) -> list[dict[str, Any]]:
+def pods(lab: KubernetesLab, run_id: str) -> list[dict[str, Any]]:
     """Gives the Kubernetes pods of a run."""
     select = f"--selector=podwright.dev/run={run_id}"
     found: list[dict[str, Any]] = kubectl(lab, "get", "pods", "--namespace=lab", select)["items"]

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from podwright.lab import kubernetes
+from podwright.lab.base import Lab, Say, quiet
 from podwright.lab.kubernetes import binaries, image
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.lab import Lab, Say, quiet
+from podwright.lab.slurm.lab import SlurmLab
 
 ON_KUBERNETES = [
     pytest.mark.kubernetes,
@@ -31,8 +32,8 @@ ON_KUBERNETES = [
 
 
 @contextmanager
-def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[Lab]:
-    """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.Shape` by name."""
+def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[SlurmLab]:
+    """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.SlurmLabShape` by name."""
     with _folder() as folder:
         try:
             yield slurm.up(folder, ends_with=os.getpid(), nodes=nodes, accounting=accounting, **wanted)
@@ -41,12 +42,14 @@ def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterat
 
 
 @contextmanager
-def kubernetes_lab(nodes: int = 2, virtual_nodes: int = 0, say: Say = quiet, **wanted: Any) -> Iterator[kubernetes.Lab]:
-    """Gives a Kubernetes cluster; takes the fields of `podwright.lab.kubernetes.Shape` by name.
+def kubernetes_lab(
+    nodes: int = 2, virtual_nodes: int = 0, say: Say = quiet, **wanted: Any
+) -> Iterator[kubernetes.KubernetesLab]:
+    """Gives a Kubernetes cluster; takes the fields of `podwright.lab.kubernetes.KubernetesLabShape` by name.
 
     `say` is told how far the build of its programs is, which a machine without them needs minutes for.
     """
-    binaries.get(say, binaries.Lines(say))
+    binaries.get(say, binaries.BuildOutput(say))
     image.base_layer(say)
     with _folder() as folder:
         try:
@@ -77,7 +80,7 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(lab: Lab | kubernetes.Lab | None) -> None:
+def _end(lab: Lab | None) -> None:
     """Ends what is left: all of the lab, or the half of one that did not come up."""
     if lab is not None:
         lab.down()

@@ -15,6 +15,7 @@ from podwright import launch
 from podwright.runs import Home
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, until
+from tests.rows import event_rows
 
 PODWRIGHT = Path(sys.executable).parent / "podwright"
 STEPCLOCK = Path(__file__).parent.parent / "fakes" / "stepclock.c"
@@ -153,7 +154,7 @@ def test_a_clock_that_steps_back_disorders_nothing(
     assert record.state == "succeeded"
     assert record.duration_s is not None
     assert 0 < record.duration_s < 600
-    events = [event for event in run.folder.events() if "q" in event]
+    events = [row for row in event_rows(run.folder.path) if "q" in row]
     for node in (0, 1):
         times = [event["t"] for event in sorted(events, key=lambda e: e["q"]) if event["n"] == node]
         assert times == sorted(times)

@@ -19,7 +19,7 @@ from podwright.bringup.slurm import Version, render
 from podwright.cli.main import main
 from podwright.lab import processes
 from podwright.lab.scripts import INSIDE
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.lab.slurm.site import CONTROLLER, site
 from podwright.spec import SlurmScheduler, expand_hosts, load_pod
 from tests.real.labs import slurm_lab
@@ -46,7 +46,7 @@ FORMATS = ["topology.conf", *(["topology.yaml"] if installed() >= YAML_SINCE els
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def lab() -> Iterator[SlurmLab]:
     """A small one, for its munge and its controller's machine; the hosts of the designs have addresses there."""
     with slurm_lab(nodes=1) as made:
         with (made.folder / "etc" / "hosts").open("a") as hosts:
@@ -57,7 +57,7 @@ def lab() -> Iterator[Lab]:
 class Controller:
     """A second controller on the lab's control machine, with files of its own; it ends with that machine."""
 
-    def __init__(self, lab: Lab, name: str, port: int) -> None:
+    def __init__(self, lab: SlurmLab, name: str, port: int) -> None:
         self.lab, self.port = lab, port
         self.folder = lab.folder / "etc" / name
         self.seen = f"{INSIDE}/etc/{name}"
@@ -89,7 +89,7 @@ class Controller:
 @pytest.mark.parametrize("file", FORMATS)
 @pytest.mark.parametrize("nodes", [20, 100, 140])
 def test_slurm_reads_the_topology_of_a_design(
-    nodes: int, file: str, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    nodes: int, file: str, lab: SlurmLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pod_file = tmp_path / "pod.yaml"
     pod_file.write_text(POD.format(nodes=nodes))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from tests.real.clients import Client, pods
 from tests.real.labs import ON_KUBERNETES
 
@@ -38,7 +38,7 @@ def podman(*words: str) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_an_image_is_built_pushed_fetched_by_a_node_and_run(kubernetes_cluster: Lab, tmp_path: Path) -> None:
+def test_an_image_is_built_pushed_fetched_by_a_node_and_run(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> None:
     podman("pull", "--quiet", "--tls-verify=false", kubernetes_cluster.image)
     client = Client(tmp_path, kubernetes_cluster.pod_file)
     file = tmp_path / "toy.yaml"

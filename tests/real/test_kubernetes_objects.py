@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from podwright.clients.kubernetes.manifest import yaml_objects
-from podwright.lab.kubernetes import Lab, binaries
+from podwright.lab.kubernetes import KubernetesLab, binaries
 from tests.paths import CASES as ALL_CASES
 from tests.real.clients import kubectl, until
 from tests.real.labs import ON_KUBERNETES
@@ -41,7 +41,7 @@ def group_of(thing: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def namespaces(kubernetes_cluster: Lab) -> Iterator[Lab]:
+def namespaces(kubernetes_cluster: KubernetesLab) -> Iterator[KubernetesLab]:
     """The namespaces that the golden files speak of, as an administrator made them."""
     things = [param.values[0] for param in objects(*OPENSHIFT, *NOT_SERVED, without=True)]
     there = {item["metadata"]["name"] for item in kubectl(kubernetes_cluster, "get", "namespaces", admin=True)["items"]}
@@ -56,7 +56,7 @@ def namespaces(kubernetes_cluster: Lab) -> Iterator[Lab]:
     kubernetes_cluster.kubectl("delete", "namespace", *names, "--wait=false", admin=True)
 
 
-def test_the_api_server_takes_every_object(namespaces: Lab) -> None:
+def test_the_api_server_takes_every_object(namespaces: KubernetesLab) -> None:
     """All at once, as `kubectl` may be given them; each answer is the object as the server would keep it."""
     given = [param.values[0] for param in objects(*OPENSHIFT, *NOT_SERVED, without=True)]
     listed = {"apiVersion": "v1", "kind": "List", "items": given}
@@ -82,7 +82,7 @@ def strict(node: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def openshift(kubernetes_cluster: Lab) -> dict[str, Any]:
+def openshift(kubernetes_cluster: KubernetesLab) -> dict[str, Any]:
     """What OpenShift publishes of its kinds, which comes with the lab's programs."""
     file = binaries.cache() / "manifests" / "openapi.json"
     schema: dict[str, Any] = strict(json.loads(file.read_text()))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from podwright.lab.kubernetes.configs import PLAYED_FOR
 from tests.real.clients import Client, kubectl, pods, until
 from tests.real.labs import ON_KUBERNETES
@@ -35,7 +35,7 @@ UNIT_NODES = 20
 class Superpod:
     """140 nodes of eight GPUs and four rails each, in units of twenty."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: KubernetesLab, folder: Path) -> None:
         self.lab, self.folder = lab, folder
         scheduler = lab.pod_file.read_text().partition("schedulers:\n")[2]
         (folder / "superpod.yaml").write_text(f"{POD}schedulers:\n{scheduler}")
@@ -82,7 +82,7 @@ def ready_since(node: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def superpod(kubernetes_cluster: Lab, tmp_path: Path) -> Iterator[Superpod]:
+def superpod(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Iterator[Superpod]:
     made = Superpod(kubernetes_cluster, tmp_path)
     yield made
     kubernetes_cluster.kubectl("delete", "jobs,mpijobs", made.run_id, "--namespace=lab", "--ignore-not-found")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from tests.real.clients import ROOT, Client, kubectl, pod_of, pods, until
 from tests.real.labs import ON_KUBERNETES
 
@@ -23,7 +23,7 @@ FRAMES = "--frames 48 --scenes 3 --size 96x64"
 
 
 @pytest.fixture
-def client(kubernetes_cluster: Lab, tmp_path: Path) -> Client:
+def client(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Client:
     return Client(tmp_path, kubernetes_cluster.pod_file)
 
 
@@ -42,7 +42,7 @@ def write(folder: Path, **fields: Any) -> Path:
     return file
 
 
-def test_the_training_example_over_two_nodes(client: Client, kubernetes_cluster: Lab, tmp_path: Path) -> None:
+def test_the_training_example_over_two_nodes(client: Client, kubernetes_cluster: KubernetesLab, tmp_path: Path) -> None:
     """The file is the one that runs on this machine and on Slurm, beside fewer frames than `make demo` draws."""
     given = ROOT / "examples" / "segmentation.yaml"
     example = tmp_path / "tree" / "examples" / given.name
@@ -60,7 +60,7 @@ def test_the_training_example_over_two_nodes(client: Client, kubernetes_cluster:
     assert Path(run["folder"], "results", "confusion.json").is_file()
 
 
-def test_the_mpi_example_reduces_over_two_nodes(client: Client, kubernetes_cluster: Lab) -> None:
+def test_the_mpi_example_reduces_over_two_nodes(client: Client, kubernetes_cluster: KubernetesLab) -> None:
     run = client.run("examples/allreduce.yaml", kubernetes_cluster.name, "--set", "resources.cpus=1")
     assert (run["state"], run["world_size"], run["results"]["world"]) == ("succeeded", 4, 4)
     job = kubectl(kubernetes_cluster, "get", "mpijob", run["id"], "--namespace=lab")
@@ -85,7 +85,7 @@ print(f"rank {rank} is through")
 
 
 def test_a_client_that_was_away_all_the_time_finds_everything(
-    client: Client, kubernetes_cluster: Lab, tmp_path: Path
+    client: Client, kubernetes_cluster: KubernetesLab, tmp_path: Path
 ) -> None:
     file = write(tmp_path, name="away", command=["python3", "-c", COUNT], nodes=2, ranks_per_node=2)
     run_id = client.start(file, kubernetes_cluster.name)
@@ -101,7 +101,7 @@ def test_a_client_that_was_away_all_the_time_finds_everything(
     assert len(list((tmp_path / run_id / "checkpoints").iterdir())) == 4
 
 
-def has_ended(lab: Lab, run_id: str) -> bool:
+def has_ended(lab: KubernetesLab, run_id: str) -> bool:
     status = kubectl(lab, "get", "job", run_id, "--namespace=lab").get("status", {})
     return any(one["type"] == "Complete" for one in status.get("conditions", []))
 
@@ -118,7 +118,7 @@ print("that was all", flush=True)
 
 @pytest.mark.parametrize("megabytes", [24, pytest.param(200, marks=pytest.mark.nightly)])
 def test_a_rank_that_talks_too_much_does_not_harm_its_record(
-    kubernetes_cluster: Lab, tmp_path: Path, megabytes: int
+    kubernetes_cluster: KubernetesLab, tmp_path: Path, megabytes: int
 ) -> None:
     """Without a claim all there is to know travels through a container's output, which has its bounds."""
     client = Client(tmp_path, pod_of(kubernetes_cluster, tmp_path, "frames", claim=None))
@@ -140,7 +140,7 @@ while not Path(os.environ["PODWRIGHT_FOLDER"], "enough").exists():
 
 
 @pytest.fixture
-def held(client: Client, kubernetes_cluster: Lab, tmp_path: Path) -> Callable[..., str]:
+def held(client: Client, kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Callable[..., str]:
     """Starts runs that hold half the GPUs of each of their nodes until they are let go."""
 
     def start(name: str, **fields: Any) -> str:
@@ -150,13 +150,15 @@ def held(client: Client, kubernetes_cluster: Lab, tmp_path: Path) -> Callable[..
     return start
 
 
-def let_go(lab: Lab, run_id: str) -> None:
+def let_go(lab: KubernetesLab, run_id: str) -> None:
     """Gives the ranks of a run their word, through the volume that they share."""
     claim = kubectl(lab, "get", "pvc", "podwright", "--namespace=lab")
     (lab.folder / "volumes" / claim["spec"]["volumeName"] / "podwright" / "runs" / run_id / "enough").touch()
 
 
-def test_two_runs_on_too_few_nodes_both_end(client: Client, kubernetes_cluster: Lab, held: Callable[..., str]) -> None:
+def test_two_runs_on_too_few_nodes_both_end(
+    client: Client, kubernetes_cluster: KubernetesLab, held: Callable[..., str]
+) -> None:
     """Room for four, one of which is taken: a run that got half of its nodes gives them back, and comes back."""
     third = held("third")
     until(lambda: client.show(third)["state"] == "running", "the third place is taken")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.lab.kubernetes import Lab
+from podwright.lab.kubernetes import KubernetesLab
 from tests.real.clients import Client, kubectl, pod_of, until
 from tests.real.labs import ON_KUBERNETES
 
@@ -29,7 +29,7 @@ pathlib.Path(os.environ["PODWRIGHT_CHECKPOINT"], "weights").write_text("w")
 
 
 @pytest.fixture(scope="module")
-def granted(kubernetes_cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def granted(kubernetes_cluster: KubernetesLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client whose pod has storage, in a namespace that an administrator was asked for by one command."""
     lab, config = kubernetes_cluster, str(kubernetes_cluster.admin_kubeconfig)
     folder = tmp_path_factory.mktemp("granted")
@@ -45,22 +45,24 @@ def granted(kubernetes_cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -
     kubectl_delete(lab, "pv", f"admin-home-{NAMESPACE}")
 
 
-def kubectl_delete(lab: Lab, *words: str) -> None:
+def kubectl_delete(lab: KubernetesLab, *words: str) -> None:
     done = lab.kubectl("delete", *words, "--ignore-not-found", "--wait=false", admin=True)
     assert done.returncode == 0, done.stderr
 
 
-def claims(lab: Lab) -> dict[str, str]:
+def claims(lab: KubernetesLab) -> dict[str, str]:
     """Gives the claims of the namespace with their phases."""
     items = kubectl(lab, "get", "pvc", f"--namespace={NAMESPACE}", admin=True)["items"]
     return {item["metadata"]["name"]: item["status"].get("phase", "") for item in items}
 
 
-def volume_of(lab: Lab, claim: str) -> str:
+def volume_of(lab: KubernetesLab, claim: str) -> str:
     return str(kubectl(lab, "get", "pvc", claim, f"--namespace={NAMESPACE}", admin=True)["spec"]["volumeName"])
 
 
-def test_claims_are_bound_and_a_run_uses_them(granted: Client, kubernetes_cluster: Lab, tmp_path: Path) -> None:
+def test_claims_are_bound_and_a_run_uses_them(
+    granted: Client, kubernetes_cluster: KubernetesLab, tmp_path: Path
+) -> None:
     """Two are met by the storage class, one by a volume that the pod's own server stands for."""
     bound = dict.fromkeys(("records", "frames", "home"), "Bound")
     until(lambda: claims(kubernetes_cluster) == bound, "all claims are bound")

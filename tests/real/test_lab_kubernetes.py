@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from podwright.lab import cgroups, kubernetes, processes
-from podwright.lab.kubernetes import Lab
-from podwright.lab.kubernetes.control import running
+from podwright.lab.kubernetes import KubernetesLab
 from podwright.spec import load_pod
 from tests.real.clients import PATIENCE_S
 from tests.real.labs import ON_KUBERNETES, kubernetes_lab
@@ -33,34 +32,34 @@ _OF_THE_POD = ("volumes", "tolerations", "nodeSelector", "topologySpreadConstrai
 
 
 @pytest.fixture
-def lab(kubernetes_cluster: Lab) -> Lab:
+def lab(kubernetes_cluster: KubernetesLab) -> KubernetesLab:
     return kubernetes_cluster
 
 
-def kubectl(lab: Lab, *words: str, give: Any = None) -> str:
+def kubectl(lab: KubernetesLab, *words: str, give: Any = None) -> str:
     """Runs kubectl the way a user would, and gives what it printed."""
     done = lab.kubectl(*words, give="" if give is None else json.dumps(give))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def get(lab: Lab, *words: str) -> dict[str, Any]:
+def get(lab: KubernetesLab, *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(kubectl(lab, "get", *words, "-o", "json"))
     return found
 
 
-def apply(lab: Lab, thing: dict[str, Any]) -> None:
+def apply(lab: KubernetesLab, thing: dict[str, Any]) -> None:
     kubectl(lab, "apply", "--server-side", "-f", "-", give=thing)
 
 
-def word_of(lab: Lab, kind: str, name: str) -> str:
+def word_of(lab: KubernetesLab, kind: str, name: str) -> str:
     """Gives the word for how a job ended; empty while it has not."""
     said = get(lab, kind, name)
     held = [one["type"] for one in said.get("status", {}).get("conditions", []) if one["status"] == "True"]
     return next((word for word in held if word in ("Complete", "Completed", "Failed", "Succeeded")), "")
 
 
-def end_of(lab: Lab, kind: str, name: str) -> str:
+def end_of(lab: KubernetesLab, kind: str, name: str) -> str:
     """Waits for the end of a job, and gives its word."""
     processes.until(lambda: bool(word_of(lab, kind, name)), PATIENCE_S, every_s=0.3)
     return word_of(lab, kind, name)
@@ -82,24 +81,24 @@ def apart(name: str) -> list[dict[str, Any]]:
     return [{**same, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
 
 
-def logs(lab: Lab, name: str) -> list[str]:
+def logs(lab: KubernetesLab, name: str) -> list[str]:
     return sorted(kubectl(lab, "logs", "-l", f"of={name}", "--tail=-1").splitlines())
 
 
-def test_every_node_is_ready(lab: Lab) -> None:
+def test_every_node_is_ready(lab: KubernetesLab) -> None:
     """A machine that is busy with other things may let one miss its time, and it comes back."""
     assert set(lab.node_states()) == {*lab.shape.hosts(), *lab.shape.virtual_hosts()}
     assert processes.until(lambda: set(lab.node_states().values()) == {"Ready"}, PATIENCE_S, every_s=0.5)
 
 
-def test_nodes_offer_what_a_dgx_has(lab: Lab) -> None:
+def test_nodes_offer_what_a_dgx_has(lab: KubernetesLab) -> None:
     for node in ("n2", "dgx140"):
         room = get(lab, "node", node)["status"]["allocatable"]
         assert (room["nvidia.com/gpu"], room["rdma/shared_ib0"]) == ("8", "100")
     assert get(lab, "node", "dgx021")["metadata"]["labels"]["podwright.dev/unit"] == "su2"
 
 
-def test_a_container_sees_the_devices_it_was_given(lab: Lab) -> None:
+def test_a_container_sees_the_devices_it_was_given(lab: KubernetesLab) -> None:
     line = "ls /dev/infiniband; ls /dev | grep -c nvidia; echo $NVIDIA_VISIBLE_DEVICES | tr , '\\n' | wc -l"
     limits = {"nvidia.com/gpu": 3, "rdma/shared_ib2": 1}
     apply(lab, job("devices", lab.image, ["sh", "-c", line], resources={"limits": limits}))
@@ -107,14 +106,14 @@ def test_a_container_sees_the_devices_it_was_given(lab: Lab) -> None:
     assert logs(lab, "devices") == ["3", "3", "uverbs2"]
 
 
-def test_the_lab_is_a_pod(lab: Lab) -> None:
+def test_the_lab_is_a_pod(lab: KubernetesLab) -> None:
     pod = load_pod(lab.pod_file)
     scheduler = pod.schedulers[0]
     assert (pod.name, scheduler.kind) == ("lab-kubernetes", "kubernetes")
     assert len(pod.compute_hosts()) == 142
 
 
-def test_the_user_is_an_ordinary_one(lab: Lab) -> None:
+def test_the_user_is_an_ordinary_one(lab: KubernetesLab) -> None:
     def may(*words: str) -> bool:
         return lab.kubectl("auth", "can-i", *words).stdout.strip() == "yes"
 
@@ -126,14 +125,26 @@ def test_the_user_is_an_ordinary_one(lab: Lab) -> None:
     assert lab.kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_job_runs_with_this_machines_python_and_its_logs_are_read(lab: Lab) -> None:
+def test_a_job_runs_with_this_machines_python_and_its_logs_are_read(lab: KubernetesLab) -> None:
     line = "import os, sys, podwright; print(sys.prefix, os.getuid())"
     apply(lab, job("python", lab.image, ["python", "-c", line]))
     assert end_of(lab, "job", "python") == "Complete"
     assert logs(lab, "python") == [f"{sys.prefix} 1000"]
 
 
-def test_what_breaks_the_rules_is_refused(lab: Lab) -> None:
+def test_a_volume_does_not_cover_this_machines_python(lab: KubernetesLab) -> None:
+    """As where the checkout lies in /tmp, and a Kubernetes pod brings a /tmp of its own."""
+    line = "import os, sys, podwright; print(sys.prefix, bool(os.statvfs(sys.prefix).f_flag & os.ST_RDONLY))"
+    volumes = {
+        "volumes": [{"name": "over", "emptyDir": {}}],
+        "volumeMounts": [{"name": "over", "mountPath": str(Path(sys.prefix).parent)}],
+    }
+    apply(lab, job("covered", lab.image, [sys.executable, "-c", line], **volumes))
+    assert end_of(lab, "job", "covered") == "Complete"
+    assert logs(lab, "covered") == [f"{sys.prefix} True"]
+
+
+def test_what_breaks_the_rules_is_refused(lab: KubernetesLab) -> None:
     thing = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -160,7 +171,7 @@ time.sleep(10)  # for the other one, which may ask later: a name goes with its K
 """
 
 
-def test_members_find_each_other_by_name(lab: Lab) -> None:
+def test_members_find_each_other_by_name(lab: KubernetesLab) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -178,7 +189,7 @@ def test_members_find_each_other_by_name(lab: Lab) -> None:
     assert logs(lab, "meet") == [second["status"]["podIP"]] * 2
 
 
-def test_a_dynamic_claim_is_bound_shared_and_taken_back(lab: Lab) -> None:
+def test_a_dynamic_claim_is_bound_shared_and_taken_back(lab: KubernetesLab) -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -207,7 +218,7 @@ def test_a_dynamic_claim_is_bound_shared_and_taken_back(lab: Lab) -> None:
     assert get(lab, "pvc", "podwright")["status"]["phase"] == "Bound"
 
 
-def test_a_job_set_runs(lab: Lab) -> None:
+def test_a_job_set_runs(lab: KubernetesLab) -> None:
     inner = job("ignored", lab.image, ["true"])["spec"]
     parts = [{"name": name, "replicas": 1, "template": {"spec": inner}} for name in ("left", "right")]
     thing = {
@@ -220,10 +231,10 @@ def test_a_job_set_runs(lab: Lab) -> None:
     assert end_of(lab, "jobset", "set") == "Completed"
 
 
-def test_a_second_up_changes_nothing(lab: Lab) -> None:
+def test_a_second_up_changes_nothing(lab: KubernetesLab) -> None:
     def seen() -> dict[str, Any]:
         found: dict[str, Any] = {path.name: path.read_bytes() for path in (lab.folder / "pids").iterdir()}
-        return found | {name: dict(running(lab.machines, name)) for name in ("control", "n1", "n2")}
+        return found | {name: dict(lab.machines.running(name)) for name in ("control", "n1", "n2")}
 
     before = seen()
     again = kubernetes.up(lab.folder, nodes=2, virtual_nodes=140, grace_s=60)
@@ -233,7 +244,7 @@ def test_a_second_up_changes_nothing(lab: Lab) -> None:
         assert seen()[name] == there or set(there) <= set(seen()[name])
 
 
-def test_jobs_outlive_the_api_server(lab: Lab) -> None:
+def test_jobs_outlive_the_api_server(lab: KubernetesLab) -> None:
     apply(lab, job("long", lab.image, ["sleep", "600"]))
     assert processes.until(lambda: "Running" in kubectl(lab, "get", "pods", "-l", "of=long"), PATIENCE_S, every_s=0.3)
     uid = get(lab, "pods", "-l", "of=long")["items"][0]["metadata"]["uid"]
@@ -244,7 +255,7 @@ def test_jobs_outlive_the_api_server(lab: Lab) -> None:
 
 
 @pytest.mark.nightly
-def test_nodes_that_are_killed_or_cut_off_come_back(lab: Lab) -> None:
+def test_nodes_that_are_killed_or_cut_off_come_back(lab: KubernetesLab) -> None:
     pid = lab.machines.pid("n1")
     lab.cut_node("n1")
     lab.kill_node("n2")
@@ -265,14 +276,14 @@ def test_nodes_that_are_killed_or_cut_off_come_back(lab: Lab) -> None:
 
 
 @pytest.fixture
-def small(kubernetes_cluster: Lab) -> Iterator[Lab]:
+def small(kubernetes_cluster: KubernetesLab) -> Iterator[KubernetesLab]:
     """A second lab beside the one that all tests use: neither is in the other's way."""
     with kubernetes_lab(nodes=1) as made:
         yield made
     assert set(kubernetes_cluster.machines.up()) == {"hub", "control", "n1", "n2"}
 
 
-def test_down_leaves_nothing_behind(small: Lab) -> None:
+def test_down_leaves_nothing_behind(small: KubernetesLab) -> None:
     """The namespaces are held open: the kernel gives the number of one that is gone to the next, perhaps elsewhere."""
     lab = small
     with ExitStack() as held:

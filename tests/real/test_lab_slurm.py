@@ -16,7 +16,7 @@ import pytest
 from podwright.bringup.slurm import SlurmSite, render
 from podwright.lab import processes, watch
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.spec import SlurmScheduler, load_pod
 from tests.paths import CASES
 from tests.real.clients import PATIENCE_S
@@ -26,12 +26,12 @@ pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def lab() -> Iterator[SlurmLab]:
     with slurm_lab(nodes=4, min_job_age_s=300) as made:
         yield made
 
 
-def over_ssh(lab: Lab, *command: str, give: str = "") -> str:
+def over_ssh(lab: SlurmLab, *command: str, give: str = "") -> str:
     """Runs a command the way a user would, and gives what it printed."""
     line = ["ssh", "-F", str(lab.ssh_config), lab.name, *command]
     done = subprocess.run(line, input=give, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
@@ -39,7 +39,7 @@ def over_ssh(lab: Lab, *command: str, give: str = "") -> str:
     return done.stdout
 
 
-def run_job(lab: Lab, script: str, *options: str) -> list[str]:
+def run_job(lab: SlurmLab, script: str, *options: str) -> list[str]:
     """Submits a script, waits for its end, and gives the lines it wrote."""
     output = "out-%j.txt"
     words = over_ssh(lab, "sbatch", "--parsable", f"--output={output}", *options, give=script)
@@ -48,37 +48,37 @@ def run_job(lab: Lab, script: str, *options: str) -> list[str]:
     return over_ssh(lab, "cat", output.replace("%j", job)).splitlines()
 
 
-def state_of(lab: Lab, job: str) -> str:
+def state_of(lab: SlurmLab, job: str) -> str:
     words = dict(word.partition("=")[::2] for word in over_ssh(lab, "scontrol", "show", "job", job).split())
     return words["JobState"]
 
 
-def slurm_says(lab: Lab, node: str, wanted: Callable[[str], bool]) -> bool:
+def slurm_says(lab: SlurmLab, node: str, wanted: Callable[[str], bool]) -> bool:
     return processes.until(lambda: wanted(lab.node_states().get(node, "")), PATIENCE_S, every_s=0.5)
 
 
-def test_every_node_is_idle(lab: Lab) -> None:
+def test_every_node_is_idle(lab: SlurmLab) -> None:
     assert lab.node_states() == dict.fromkeys(["n1", "n2", "n3", "n4"], "idle")
 
 
-def test_the_lab_is_a_pod(lab: Lab) -> None:
+def test_the_lab_is_a_pod(lab: SlurmLab) -> None:
     pod = load_pod(lab.pod_file)
     assert (pod.name, pod.compute_hosts()) == ("lab-slurm", ["n1", "n2", "n3", "n4"])
     assert "SwitchName=su2 Level=0 LinkSpeed=1 Nodes=n[3-4]" in over_ssh(lab, "scontrol", "show", "topology")
 
 
-def test_the_login_node_is_a_machine_of_its_own(lab: Lab) -> None:
+def test_the_login_node_is_a_machine_of_its_own(lab: SlurmLab) -> None:
     said = over_ssh(lab, "hostname; id -un; cat /proc/1/comm; ip -brief address show eth0").split()
     assert said[:3] == ["login", lab.user.name, "sh"]
     assert "10.77.0.3/16" in said
 
 
-def test_a_job_without_the_callers_environment_finds_the_same_python(lab: Lab) -> None:
+def test_a_job_without_the_callers_environment_finds_the_same_python(lab: SlurmLab) -> None:
     script = "#!/bin/sh\npython -c 'import os, sys, podwright; print(sys.prefix, os.getuid())'\nhostname\n"
     assert run_job(lab, script, "--export=NONE") == [f"{sys.prefix} {lab.user.uid}", "n1"]
 
 
-def test_each_task_sees_its_own_gpus(lab: Lab) -> None:
+def test_each_task_sees_its_own_gpus(lab: SlurmLab) -> None:
     step = "srun --export=ALL sh -c 'echo $SLURM_PROCID $(hostname) $CUDA_VISIBLE_DEVICES' | sort"
     options = ("--export=NONE", "--nodes=2", "--ntasks-per-node=2", "--gpus-per-task=4")
     assert run_job(lab, f"#!/bin/sh\n{step}\n", *options) == [
@@ -89,13 +89,13 @@ def test_each_task_sees_its_own_gpus(lab: Lab) -> None:
     ]
 
 
-def test_ranks_find_each_other_by_pmix(lab: Lab) -> None:
+def test_ranks_find_each_other_by_pmix(lab: SlurmLab) -> None:
     step = "srun --export=ALL --mpi=pmix sh -c 'echo $PMIX_RANK of $SLURM_NTASKS' | sort"
     lines = run_job(lab, f"#!/bin/sh\n{step}\n", "--export=NONE", "--nodes=4", "--ntasks-per-node=1")
     assert lines == ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]
 
 
-def test_a_second_up_changes_nothing(lab: Lab) -> None:
+def test_a_second_up_changes_nothing(lab: SlurmLab) -> None:
     before = {path: path.read_bytes() for path in (lab.folder / "pids").iterdir()}
     config = lab.ssh_config.read_bytes()
     again = slurm.up(lab.folder, name=lab.name, nodes=4, accounting=False)
@@ -104,7 +104,7 @@ def test_a_second_up_changes_nothing(lab: Lab) -> None:
     assert lab.ssh_config.read_bytes() == config
 
 
-def test_a_killed_node_is_off_until_healed(lab: Lab) -> None:
+def test_a_killed_node_is_off_until_healed(lab: SlurmLab) -> None:
     lab.kill_node("n2")
     assert {one["machine"]: one["state"] for one in lab.status()}["n2"] == "off"
     assert slurm_says(lab, "n2", lambda state: state.startswith("down"))
@@ -112,7 +112,7 @@ def test_a_killed_node_is_off_until_healed(lab: Lab) -> None:
     assert lab.node_states()["n2"] == "idle"
 
 
-def test_a_node_that_is_cut_off_lives_on_and_comes_back(lab: Lab) -> None:
+def test_a_node_that_is_cut_off_lives_on_and_comes_back(lab: SlurmLab) -> None:
     pid = lab.machines.pid("n3")
     lab.cut_node("n3")
     assert {one["machine"]: one["state"] for one in lab.status()}["n3"] == "cut"
@@ -122,7 +122,7 @@ def test_a_node_that_is_cut_off_lives_on_and_comes_back(lab: Lab) -> None:
     assert lab.node_states()["n3"] == "idle"
 
 
-def test_jobs_survive_the_controller(lab: Lab) -> None:
+def test_jobs_survive_the_controller(lab: SlurmLab) -> None:
     job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap='sleep 600'").strip()
     assert processes.until(lambda: state_of(lab, job) == "RUNNING", PATIENCE_S)
     seen = time.time()
@@ -134,7 +134,7 @@ def test_jobs_survive_the_controller(lab: Lab) -> None:
     over_ssh(lab, "scancel", job)
 
 
-def test_slurm_knows_every_key_that_is_written_for_a_real_site(lab: Lab) -> None:
+def test_slurm_knows_every_key_that_is_written_for_a_real_site(lab: SlurmLab) -> None:
     case = CASES / "bringup" / "slurm" / "dgx-a100-140"
     pod = load_pod(case / "pod.yaml")
     scheduler = pod.scheduler("slurm")
@@ -150,7 +150,7 @@ def test_slurm_knows_every_key_that_is_written_for_a_real_site(lab: Lab) -> None
     assert (said.stderr, asked.stdout.split(), read.stderr) == ("", ["dgx001", "dgx002"], "")
 
 
-def installed_version(lab: Lab) -> tuple[int, int]:
+def installed_version(lab: SlurmLab) -> tuple[int, int]:
     major, minor = lab.run(["sinfo", "--version"]).stdout.split()[1].split(".")[:2]
     return int(major), int(minor)
 
@@ -220,7 +220,7 @@ def test_a_lab_ends_with_the_process_that_asked_for_it(home: Path, moment: str) 
     assert list(home.iterdir()) == []
 
 
-def places_lab(home: Path) -> Lab:
+def places_lab(home: Path) -> SlurmLab:
     found = slurm.find(home / "labs" / "lab-slurm")
     assert found is not None
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from podwright.bringup.jobhooks import Hooks, render, settings
 from podwright.lab.scripts import INSIDE
-from podwright.lab.slurm.lab import Lab
+from podwright.lab.slurm.lab import SlurmLab
 from podwright.lab.slurm.site import CONTROLLER
 from tests.contract.sites import until
 from tests.real.labs import slurm_lab
@@ -31,7 +31,7 @@ HOOKS = Hooks(
 )
 
 
-def install(lab: Lab) -> None:
+def install(lab: SlurmLab) -> None:
     """Does what the guide tells a site to do."""
     folder = lab.folder / "etc" / "hooks"
     folder.mkdir(mode=0o755)
@@ -48,7 +48,7 @@ def install(lab: Lab) -> None:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def lab() -> Iterator[SlurmLab]:
     with slurm_lab(nodes=2, accounting=False) as made:
         for node in made.shape.hosts():
             assert made.machines.run(node, ["mount", "-n", "-t", "tmpfs", "hooks", MOUNT]).returncode == 0
@@ -57,7 +57,7 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(autouse=True)
-def _all_well(lab: Lab) -> Iterator[None]:
+def _all_well(lab: SlurmLab) -> Iterator[None]:
     yield
     lab.run(["scancel", "--me"])
     until(lambda: not lab.run(["squeue", "--noheader"]).stdout, "the queue is empty")
@@ -66,25 +66,25 @@ def _all_well(lab: Lab) -> Iterator[None]:
     until(lambda: set(lab.node_states().values()) == {"idle"}, "all nodes are back")
 
 
-def submit(lab: Lab, *options: str) -> str:
+def submit(lab: SlurmLab, *options: str) -> str:
     done = lab.run(["sbatch", "--parsable", "--output=/dev/null", "--wrap=sleep 600", *options])
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def job_state(lab: Lab, job: str) -> str:
+def job_state(lab: SlurmLab, job: str) -> str:
     return lab.run(["squeue", "--noheader", f"--jobs={job}", "--format=%T %N"]).stdout.strip()
 
 
-def maps(lab: Lab, name: str) -> dict[str, str]:
+def maps(lab: SlurmLab, name: str) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted((lab.folder / "run" / name).glob("*"))}
 
 
-def reason(lab: Lab, node: str) -> str:
+def reason(lab: SlurmLab, node: str) -> str:
     return lab.run(["sinfo", "--noheader", f"--nodes={node}", "--partition=gpu", "--format=%t %E"]).stdout.strip()
 
 
-def test_gpu_maps_come_and_go_with_jobs(lab: Lab) -> None:
+def test_gpu_maps_come_and_go_with_jobs(lab: SlurmLab) -> None:
     first = submit(lab, "--nodelist=n1", "--gpus-per-node=2")
     second = submit(lab, "--nodelist=n1", "--gpus-per-node=1")
     until(lambda: len(maps(lab, "gpu-jobs")) == len(maps(lab, "gpustat")) == 3, "three GPUs have files")
@@ -97,7 +97,7 @@ def test_gpu_maps_come_and_go_with_jobs(lab: Lab) -> None:
     until(lambda: maps(lab, "gpu-jobs") == maps(lab, "gpustat") == {}, "no file is left")
 
 
-def test_a_job_goes_elsewhere_when_a_mount_is_missing(lab: Lab) -> None:
+def test_a_job_goes_elsewhere_when_a_mount_is_missing(lab: SlurmLab) -> None:
     assert lab.machines.run("n1", ["umount", MOUNT]).returncode == 0
     try:
         job = submit(lab, "--gpus-per-node=1")
@@ -108,7 +108,7 @@ def test_a_job_goes_elsewhere_when_a_mount_is_missing(lab: Lab) -> None:
         assert lab.machines.run("n1", ["mount", "-n", "-t", "tmpfs", "hooks", MOUNT]).returncode == 0
 
 
-def test_a_node_without_one_of_its_gpus_is_drained(lab: Lab) -> None:
+def test_a_node_without_one_of_its_gpus_is_drained(lab: SlurmLab) -> None:
     gpu = Path(lab.folder, "dev", "nvidia7")
     gpu.unlink()
     try:

@@ -7,6 +7,8 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
+from podwright.pilot.protocol import goal_reached
+from podwright.runs.events import ResultTold
 from podwright.theme import words
 
 _POINTS = 2_000
@@ -15,7 +17,7 @@ NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One value a rank told, when, and at which step if it said so."""
 
     t: float
@@ -24,16 +26,17 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Goal:
+class QualityGoal:
     """The quality that was asked for."""
 
     metric: str
     bound: float
     at_least: bool
 
-    def met_by(self, value: float | None) -> bool:
-        """Whether a value is good enough."""
-        return value is not None and (value >= self.bound if self.at_least else value <= self.bound)
+    def reached_by(self, value: float) -> bool:
+        """Return whether a value is good enough."""
+        name = "at_least" if self.at_least else "at_most"
+        return goal_reached({name: self.bound}, value)
 
     @property
     def text(self) -> str:
@@ -46,8 +49,8 @@ class Curve:
     """One named value of the run."""
 
     name: str
-    points: tuple[Point, ...]
-    goal: Goal | None = None
+    points: tuple[CurvePoint, ...]
+    goal: QualityGoal | None = None
 
     @property
     def title(self) -> str:
@@ -55,7 +58,7 @@ class Curve:
         return words.metric_name(self.name)
 
 
-def goal_of(data: ReportData) -> Goal | None:
+def goal_of(data: ReportData) -> QualityGoal | None:
     """The goal in what was asked, if there is one."""
     workload = data.asked.get("workload")
     goal = data.record.get("goal") or (workload.get("goal") if isinstance(workload, Mapping) else None)
@@ -63,7 +66,7 @@ def goal_of(data: ReportData) -> Goal | None:
         return None
     for name, at_least in (("at_least", True), ("at_most", False)):
         if isinstance(goal.get(name), int | float):
-            return Goal(goal["metric"], float(goal[name]), at_least)
+            return QualityGoal(goal["metric"], float(goal[name]), at_least)
     return None
 
 
@@ -87,33 +90,24 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     return list(kept.values())
 
 
-def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:
-    found: dict[str, dict[int, list[Point]]] = {}
+def _told(data: ReportData) -> dict[str, tuple[CurvePoint, ...]]:
+    by_name: dict[str, dict[int, list[CurvePoint]]] = {}
     steps: dict[int, float] = {}
-    for event in data.of_kind("result"):
-        values, rank = event.get("values"), event.get("rank")
-        if not isinstance(values, Mapping) or not isinstance(rank, int):
-            continue
-        if _is_number(values.get("step")):
-            steps[rank] = float(values["step"])
-        for name, value in values.items():
-            if _is_number(value) and name not in NO_CURVE and not name.startswith("iou."):
-                point = Point(float(event.get("t") or 0.0), steps.get(rank), float(value))
-                found.setdefault(name, {}).setdefault(rank, []).append(point)
-    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in found.items()}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    for event in data.of(ResultTold):
+        if "step" in event.values:
+            steps[event.rank] = float(event.values["step"])
+        for name, value in event.values.items():
+            if name not in NO_CURVE and not name.startswith("iou."):
+                point = CurvePoint(event.time, steps.get(event.rank), float(value))
+                by_name.setdefault(name, {}).setdefault(event.rank, []).append(point)
+    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in by_name.items()}
 
 
 def progress_of(data: ReportData) -> Mapping[str, float]:
-    """The last step, steps, epoch and epochs that were told."""
+    """Return the last step, steps, epoch and epochs that were told."""
     last: dict[str, float] = {}
-    for event in data.of_kind("result"):
-        values = event.get("values")
-        if isinstance(values, Mapping):
-            last |= {name: float(values[name]) for name in _PROGRESS if _is_number(values.get(name))}
+    for event in data.of(ResultTold):
+        last |= {name: float(event.values[name]) for name in _PROGRESS if name in event.values}
     return last
 
 
@@ -147,12 +141,12 @@ def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, An
     }
 
 
-def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
+def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]:
     """At most `limit` points, the least and the greatest of every stretch kept."""
     if len(points) <= limit:
         return list(points)
     width = math.ceil(len(points) / (limit // 2))
-    kept: list[Point] = []
+    kept: list[CurvePoint] = []
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
         ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
@@ -160,7 +154,7 @@ def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
     return kept
 
 
-def _value(point: Point) -> float:
+def _value(point: CurvePoint) -> float:
     return point.value
 
 

@@ -1,13 +1,14 @@
 """What a report is made of, as plain data, so that a page can be made without a run."""
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-Event = Mapping[str, Any]
+from podwright.runs import FINAL
+from podwright.runs.events import Event
 
-FINAL = frozenset({"succeeded", "failed", "cancelled", "lost"})
+Kind = TypeVar("Kind", bound=Event)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class LogTail:
+class LastLines:
     """The last lines of one rank, or of the launcher when it is None, each with its stream: `o` or `e`."""
 
     rank: int | None
@@ -74,7 +75,7 @@ class ReportData:
     confusion: Confusion | None = None
     iou: Mapping[str, float | None] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
-    tails: tuple[LogTail, ...] = ()
+    tails: tuple[LastLines, ...] = ()
     files: tuple[TextFile, ...] = ()
     workload_in_code: str = ""
     unread: tuple[str, ...] = ()
@@ -89,6 +90,11 @@ class ReportData:
         """Whether nothing more will happen to this run."""
         return self.state in FINAL
 
-    def of_kind(self, *kinds: str) -> list[Event]:
-        """The events of these kinds, in the order of time."""
-        return [event for event in self.events if event.get("k") in kinds]
+    def of(self, *kinds: type[Kind]) -> list[Kind]:
+        """Return the events of these kinds, in the order of time."""
+        return [event for event in self.events if isinstance(event, kinds)]
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events of several writers in the order of time."""
+    return tuple(sorted(events, key=lambda event: (event.time, event.sequence)))

@@ -2,12 +2,30 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from podwright.analysis.data import Event
 from podwright.analysis.ranks import Story, exit_words
+from podwright.runs.events import (
+    AttemptStarted,
+    CheckpointSeen,
+    DeviceSeen,
+    EngineEnded,
+    Event,
+    Fenced,
+    GoalReached,
+    NodeEnded,
+    RankFailed,
+    RankHung,
+    RdmaFacts,
+    ResultTold,
+    Retry,
+    RunEnded,
+    Staged,
+)
 from podwright.theme import words
 
 _SEEN = {"xid": "XID", "ecc": "ECC error", "oom": "out of memory", "throttle": "throttled", "gpu_lost": "GPU lost"}
+_COMMON = frozenset({"time", "epoch", "node", "sequence"})
 
 
 @dataclass(frozen=True)
@@ -22,125 +40,136 @@ class Moment:
 
 
 def moment(event: Event, story: Story) -> Moment:
-    """An event with when, where and what."""
-    t = float(event.get("t") or story.span.start)
-    kind = str(event.get("k") or "event")
-    describe = _TEXT.get(kind, _plain)
-    where = event.get("node") if kind in ("failed", "hang", "joined") else event.get("n")
+    """Return an event with when, where and what."""
+    describe = _TEXT.get(event.kind, _plain)
+    kind = event.kind.replace("_", " ")
+    if isinstance(event, DeviceSeen):
+        kind = _SEEN.get(event.what or "", "seen")
     return Moment(
-        at=words.duration(t - story.span.start),
-        clock=words.clock(t),
-        where=story.name(where),
-        kind=(_SEEN.get(str(event.get("what")), "seen") if kind == "seen" else kind.replace("_", " ")),
+        at=words.duration(event.time - story.span.start),
+        clock=words.clock(event.time),
+        where=story.name(event.place),
+        kind=kind,
         text=describe(event),
     )
 
 
-def failure(event: Event) -> str:
-    """`rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped`."""
-    rank, host = event.get("rank"), event.get("host")
-    who = f"rank {rank}" if rank is not None else "a rank"
-    where = f" on {host}" if host else ""
-    signal, code = event.get("signal"), event.get("code")
-    how = f"was killed by {signal}" if signal else f"exited with {code}"
-    after = event.get("after_s")
-    when = f" after {words.duration(float(after))}" if isinstance(after, int | float) else ""
-    return f"{who}{where} {how}{when}{_stopped(event.get('stopped'))}"
+def failure(event: RankFailed) -> str:
+    """Return `rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped`."""
+    who = "a rank" if event.rank is None else f"rank {event.rank}"
+    where = f" on {event.host}" if event.host else ""
+    how = f"was killed by {event.signal}" if event.signal else f"exited with {event.code}"
+    when = "" if event.after_s is None else f" after {words.duration(event.after_s)}"
+    return f"{who}{where} {how}{when}{_stopped(event.stopped)}"
 
 
-def _stopped(ranks: object) -> str:
-    stopped = [rank for rank in ranks if isinstance(rank, int)] if isinstance(ranks, list) else []
-    if not stopped:
+def _stopped(ranks: tuple[int, ...]) -> str:
+    if not ranks:
         return ""
-    if len(stopped) == 1:
-        return f"; rank {stopped[0]} was stopped"
-    return f"; ranks {words.fold(stopped)} were stopped"
+    if len(ranks) == 1:
+        return f"; rank {ranks[0]} was stopped"
+    return f"; ranks {words.fold(ranks)} were stopped"
 
 
-def seen(event: Event) -> str:
-    """`gpu 3: XID 48, double bit ECC error`."""
-    what = _SEEN.get(str(event.get("what")), str(event.get("what") or "something"))
-    value, text, device = event.get("value"), event.get("text"), event.get("device")
-    lead = f"{what} {words.number(float(value))}" if isinstance(value, int | float) else what
-    body = str(text) if text else lead
-    if event.get("what") == "xid" and text and not str(text).startswith("XID"):
-        body = f"{lead}: {text}"
-    return f"{device}: {body}" if device not in (None, "") else body
+def seen(event: DeviceSeen) -> str:
+    """Return `gpu 3: XID 48, double bit ECC error`."""
+    lead = _SEEN.get(event.what or "", event.what or "something")
+    if event.value is not None:
+        lead = f"{lead} {words.number(float(event.value))}"
+    body = event.text or lead
+    if event.what == "xid" and event.text and not event.text.startswith("XID"):
+        body = f"{lead}: {event.text}"
+    return f"{event.device}: {body}" if event.device else body
 
 
-def hang(event: Event) -> str:
-    """`rank 3 was silent for 10m 00s`."""
-    silent = event.get("silent_s")
-    how_long = words.duration(float(silent)) if isinstance(silent, int | float) else "too long"
-    why = event.get("why")
-    return f"rank {event.get('rank')} was silent for {how_long}" + (f": {why}" if why else "")
+def hang(event: RankHung) -> str:
+    """Return `rank 3 was silent for 10m 00s`."""
+    how_long = "too long" if event.silent_s is None else words.duration(event.silent_s)
+    return _because(f"rank {event.rank} was silent for {how_long}", event.why)
 
 
-def _pilot(event: Event) -> str:
-    return f"pilot {event.get('version') or ''} started on {event.get('host')}, Python {event.get('python')}"
+def _because(text: str, why: str) -> str:
+    return f"{text}: {why}" if why else text
 
 
-def _staged(event: Event) -> str:
-    took, size = event.get("took_s"), event.get("bytes")
-    parts = [words.quantity(float(size), "bytes")] if isinstance(size, int | float) else []
-    parts += [f"in {words.duration(float(took))}"] if isinstance(took, int | float) else []
-    return f"{event.get('what')} staged" + (f", {' '.join(parts)}" if parts else "")
+def _staged(event: Staged) -> str:
+    parts = []
+    if event.size_bytes is not None:
+        parts.append(words.quantity(event.size_bytes, "bytes"))
+    if event.took_s is not None:
+        parts.append(f"in {words.duration(event.took_s)}")
+    return ", ".join([f"{event.what} staged", " ".join(parts)]) if parts else f"{event.what} staged"
 
 
-def _go(event: Event) -> str:
-    took = event.get("took_s")
-    proven = f" proven in {words.duration(float(took))}" if isinstance(took, int | float) else ""
-    return f"attempt {event.get('attempt')}: world size {event.get('world_size')}{proven}"
+def _go(event: AttemptStarted) -> str:
+    proven = "" if event.took_s is None else f" proven in {words.duration(event.took_s)}"
+    return f"attempt {event.attempt}: world size {event.world_size}{proven}"
 
 
-def _checkpoint(event: Event) -> str:
-    size = event.get("bytes")
-    return f"{event.get('name')}" + (
-        f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else ""
-    )
+def _checkpoint(event: CheckpointSeen) -> str:
+    if event.size_bytes is None:
+        return str(event.name)
+    return f"{event.name}, {words.quantity(event.size_bytes, 'bytes')}"
 
 
-def _goal(event: Event) -> str:
-    took = event.get("took_s")
-    after = f" after {words.duration(float(took))}" if isinstance(took, int | float) else ""
-    return f"{words.metric_name(str(event.get('metric')))} {words.score(_number(event.get('value')))}{after}"
+def _goal(event: GoalReached) -> str:
+    after = "" if event.took_s is None else f" after {words.duration(event.took_s)}"
+    return f"{words.metric_name(str(event.metric))} {words.score(event.value)}{after}"
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _result(event: ResultTold) -> str:
+    return ", ".join(f"{name} {words.number(value, 4)}" for name, value in event.values.items())
 
 
-def _result(event: Event) -> str:
-    values = event.get("values")
-    pairs = values.items() if isinstance(values, Mapping) else ()
-    return ", ".join(f"{name} {words.number(_number(value), 4)}" for name, value in pairs)
+def _retry(event: Retry) -> str:
+    return _because(f"attempt {event.attempt} next", event.why)
+
+
+def _end(event: RunEnded | EngineEnded) -> str:
+    return _because(event.state, event.reason)
+
+
+def _fenced(event: Fenced) -> str:
+    by = None if event.by is None else list(event.by)
+    return f"a newer attempt {by} of job {event.job} holds the lease"
+
+
+def _rdma(event: RdmaFacts) -> str:
+    return f"memlock_bytes {event.memlock_bytes}, capabilities {list(event.capabilities)}"
+
+
+def _node_end(event: NodeEnded) -> str:
+    return f"node {event.at_node}, restart {event.restart}, code {event.code}, signal {event.signal}"
 
 
 def _plain(event: Event) -> str:
-    own = {name: value for name, value in event.items() if name not in ("t", "e", "n", "q", "k")}
+    """What the event tells, field by field."""
+    own = {name.removeprefix("at_"): value for name, value in vars(event).items() if name not in _COMMON}
     return ", ".join(f"{name} {value}" for name, value in own.items())
 
 
-_TEXT: Mapping[str, Callable[[Event], str]] = {
-    "pilot": _pilot,
+_TEXT: Mapping[str, Callable[[Any], str]] = {
+    "pilot": lambda event: f"pilot {event.version} started on {event.host}, Python {event.python}",
     "staged": _staged,
-    "joined": lambda event: f"{event.get('host')} joined, of {event.get('of')}",
+    "joined": lambda event: f"{event.host} joined, of {event.of}",
     "go": _go,
-    "ready": lambda event: f"all {event.get('world_size')} ranks were seen",
-    "rank": lambda event: f"rank {event.get('rank')} started, pid {event.get('pid')}",
+    "ready": lambda event: f"all {event.world_size} ranks were seen",
+    "rank": lambda event: f"rank {event.rank} started, pid {event.pid}",
     "result": _result,
     "goal": _goal,
     "checkpoint": _checkpoint,
-    "rank_end": lambda event: f"rank {event.get('rank')} ended with {exit_words(event)}",
-    "failed": lambda event: failure(event) + (f": {event['why']}" if event.get("why") else ""),
+    "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
+    "failed": lambda event: _because(failure(event), event.why),
     "hang": hang,
-    "retry": lambda event: f"attempt {event.get('attempt')} next" + (f": {event['why']}" if event.get("why") else ""),
+    "retry": _retry,
     "seen": seen,
-    "sensor": lambda event: f"{event.get('name')} cannot be read: {event.get('error')}",
-    "signal": lambda event: f"{event.get('name')} received",
-    "fenced": lambda event: f"a newer attempt {event.get('by')} of job {event.get('job')} holds the lease",
-    "given_back": lambda event: f"given back: {event.get('why')}",
-    "requeued": lambda event: f"stopped, and to be started again: {event.get('why')}",
-    "thinned": lambda event: f"{event.get('what')} kept every {event.get('to_s')} s instead of {event.get('from_s')} s",
-    "end": lambda event: f"{event.get('state')}" + (f": {event['reason']}" if event.get("reason") else ""),
+    "sensor": lambda event: f"{event.name} cannot be read: {event.error}",
+    "signal": lambda event: f"{event.name} received",
+    "fenced": _fenced,
+    "given_back": lambda event: f"given back: {event.why}",
+    "requeued": lambda event: f"stopped, and to be started again: {event.why}",
+    "rdma": _rdma,
+    "thinned": lambda event: f"{event.what} kept every {event.to_s} s instead of {event.from_s} s",
+    "end": _end,
+    "node_end": _node_end,
 }

@@ -11,7 +11,7 @@ Read = Callable[[Story], float | None]
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunFigure:
     """What it is called, how it is read and shown; what is counted differs by whole numbers."""
 
     name: str
@@ -24,7 +24,7 @@ def field(name: str) -> Read:
     """A figure of the record itself."""
 
     def read(story: Story) -> float | None:
-        return _number(story.data.record.get(name))
+        return as_number(story.data.record.get(name))
 
     return read
 
@@ -34,7 +34,7 @@ def result(name: str) -> Read:
 
     def read(story: Story) -> float | None:
         results = story.data.record.get("results")
-        return _number(results.get(name)) if isinstance(results, Mapping) else None
+        return as_number(results.get(name)) if isinstance(results, Mapping) else None
 
     return read
 
@@ -50,19 +50,20 @@ def four(value: float | None) -> str:
     return words.number(value, 4)
 
 
-def cost_figure(stories: Sequence[Story]) -> Figure:
+def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """What each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
+    return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
 
 
 def _amount(story: Story) -> float | None:
     cost = story.data.record.get("cost")
-    return _number(cost.get("amount")) if isinstance(cost, Mapping) else None
+    return as_number(cost.get("amount")) if isinstance(cost, Mapping) else None
 
 
-def _number(value: object) -> float | None:
-    """What a training that diverged told last is no figure."""
-    is_figure = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_figure else None  # type: ignore[arg-type]
+def as_number(value: object) -> float | None:
+    """Return a value as a figure; what a training that diverged told last is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.analysis.data import Confusion, Event, Example, LogTail, ReportData, TextFile, Track
-from podwright.analysis.validate import tidy
+from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
 from podwright.runs import Fold, RunFolder
+from podwright.runs.events import Event, RankFailed, RankHung, Sample
 from podwright.spec.problems import Refusal
 
 _TAIL_LINES = 40
@@ -32,7 +32,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     """Everything the report of the run in this folder shows, as it is now."""
     unread: list[str] = []
     run, now = RunFolder(folder), time.time() if now is None else now
-    events = tidy(run.events())
+    events = in_order(run.events())
     return ReportData(
         record=_record(run, events, now, unread),
         asked=_json(folder / "run.json", unread),
@@ -58,7 +58,7 @@ def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[
         fold = Fold(run.asked, str(run.path))
         fold.take(events)
         return fold.record(now).as_json()
-    except (Refusal, KeyError, TypeError, ValueError) as error:
+    except Refusal as error:
         unread.append(f"record: {error}")
         return {"id": run.id, "folder": str(run.path)}
 
@@ -88,17 +88,13 @@ def _json(path: Path, unread: list[str]) -> dict[str, Any]:
     return value
 
 
-def _add_sample(found: dict[tuple[int, str], Track], sample: Mapping[str, Any]) -> None:
-    t, node, values = sample.get("t"), sample.get("n"), sample.get("v")
-    if not isinstance(t, int | float) or not isinstance(node, int) or not isinstance(values, dict):
-        return
-    for name, value in values.items():
-        if isinstance(value, int | float) and math.isfinite(value):
-            track = found.get((node, name))
-            if track is None:
-                track = found[node, name] = Track()
-            track.t.append(t)
-            track.v.append(value)
+def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
+    for name, value in sample.values.items():
+        track = tracks.get((sample.node, name))
+        if track is None:
+            track = tracks[sample.node, name] = Track()
+        track.t.append(sample.time)
+        track.v.append(value)
 
 
 def _in_order(track: Track) -> Track:
@@ -192,20 +188,20 @@ def _picture(results: Path, name: object) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LogTail]:
+def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
     """The last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
     kept: dict[int | None, deque[tuple[str, str]]] = {}
     nodes: dict[int | None, int] = {}
     for line in run.log_lines():
         kept.setdefault(line.rank, deque(maxlen=_TAIL_LINES)).append((line.stream, line.text))
         nodes[line.rank] = line.node
-    failed = [event.get("rank") for event in events if event.get("k") in ("failed", "hang")]
+    failed = [event.rank for event in events if isinstance(event, RankFailed | RankHung)]
     ranks = sorted((rank for rank in kept if rank is not None), key=lambda rank: (rank not in failed, rank))
     shown: list[int | None] = [*sorted(ranks[:_MOST_TAILS])]
     if None in kept:
         shown.append(None)
     for rank in shown:
-        yield LogTail(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
+        yield LastLines(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
 
 
 def _files(folder: Path) -> Iterator[TextFile]:

@@ -4,7 +4,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podwright.analysis.data import Event, ReportData
+from podwright.analysis.data import ReportData
+from podwright.runs.events import (
+    AttemptStarted,
+    EngineEnded,
+    Event,
+    Fenced,
+    GivenBack,
+    PilotEvent,
+    PilotStarted,
+    RankEnded,
+    RankFailed,
+    RankHung,
+    RankStarted,
+    Retry,
+    RunEnded,
+)
 from podwright.theme import words
 
 
@@ -26,7 +41,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Rank:
+class RankSummary:
     """One rank of the last attempt."""
 
     rank: int
@@ -56,8 +71,9 @@ class Attempt:
 
 def span_of(data: ReportData) -> Span:
     """The page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
-    times = [float(event["t"]) for event in data.events if "n" in event]
-    times += [t for track in data.readings.values() if len(track.t) for t in (track.t[0], track.t[-1])]
+    times = [event.time for event in data.of(PilotEvent)]
+    for track in data.readings.values():
+        times += [*track.t[:1], *track.t[-1:]]
     if not times:
         began = words.unix(data.record.get("started_at") or data.record.get("created_at"))
         return Span(began or data.read_at, began or data.read_at)
@@ -67,10 +83,10 @@ def span_of(data: ReportData) -> Span:
 def hosts_by_node(data: ReportData) -> dict[int, str]:
     """The host of every node that was heard of; the latest word counts."""
     hosts = dict(enumerate(_texts(data.record.get("hosts"))))
-    for event in data.of_kind("go"):
-        hosts |= dict(enumerate(_texts(event.get("hosts"))))
-    for event in data.of_kind("pilot"):
-        hosts[int(event.get("n") or 0)] = str(event.get("host") or "")
+    for go in data.of(AttemptStarted):
+        hosts |= dict(enumerate(go.hosts))
+    for pilot in data.of(PilotStarted):
+        hosts[pilot.node] = pilot.host
     for node, _ in data.readings:
         hosts.setdefault(node, "")
     return dict(sorted(hosts.items()))
@@ -88,59 +104,58 @@ def node_names(hosts: Mapping[int, str]) -> dict[int, str]:
 
 def attempts_of(data: ReportData, span: Span) -> list[Attempt]:
     """Every attempt with its end: the first retry, failure, hang or end after its GO, else the next GO."""
-    goes = data.of_kind("go")
+    goes = data.of(AttemptStarted)
     return [_attempt(data, goes, i, span) for i in range(len(goes))]
 
 
-def _attempt(data: ReportData, goes: Sequence[Event], i: int, span: Span) -> Attempt:
-    go, last = goes[i], i == len(goes) - 1
-    start = float(go.get("t") or span.start)
-    until = span.end if last else float(goes[i + 1].get("t") or span.end)
-    closing = [
-        e for e in data.of_kind("failed", "hang", "given_back", "fenced", "end", "retry") if _within(e, start, until)
-    ]
-    first = closing[0] if closing else None
-    outcome = str(first["k"]) if first else ("" if last else "ended")
-    if outcome == "end" and first:
-        outcome = str(first.get("state") or "ended").replace("terminated", "stopped")
-    why = str((first or {}).get("why") or (first or {}).get("reason") or "")
-    epoch = tuple(int(part) for part in go.get("e") or ())
-    end = float(first["t"]) if first else until
-    return Attempt(int(go.get("attempt") or i + 1), start, end, outcome, why, _whole(go.get("world_size")), epoch)
+def _attempt(data: ReportData, goes: Sequence[AttemptStarted], i: int, span: Span) -> Attempt:
+    go, is_last = goes[i], i == len(goes) - 1
+    until = span.end if is_last else goes[i + 1].time
+    closing: list[Event] = [event for event in data.of(*_CLOSING) if go.time <= event.time <= until]
+    number = go.attempt or i + 1
+    if not closing:
+        outcome = "" if is_last else "ended"
+        return Attempt(number, go.time, until, outcome, "", go.world_size, go.epoch)
+    outcome, why = _closed_by(closing[0])
+    return Attempt(number, go.time, closing[0].time, outcome, why, go.world_size, go.epoch)
 
 
-def _within(event: Event, start: float, until: float) -> bool:
-    return start <= float(event.get("t") or 0.0) <= until
+_CLOSING: tuple[type[Event], ...] = (RankFailed, RankHung, GivenBack, Fenced, RunEnded, EngineEnded, Retry)
 
 
-def _whole(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _closed_by(event: Event) -> tuple[str, str]:
+    """How an attempt ended by what closed it, and why."""
+    match event:
+        case RunEnded() | EngineEnded():
+            return event.state.replace("terminated", "stopped"), event.reason
+        case RankFailed() | RankHung() | GivenBack() | Retry():
+            return event.kind, event.why or ""
+        case _:
+            return event.kind, ""
 
 
-def ranks_of(data: ReportData) -> list[Rank]:
+def ranks_of(data: ReportData) -> list[RankSummary]:
     """The ranks as they were last started, by rank, with how each ended."""
-    ends = {event.get("rank"): event for event in data.of_kind("rank_end")}
-    starts = {event.get("rank"): event for event in data.of_kind("rank")}
-    ranks = [key for key in starts if isinstance(key, int)]
+    ends = {event.rank: event for event in data.of(RankEnded)}
+    starts = {event.rank: event for event in data.of(RankStarted)}
     hosts = hosts_by_node(data)
     names = node_names(hosts)
-    return [_rank(starts[key], ends.get(key), hosts, names) for key in sorted(ranks)]
+    return [_rank(starts[rank], ends.get(rank), hosts, names) for rank in sorted(starts)]
 
 
-def _rank(start: Event, end: Event | None, hosts: Mapping[int, str], names: Mapping[int, str]) -> Rank:
-    node = int(start.get("n") or 0)
-    cores = start.get("cores")
-    return Rank(
-        rank=int(start["rank"]),
-        node=node,
-        name=names.get(node, f"node {node}"),
-        host=hosts.get(node) or words.NONE,
-        pid=_shown(start.get("pid")),
-        cores=words.fold(int(core) for core in cores) if isinstance(cores, list) and cores else words.NONE,
-        gpu=_whole(start.get("gpu")),
-        numa=_shown(start.get("numa")),
-        nics=", ".join(_texts(start.get("nics"))) or words.NONE,
-        exit=exit_words(end) if end and float(end.get("t") or 0) >= float(start.get("t") or 0) else words.NONE,
+def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], names: Mapping[int, str]) -> RankSummary:
+    has_ended = end is not None and end.time >= start.time
+    return RankSummary(
+        rank=start.rank,
+        node=start.node,
+        name=names.get(start.node, f"node {start.node}"),
+        host=hosts.get(start.node) or words.NONE,
+        pid=_shown(start.pid),
+        cores=words.fold(start.cores) or words.NONE,
+        gpu=start.gpu,
+        numa=_shown(start.numa),
+        nics=", ".join(start.nics) or words.NONE,
+        exit=exit_words(end) if end and has_ended else words.NONE,
     )
 
 
@@ -148,12 +163,12 @@ def _shown(value: object) -> str:
     return words.NONE if value is None or value == "" else str(value)
 
 
-def exit_words(event: Event) -> str:
-    """How a process ended: `0`, `1`, `SIGKILL`, with how long it ran."""
-    signal = event.get("signal")
-    how = str(signal) if signal else str(event.get("code"))
-    after = event.get("after_s")
-    return f"{how} after {words.duration(float(after))}" if isinstance(after, int | float) else how
+def exit_words(event: RankEnded) -> str:
+    """Return how a process ended: `0`, `1`, `SIGKILL`, with how long it ran."""
+    how = event.signal or str(event.code)
+    if event.after_s is None:
+        return how
+    return f"{how} after {words.duration(event.after_s)}"
 
 
 @dataclass(frozen=True)
@@ -164,12 +179,14 @@ class Story:
     span: Span
     hosts: Mapping[int, str]
     names: Mapping[int, str]
-    ranks: Sequence[Rank]
+    ranks: Sequence[RankSummary]
     attempts: Sequence[Attempt]
 
-    def name(self, node: object) -> str:
-        """What a node is called, whatever an event says it is."""
-        return self.names.get(node, f"node {node}") if isinstance(node, int) else words.NONE
+    def name(self, node: int | None) -> str:
+        """Return what a node is called."""
+        if node is None:
+            return words.NONE
+        return self.names.get(node, f"node {node}")
 
 
 def story_of(data: ReportData) -> Story:

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from podwright.design.topology import scalable_units, unit_name
+from podwright.design.topology import topology_conf, topology_of
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -62,7 +62,7 @@ class SlurmSite:
     """Further lines at the end of slurm.conf, such as partitions."""
 
 
-class Kind(NamedTuple):
+class NodeLine(NamedTuple):
     """Hosts that share one line of slurm.conf."""
 
     hosts: list[str]
@@ -93,7 +93,7 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
         "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
         "gres.conf": _text(_gres_lines(kinds, site)),
         "cgroup.conf": _text(_assigned(_cgroup(site), site)),
-        "topology.conf": _text(topology_lines(pod, scheduler)),
+        "topology.conf": topology_conf(topology_of(pod).part(pod.scheduler_hosts(scheduler))),
     }
     if site.accounting:
         files["slurmdbd.conf"] = _text(_assigned(_slurmdbd(site), site))
@@ -102,14 +102,14 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
     return files
 
 
-def kinds_of(pod: Pod, scheduler: SlurmScheduler) -> list[Kind]:
+def kinds_of(pod: Pod, scheduler: SlurmScheduler) -> list[NodeLine]:
     """Gives the scheduler's hosts by node group; refuses a model that does not say what Slurm must know."""
     mine = set(pod.scheduler_hosts(scheduler))
     groups = [(group, [host for host in group.hosts if host in mine]) for group in pod.nodes]
     return [_kind(hosts, group.model) for group, hosts in groups if hosts]
 
 
-def _kind(hosts: list[str], model: NodeModel) -> Kind:
+def _kind(hosts: list[str], model: NodeModel) -> NodeLine:
     if not (model.sockets and model.cores and model.threads and model.memory_bytes):
         missing = [name for name in ("sockets", "cores", "threads", "memory_bytes") if not getattr(model, name)]
         words = ", ".join(name.removesuffix("_bytes") for name in missing)
@@ -119,22 +119,10 @@ def _kind(hosts: list[str], model: NodeModel) -> Kind:
             field="nodes.model",
         )
     usable_mib = int(model.memory_bytes / _MIB * _USABLE_MEMORY)
-    return Kind(hosts, model, model.sockets, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
+    return NodeLine(hosts, model, model.sockets, model.cores, model.threads, usable_mib // 1000 * 1000 or usable_mib)
 
 
-def topology_lines(pod: Pod, scheduler: SlurmScheduler) -> list[str]:
-    """Gives one leaf per scalable unit and a spine above.
-
-    Of a unit wired by rails the leaves are one to Slurm: every node of the unit is one hop from every other.
-    """
-    mine = set(pod.scheduler_hosts(scheduler))
-    units = [[host for host in unit if host in mine] for unit in scalable_units(pod)]
-    named = [(unit_name(number), unit) for number, unit in enumerate(units, 1) if unit]
-    leaves = [f"SwitchName={name} Nodes={fold_hosts(unit)}" for name, unit in named]
-    return [*leaves, f"SwitchName=spine Switches={fold_hosts(name for name, _ in named)}"]
-
-
-def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[Kind], site: SlurmSite) -> str:
+def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> str:
     defaults = dict(_where(pod, site)) | dict(_how(scheduler, kinds, site)) | dict(_accounts(site))
     chosen = {**defaults, **site.settings}
     return _text([*_assigned(chosen, site), *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
@@ -157,7 +145,7 @@ def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
     yield "TmpFS", site.scratch
 
 
-def _how(scheduler: SlurmScheduler, kinds: list[Kind], site: SlurmSite) -> Iterator[tuple[str, str | None]]:
+def _how(scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> Iterator[tuple[str, str | None]]:
     """How jobs are placed, held together and ended; good for GPU nodes on a fast fabric."""
     yield "SchedulerType", "sched/backfill"
     yield "SelectType", "select/cons_tres"
@@ -198,7 +186,7 @@ def _accounts(site: SlurmSite) -> Iterator[tuple[str, str | None]]:
         yield "JobCompLoc", f"{site.logs}/jobcomp.txt"
 
 
-def _node_line(kind: Kind) -> str:
+def _node_line(kind: NodeLine) -> str:
     features = [name for name in (kind.gpu_type, kind.model.name) if name]
     words = [
         f"NodeName={fold_hosts(kind.hosts)}",
@@ -213,7 +201,7 @@ def _node_line(kind: Kind) -> str:
     return " ".join(word for word in words if word)
 
 
-def _partition_lines(kinds: list[Kind]) -> Iterator[str]:
+def _partition_lines(kinds: list[NodeLine]) -> Iterator[str]:
     """Gives a partition of the nodes with GPUs and one of those without; the first that is there is the default."""
     default = "YES"
     for name, wanted in (("gpu", True), ("cpu", False)):
@@ -226,7 +214,7 @@ def _partition_lines(kinds: list[Kind]) -> Iterator[str]:
             default = "NO"
 
 
-def _gres_lines(kinds: list[Kind], site: SlurmSite) -> Iterator[str]:
+def _gres_lines(kinds: list[NodeLine], site: SlurmSite) -> Iterator[str]:
     """Gives the GPUs' device files, those of one socket on a line with its cores.
 
     A NUMA node may be smaller, but Slurm refuses a node whose GPUs are near less than a whole socket.
@@ -239,7 +227,7 @@ def _gres_lines(kinds: list[Kind], site: SlurmSite) -> Iterator[str]:
             yield line if socket is None else f"{line} Cores={_cores_of(kind, socket)}"
 
 
-def _socket_of(kind: Kind, gpu: int) -> int | None:
+def _socket_of(kind: NodeLine, gpu: int) -> int | None:
     """Gives the socket that a GPU is near to, by the first core of its NUMA node; None where the model does not say."""
     places = kind.model.gpus.numa if kind.model.gpus else ()
     numa = places[gpu] if gpu < len(places) else None
@@ -247,7 +235,7 @@ def _socket_of(kind: Kind, gpu: int) -> int | None:
     return None if cores is None else int(re.split("[-,]", cores)[0]) // kind.cores_per_socket
 
 
-def _cores_of(kind: Kind, socket: int) -> str:
+def _cores_of(kind: NodeLine, socket: int) -> str:
     first = socket * kind.cores_per_socket
     return f"{first}-{first + kind.cores_per_socket - 1}"
 

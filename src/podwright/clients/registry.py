@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlencode, urljoin, urlsplit
 
+from podwright.clients.reasons import connection_reason
 from podwright.clients.registry_logins import Login, find_login
 
 TIMEOUT_S = 300.0
@@ -36,21 +37,23 @@ class Reference:
 
     @property
     def place(self) -> str:
-        """All but the tag."""
+        """Return all but the tag."""
         return f"{self.host}/{self.repository}"
 
 
 class RegistryError(Exception):
     """What a registry refused, or why it cannot be reached (status 0), in words."""
 
-    def __init__(self, status: int, words: str, challenge: str = "") -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str, challenge: str = "") -> None:
+        super().__init__(message)
         self.status, self.challenge = status, challenge
 
 
 def parse(name: str) -> Reference:
-    """The first part is a registry where it looks like a host. A name without one is looked for where each machine's
-    own settings say, which are not ours to guess."""
+    """Return the parts of an image's name; the first is a registry where it looks like a host.
+
+    A name without one is looked for where each machine's own settings say, which are not ours to guess.
+    """
     whole, _, digest = name.removeprefix("docker://").partition("@")
     host, _, path = whole.partition("/")
     if not path or not ("." in host or ":" in host or host == "localhost"):
@@ -68,10 +71,12 @@ class Manifest:
 
     @property
     def digest(self) -> str:
+        """Return the digest by which a registry knows it."""
         return digest_of(self.raw)
 
 
 def digest_of(data: bytes) -> str:
+    """Return the digest of these bytes, as registries write it."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -81,12 +86,13 @@ class Registry:
     def __init__(self, host: str, repository: str) -> None:
         self.host, self.repository = host, repository
         local = _is_loopback(host)
-        self._root = f"{'http' if local else 'https'}://{host}"
+        scheme = "http" if local else "https"
+        self._root = f"{scheme}://{host}"
         self._opener = _opener(host, local)
         self._authorization = ""
 
     def manifest(self, tag: str) -> Manifest | None:
-        """None where there is none; one that was asked for by its digest is checked."""
+        """Return a manifest, or None where there is none; one that was asked for by its digest is checked."""
         headers = {"Accept": ", ".join((*MANIFESTS, *INDEXES))}
         try:
             answered, raw = self._ask("GET", f"manifests/{tag}", None, headers)
@@ -94,19 +100,21 @@ class Registry:
             if error.status == 404:
                 return None
             raise
-        found = Manifest(raw, (answered.get("Content-Type") or "").partition(";")[0].strip())
-        if tag.startswith("sha256:") and found.digest != tag:
+        kind = (answered.get("Content-Type") or "").partition(";")[0].strip()
+        manifest = Manifest(raw, kind)
+        if tag.startswith("sha256:") and manifest.digest != tag:
             raise RegistryError(0, f"{self.host} gives other bytes for {tag}")
-        return found
+        return manifest
 
     def blob(self, digest: str) -> bytes:
+        """Return a blob, checked by its digest."""
         _, data = self._ask("GET", f"blobs/{digest}", None, {})
         if digest_of(data) != digest:
             raise RegistryError(0, f"{self.host} gives other bytes for {digest}")
         return data
 
     def put_blob(self, data: bytes) -> None:
-        """What is there already is not sent again."""
+        """Send a blob, unless the registry has it already."""
         digest = digest_of(data)
         try:
             self._ask("HEAD", f"blobs/{digest}", None, {})
@@ -116,17 +124,19 @@ class Registry:
                 raise
         answered, _ = self._ask("POST", "blobs/uploads/", b"", {})
         place = urljoin(self._url(""), answered["Location"])
-        joined = f"{place}{'&' if urlsplit(place).query else '?'}{urlencode({'digest': digest})}"
-        self._ask("PUT", joined, data, {"Content-Type": "application/octet-stream"})
+        separator = "&" if urlsplit(place).query else "?"
+        url = f"{place}{separator}{urlencode({'digest': digest})}"
+        self._ask("PUT", url, data, {"Content-Type": "application/octet-stream"})
 
     def put_manifest(self, tag: str, manifest: Manifest) -> None:
+        """Send a manifest; the registry must have all that it names."""
         self._ask("PUT", f"manifests/{tag}", manifest.raw, {"Content-Type": manifest.kind})
 
     def _url(self, path: str) -> str:
         return urljoin(f"{self._root}/v2/{self.repository}/", path)
 
     def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[HTTPMessage, bytes]:
-        """Says who the user is once the registry asks for it, and then only to the registry itself."""
+        """Ask the registry; tell who the user is once it asks for that, and then only to the registry itself."""
         url = self._url(path)
         same = urlsplit(url).netloc == urlsplit(self._root).netloc
         for attempt in (1, 2):
@@ -149,23 +159,26 @@ class Registry:
                 raise _error(error) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise RegistryError(0, f"{self.host} cannot be reached: {_words(reason)}") from None
+            raise RegistryError(0, f"{self.host} cannot be reached: {connection_reason(reason)}") from None
 
     def _log_in(self, challenge: str) -> bool:
-        """Whether there is something to try that was not tried yet."""
+        """Take up an authorization that answers the challenge; return whether it was not tried yet."""
         kind, _, rest = challenge.partition(" ")
         login = find_login(self.host, self.repository)
         if kind.lower() == "bearer":
-            made = f"Bearer {self._token(dict(ASKED.findall(rest)), login)}"
+            authorization = f"Bearer {self._token(dict(ASKED.findall(rest)), login)}"
         elif kind.lower() == "basic" and login is not None:
-            made = login.basic()
+            authorization = login.basic()
         else:
             return False
-        before, self._authorization = self._authorization, made
-        return made != before
+        before, self._authorization = self._authorization, authorization
+        return authorization != before
 
     def _token(self, asked: Mapping[str, str], login: Login | None) -> str:
-        """From the server that the registry names; a password goes there only over a connection that hides it."""
+        """Get a token from the server that the registry names.
+
+        A password goes there only over a connection that hides it.
+        """
         realm = asked.get("realm", "")
         host = urlsplit(realm).netloc
         if urlsplit(realm).scheme != "https" and not _is_loopback(host):
@@ -194,7 +207,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _opener(host: str, local: bool) -> urllib.request.OpenerDirector:
-    """With the proxy and the authorities of the user and the site; nothing stands between us and the loopback."""
+    """Return an opener with the proxy and the authorities of the user and the site; the loopback needs neither."""
     if local:
         return urllib.request.build_opener(urllib.request.ProxyHandler({}))
     context = ssl.create_default_context()
@@ -206,14 +219,8 @@ def _opener(host: str, local: bool) -> urllib.request.OpenerDirector:
 
 def _error(error: urllib.error.HTTPError) -> RegistryError:
     try:
-        told = [str(one.get("message") or one.get("code")) for one in json.loads(error.read())["errors"]]
+        reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.read())["errors"]]
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
-        told = []
-    words = "; ".join(dict.fromkeys(told)) or f"it answers {error.code}"
-    return RegistryError(error.code, words, error.headers.get("WWW-Authenticate") or "")
-
-
-def _words(reason: object) -> str:
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {reason.verify_message}"
-    return str(getattr(reason, "strerror", None) or reason or type(reason).__name__).lower()
+        reasons = []
+    message = "; ".join(dict.fromkeys(reasons)) or f"it answers {error.code}"
+    return RegistryError(error.code, message, error.headers.get("WWW-Authenticate") or "")

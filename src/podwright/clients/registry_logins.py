@@ -28,14 +28,16 @@ class Login:
 
     @property
     def is_identity(self) -> bool:
+        """Return whether it is a token to be exchanged for another."""
         return self.user == IDENTITY
 
     def basic(self) -> str:
+        """Return the header by which HTTP takes it."""
         return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
 
 
 def find_login(host: str, repository: str) -> Login | None:
-    """The first file that knows the registry decides; None: nobody in particular."""
+    """Return who the user is, by the first file that knows the registry; None: nobody in particular."""
     for path in _files():
         try:
             row = json.loads(path.read_text())
@@ -43,14 +45,14 @@ def find_login(host: str, repository: str) -> Login | None:
             continue
         except (OSError, ValueError) as error:
             raise refuse(f"{path} cannot be read: {error}", hint="`podman login` writes it") from None
-        found = _in_file(row, host, repository)
-        if found is not None:
-            return found
+        login = _in_file(row, host, repository)
+        if login is not None:
+            return login
     return None
 
 
 def _files() -> Iterator[Path]:
-    """An explicit file stands alone, as it does for podman."""
+    """Yield the files that may hold logins; an explicit one stands alone, as it does for podman."""
     if given := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(given)
         return
@@ -61,17 +63,20 @@ def _files() -> Iterator[Path]:
 
 
 def _in_file(row: Mapping[str, Any], host: str, repository: str) -> Login | None:
-    """An entry for the repository comes before one for its registry."""
+    """Return the login of a file; an entry for the repository comes before one for its registry."""
     parts = repository.split("/")
     inner = [f"{host}/{'/'.join(parts[:count])}" for count in range(len(parts), 0, -1)]
-    names = [*inner, host, f"https://{host}", f"http://{host}"]
-    helpers = row.get("credHelpers") or {}
-    for name in names:
-        helper = helpers.get(name) or (row.get("credsStore") if name in (row.get("auths") or {}) else None)
-        entry = (row.get("auths") or {}).get(name) or {}
-        found = _of_entry(entry) or (_from_helper(str(helper), name) if helper else None)
-        if found is not None:
-            return found
+    helpers, entries = row.get("credHelpers") or {}, row.get("auths") or {}
+    for name in [*inner, host, f"https://{host}", f"http://{host}"]:
+        login = _of_entry(entries.get(name) or {})
+        # The helper for all registries is asked only for those that the file lists.
+        helper = helpers.get(name)
+        if not helper and name in entries:
+            helper = row.get("credsStore")
+        if login is None and helper:
+            login = _from_helper(str(helper), name)
+        if login is not None:
+            return login
     return None
 
 
@@ -82,15 +87,24 @@ def _of_entry(entry: Mapping[str, Any]) -> Login | None:
         user, _, secret = base64.b64decode(str(entry.get("auth") or "")).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         return None
-    return Login(user, secret.rstrip("\0")) if user else None
+    if not user:
+        return None
+    return Login(user, secret.rstrip("\0"))
 
 
 def _from_helper(helper: str, name: str) -> Login | None:
-    """The program that keeps secrets for docker and podman; one that is not there, or knows nothing, gives nothing."""
+    """Ask the program that keeps secrets for docker and podman.
+
+    None: it is not there, or knows nothing.
+    """
     command = [f"docker-credential-{Path(helper).name}", "get"]
     try:
         done = subprocess.run(command, input=name, capture_output=True, text=True, timeout=HELPER_S, check=False)
-        row = json.loads(done.stdout) if done.returncode == 0 else {}
+        if done.returncode:
+            return None
+        row = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return Login(str(row["Username"]), str(row["Secret"])) if row.get("Secret") else None
+    if not row.get("Secret"):
+        return None
+    return Login(str(row["Username"]), str(row["Secret"]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from podwright.clients.reasons import last_line
 from podwright.spec.problems import Refusal, refuse
 
 SSH_FAILED = 255
@@ -35,23 +36,28 @@ exec "$@"
 
 @dataclass(frozen=True)
 class Answer:
+    """What a command left: its exit code, its output and what it said on stderr."""
+
     code: int
     out: bytes
     err: str
 
     @property
     def text(self) -> str:
+        """Return the output as text."""
         return self.out.decode("utf-8", "replace")
 
 
 class Reach(Protocol):
+    """A way to run commands where Slurm's commands are."""
+
     is_here: bool
 
     def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
-        """Run a command where Slurm's commands are; refuses when that place cannot be reached."""
+        """Run a command where Slurm's commands are; refuse when that place cannot be reached."""
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
-        """The command to run here that gives a person a terminal on `argv` there."""
+        """Return the command to run here that gives a person a terminal on `argv` there."""
 
 
 class Here:
@@ -72,6 +78,13 @@ class Here:
         return list(argv)
 
 
+def reach_to(login: str | None, config: str | None) -> Reach:
+    """Return the way to a login node, or to this machine where none is named."""
+    if not login:
+        return Here()
+    return Ssh(login, config)
+
+
 class Ssh:
     """Slurm's commands are on `login`."""
 
@@ -82,7 +95,11 @@ class Ssh:
         self._mark = hashlib.sha256(f"{login}\n{config}".encode()).hexdigest()[:8]
 
     def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
-        """Asked again when the connection breaks before the command was started; after that only its answer counts."""
+        """Run a command on the login node.
+
+        It is tried again when the connection breaks before the command was started: the mark is its sign. After that
+        only its answer counts, since nobody knows how far it came.
+        """
         head = "".join(f"{name}={value}\n" for name, value in (env or {}).items()).encode() + b"\n"
         command = [*self._ssh(), "-T", self._login, _remote(argv)]
         for turn in range(TRIES):
@@ -95,38 +112,43 @@ class Ssh:
             time.sleep(PAUSE_S * turn)
         raise self._refusal("it cannot be reached", done.stderr)
 
-    def _refusal(self, words: str, err: bytes) -> Refusal:
-        last = err.decode("utf-8", "replace").strip().splitlines()
+    def _refusal(self, message: str, err: bytes) -> Refusal:
+        reason = last_line(err.decode("utf-8", "replace"), "no answer")
         hint = f"try `ssh {self._login}`; it must work without Podwright"
-        return refuse(f"{self._login}: {words}: {last[-1] if last else 'no answer'}", hint=hint, exit_code=3)
+        return refuse(f"{self._login}: {message}: {reason}", hint=hint, exit_code=3)
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return [*self._ssh(), "-t", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
 
     def _ssh(self) -> list[str]:
-        """A person may be asked once for a second factor; a script is not."""
-        batch = "no" if sys.stdin is not None and sys.stdin.isatty() else "yes"
+        """Return ssh with its options, for one connection that all commands share."""
+        # A person may be asked once for a second factor; a script is not.
+        has_person = sys.stdin is not None and sys.stdin.isatty()
         options = {
             "ControlMaster": "auto",
             "ControlPath": str(_sockets() / f"{self._mark}-%C"),
             "ControlPersist": str(PERSIST_S),
-            "BatchMode": batch,
+            "BatchMode": "no" if has_person else "yes",
             "ServerAliveInterval": "15",
             "ServerAliveCountMax": "3",
             "ConnectTimeout": "15",
             "LogLevel": "ERROR",
         }
-        words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-        return ["ssh", *(["-F", self._config] if self._config else []), *words]
+        command = ["ssh"]
+        if self._config:
+            command += ["-F", self._config]
+        for name, value in options.items():
+            command += ["-o", f"{name}={value}"]
+        return command
 
 
 def _remote(argv: Sequence[str]) -> str:
-    """One command line for whatever shell the user has there: a login shell of sh, so that its profile counts."""
+    """Return one line for whatever shell the user has there: a login shell of sh, so that its profile counts."""
     return "exec sh -lc " + shlex.join([REMOTE, "podwright", *argv])
 
 
 def _sockets() -> Path:
-    """A short path: a control socket's name may have a hundred bytes only."""
+    """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only."""
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder = base / f"podwright-ssh-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from podwright.design.lengths import Laid
 from podwright.design.racks import model_name, switch_model
-from podwright.design.requirements import Asked
+from podwright.design.requirements import Requirements
 from podwright.design.wiring import Switch
 from podwright.spec import SwitchModel
 
@@ -26,7 +26,7 @@ class Item:
 
     @property
     def amount(self) -> float | None:
-        """The price of all of them."""
+        """Return the price of all of them."""
         return None if self.price is None else self.price * self.count
 
 
@@ -43,40 +43,40 @@ class Feed:
 
     @property
     def feeds(self) -> bool | None:
-        """Says whether that is enough."""
+        """Return whether that is enough."""
         return None if self.per_gpu_bytes_s is None else self.per_gpu_bytes_s >= self.needed_bytes_s
 
 
-def bill(asked: Asked, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
-    """Counts everything, in the order nodes, switches, storage, racks, cables."""
+def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
+    """List everything, in the order nodes, switches, storage, racks, cables."""
     return [
-        *_nodes(asked),
-        *_switches(asked, switches),
-        *_storage(asked),
+        *_nodes(requirements),
+        *_switches(requirements, switches),
+        *_storage(requirements),
         Item(
             "rack",
-            f"{asked.pod.racks.rack_units} units",
-            f"rack, {asked.pod.racks.rack_units} units",
+            f"{requirements.pod.racks.rack_units} units",
+            f"rack, {requirements.pod.racks.rack_units} units",
             racks,
             None,
             None,
         ),
-        *_cables(asked, laid),
+        *_cables(requirements, laid),
     ]
 
 
 def total(items: Iterable[Item]) -> tuple[float, list[str]]:
-    """Gives the price of what has one, and names what has none."""
+    """Return the price of what has one, and the names of what has none."""
     rows = list(items)
     without = [row.item for row in rows if row.amount is None and row.count]
     return sum(row.amount or 0 for row in rows), without
 
 
-def feeds(asked: Asked, needed_bytes_s: int) -> list[Feed]:
-    """Says for each storage system what a GPU gets of it when all read at once."""
-    gpus = sum(found.count for host in asked.hosts if (found := asked.models[host].gpus))
+def feeds(requirements: Requirements, needed_bytes_s: int) -> list[Feed]:
+    """Return for each storage system what a GPU gets of it when all read at once."""
+    gpus = sum(found.count for host in requirements.hosts if (found := requirements.models[host].gpus))
     rows = []
-    for system in asked.systems:
+    for system in requirements.systems:
         blocks, model = system.blocks, system.given.model
         given = system.given.bandwidth_bytes_s
         if given is None and blocks and model and model.read_bytes_s:
@@ -86,35 +86,35 @@ def feeds(asked: Asked, needed_bytes_s: int) -> list[Feed]:
     return rows
 
 
-def _nodes(asked: Asked) -> list[Item]:
+def _nodes(requirements: Requirements) -> list[Item]:
     rows = []
-    for group in asked.pod.nodes:
-        model, costs = group.model, asked.pod.costs
-        on_fabric = group.hosts[0] in set(asked.hosts)
+    for group in requirements.pod.nodes:
+        model, costs = group.model, requirements.pod.costs
+        on_fabric = group.hosts[0] in set(requirements.hosts)
         price = model.price if model.price is not None else costs.node_price if on_fabric else None
         name = model.name or "node"
         rows.append(Item("node", name, model.title or name, len(group.hosts), price, model.power_w))
     return rows
 
 
-def _switches(asked: Asked, switches: Iterable[Switch]) -> list[Item]:
+def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[Item]:
     counted: Counter[tuple[str, str]] = Counter()
     models: dict[str, SwitchModel] = {}
     for switch in switches:
-        model = switch_model(asked, switch)
+        model = switch_model(requirements, switch)
         models[model_name(model)] = model
         counted[(f"{switch.fabric} {switch.tier}", model_name(model))] += 1
     rows = []
     for (kind, name), count in counted.items():
         model = models[name]
-        price = model.price if model.price is not None else asked.pod.costs.switch_price
+        price = model.price if model.price is not None else requirements.pod.costs.switch_price
         rows.append(Item(f"{kind} switch", name, model.title or name, count, price, model.power_w))
     return rows
 
 
-def _storage(asked: Asked) -> list[Item]:
+def _storage(requirements: Requirements) -> list[Item]:
     rows = []
-    for system in asked.systems:
+    for system in requirements.systems:
         blocks, model, kind = system.blocks, system.given.model, system.given.kind
         name = (model.name if model else None) or kind
         title = (model.title if model else None) or f"{kind} system"
@@ -123,8 +123,8 @@ def _storage(asked: Asked) -> list[Item]:
     return rows
 
 
-def _cables(asked: Asked, laid: Iterable[Laid]) -> list[Item]:
-    prices = asked.pod.costs.cable_prices
+def _cables(requirements: Requirements, laid: Iterable[Laid]) -> list[Item]:
+    prices = requirements.pod.costs.cable_prices
     counted = Counter((one.cable.fabric, one.medium, one.length_m) for one in laid)
     rows = []
     for fabric, medium, length in sorted(counted, key=lambda key: (key[0], key[1], key[2] or 0)):

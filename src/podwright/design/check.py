@@ -17,7 +17,7 @@ _MANAGED = re.compile(r"^(?:MF0;)?(?P<name>[^:;/]+)(?::[^:]*)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Deviation:
     """One thing that is not as designed."""
 
     kind: str
@@ -30,11 +30,11 @@ class Checked:
 
     fabrics: tuple[str, ...]
     cables: int
-    findings: list[Finding]
+    findings: list[Deviation]
 
 
 def check_fabric(design: Design, text: str, file: str) -> Checked:
-    """Compares a file with those fabrics of the design whose switches it names."""
+    """Compare a file with those fabrics of the design whose switches it names."""
     found = read_links(text)
     seen = {port.device for port in found}
     fabrics = tuple(name for name, wired in design.wired.items() if any(one.name in seen for one in wired.switches))
@@ -52,7 +52,7 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
 
 
 def read_links(text: str) -> dict[Port, Port]:
-    """Reads the links of an ibnetdiscover file, by the names that devices go by."""
+    """Read the links of an ibnetdiscover file, by the names that devices go by."""
     names: dict[str, str] = {}
     raw: list[tuple[str, int, str, int]] = []
     device = ""
@@ -70,8 +70,8 @@ def _name(text: str) -> str:
     return match["name"].strip() if match else text.strip()
 
 
-def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Finding]:
-    """Goes through the cables that are there, each once, then through those that are not."""
+def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Deviation]:
+    """Yield what is wrong with the cables that are there, each once, then those that are not."""
     said: set[frozenset[Port]] = set()
     for port, peer in sorted(found.items()):
         cable = frozenset((port, peer))
@@ -82,14 +82,14 @@ def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Itera
     there = {*found, *found.values()}
     for port, peer in sorted(designed.items()):
         if port < peer and port not in there and peer not in there:
-            yield Finding("missing", f"{_words(port)} is not joined to {_words(peer)}")
+            yield Deviation("missing", f"{_words(port)} is not joined to {_words(peer)}")
 
 
-def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Finding:
+def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
     wanted = [f"{_words(end)} belongs to {_words(designed[end])}" for end in (port, peer) if end in designed]
     if wanted:
-        return Finding("wrong", f"{_words(port)} is joined to {_words(peer)}; {', '.join(wanted)}")
-    return Finding("unknown", f"{_words(port)} is joined to {_words(peer)}; the design has no such cable")
+        return Deviation("wrong", f"{_words(port)} is joined to {_words(peer)}; {', '.join(wanted)}")
+    return Deviation("unknown", f"{_words(port)} is joined to {_words(peer)}; the design has no such cable")
 
 
 def _words(port: Port) -> str:

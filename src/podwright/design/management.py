@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from podwright.design.networks import Network, Wanted, cut_networks
-from podwright.design.requirements import Asked
+from podwright.design.requirements import Requirements
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
 
@@ -38,7 +38,7 @@ class Management:
     notes: tuple[str, ...]
 
     def count(self, tier: str) -> int:
-        """Counts the switches of a tier."""
+        """Count the switches of a tier."""
         return sum(switch.tier == tier for switch in self.switches)
 
 
@@ -52,21 +52,21 @@ class _Ports:
     has_bmc: bool
 
 
-def design_management(asked: Asked, switches: Sequence[Switch]) -> Management | None:
-    """Designs the management network for all nodes, the given switches, and what else stands in the racks."""
-    fabric = asked.pod.management_fabric()
+def design_management(requirements: Requirements, switches: Sequence[Switch]) -> Management | None:
+    """Design the management network for all nodes, the given switches, and what else stands in the racks."""
+    fabric = requirements.pod.management_fabric()
     if fabric is None or fabric.switch is None:
         return None
-    nodes = [_ports(host, asked.models[host]) for host in asked.hosts]
-    plan = _Plan(asked, fabric.switch, fabric.aggregation, nodes, list(_others(asked, switches)))
-    others_planned = _others_planned(asked, switches, plan)
+    nodes = [_ports(host, requirements.models[host]) for host in requirements.hosts]
+    plan = _Plan(requirements, fabric.switch, fabric.aggregation, nodes, list(_others(requirements, switches)))
+    others_planned = _others_planned(requirements, switches, plan)
     central = plan.central(ceil(others_planned / fabric.switch.ports))
     cables = [*plan.leaf_cables(), *plan.uplinks(), *plan.fast_cables()]
     bmc = sum(ports.has_bmc for ports in plan.all)
     return Management(
         switches=plan.switches(),
         cables=cables,
-        networks=cut_networks(fabric.network, _wanted(asked, plan, others_planned, central)),
+        networks=cut_networks(fabric.network, _wanted(requirements, plan, others_planned, central)),
         bmc_ports=bmc,
         node_ports=sum(ports.slow + ports.fast for ports in plan.all) - bmc,
         central=central,
@@ -79,7 +79,7 @@ class _Plan:
 
     def __init__(
         self,
-        asked: Asked,
+        requirements: Requirements,
         switch: SwitchModel,
         above: SwitchModel | None,
         nodes: list[_Ports],
@@ -90,12 +90,12 @@ class _Plan:
         width = max((ports.slow for ports in nodes), default=1)
         self.per_switch = max(switch.ports // width, 1)
         self.node_switches = ceil(len(nodes) / self.per_switch)
-        self.planned_node_switches = ceil(asked.planned / self.per_switch)
-        self.unit = asked.unit
+        self.planned_node_switches = ceil(requirements.planned / self.per_switch)
+        self.unit = requirements.unit
         self.other_switches = ceil(sum(ports.slow for ports in others) / switch.ports)
         # On the switches above, the fast ports of all planned nodes come first, then up-links.
         self.fast_width = ceil(max((ports.fast for ports in nodes), default=0) / 2)
-        self.fast_places = asked.planned * self.fast_width
+        self.fast_places = requirements.planned * self.fast_width
 
     def leaf_cables(self) -> Iterator[Cable]:
         for number, ports in enumerate(self.nodes):
@@ -112,7 +112,7 @@ class _Plan:
                 yield Cable("management", _kind(ports, port), ports.device, port + 1, name, place + 1)
 
     def uplinks(self) -> Iterator[Cable]:
-        """One up-link to each of the two planes above, after the ports for devices."""
+        """Yield one up-link to each of the two planes above, after the ports for devices."""
         if not self._aggregates:
             return
         first = self.fast_places
@@ -124,7 +124,7 @@ class _Plan:
                 yield Cable("management", "uplink", name, self.switch.ports + plane + 1, above, port)
 
     def fast_cables(self) -> Iterator[Cable]:
-        """Ports faster than twisted pair go straight to the switches above, in turn over the two planes."""
+        """Yield the cables of faster ports: straight to the switches above, in turn over the two planes."""
         if self.above is None:
             return
         for number, ports in enumerate(self.nodes):
@@ -146,7 +146,7 @@ class _Plan:
         return leaves + [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(above)]
 
     def central(self, infra: int) -> list[Switch]:
-        """Gives the switches that are not beside nodes, with so many planned ones for what is no node."""
+        """Return the switches that are not beside nodes, with so many planned ones for what is no node."""
         found = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
         if self.above is not None:
             places = self.fast_places + self.planned_node_switches + infra
@@ -189,57 +189,62 @@ def _ports(host: str, model: NodeModel) -> _Ports:
     return _Ports(host, slow + 1, len(speeds) - slow, has_bmc=True)
 
 
-def _others(asked: Asked, switches: Sequence[Switch]) -> Iterator[_Ports]:
-    """What is no node of the fabrics; things whose number is fixed first."""
-    own = set(asked.hosts)
-    for host in asked.pod.hosts():
+def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[_Ports]:
+    """Yield what is no node of the fabrics; things whose number is fixed come first."""
+    own = set(requirements.hosts)
+    for host in requirements.pod.hosts():
         if host not in own:
-            yield _ports(host, asked.models[host])
-    yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(asked.managers))
+            yield _ports(host, requirements.models[host])
+    yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(requirements.managers))
     names = [switch.name for switch in switches if switch.tier != "leaf"]
-    names += [name for system in asked.systems if not system.paired for name in system.names]
+    names += [name for system in requirements.systems if not system.paired for name in system.names]
     yield from (_Ports(name, 1, 0, has_bmc=False) for name in names)
     leaves: dict[int, list[str]] = defaultdict(list)
     for switch in switches:
         if switch.tier == "leaf":
             leaves[switch.unit].append(switch.name)
     said: set[str] = set()
-    for unit in sorted({*leaves, *range(1, _units(asked) + 1)}):
-        blocks = [name for system in asked.systems if system.paired and unit for name in system.of_unit(unit - 1)]
+    for unit in sorted({*leaves, *range(1, _units(requirements) + 1)}):
+        blocks = [
+            name for system in requirements.systems if system.paired and unit for name in system.of_unit(unit - 1)
+        ]
         for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
             yield _Ports(name, 1, 0, has_bmc=False)
         said.update(blocks)
 
 
-def _units(asked: Asked) -> int:
-    return asked.systems[0].units.now if asked.systems else 0
+def _units(requirements: Requirements) -> int:
+    return requirements.systems[0].units.now if requirements.systems else 0
 
 
-def _others_planned(asked: Asked, switches: Sequence[Switch], plan: _Plan) -> int:
-    """Counts the ports of all that is no node when the planned nodes are there."""
+def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan: _Plan) -> int:
+    """Count the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
-    blocks = sum(len(system.names_planned) - len(system.names) for system in asked.systems)
-    return sum(ports.slow for ports in plan.others) - leaves + asked.leaves_planned + blocks
+    blocks = sum(len(system.names_planned) - len(system.names) for system in requirements.systems)
+    return sum(ports.slow for ports in plan.others) - leaves + requirements.leaves_planned + blocks
 
 
-def _wanted(asked: Asked, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
-    """Names the networks of the pod with their members."""
-    fabric = asked.pod.management_fabric()
+def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
+    """Name the networks of the pod with their members."""
+    fabric = requirements.pod.management_fabric()
     first = fabric.first_vlan if fabric else 0
-    hosts = [(asked.planned, asked.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
+    hosts = [(requirements.planned, requirements.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
     there = {switch.name for switch in plan.switches()}
     switches = [
         (others_planned, [ports.device for ports in plan.others if not ports.has_bmc]),
         (plan.planned_node_switches, [_leaf(number) for number in range(plan.node_switches)]),
         (0, [switch.name if switch.name in there else "" for switch in central]),
     ]
-    storage = [(asked.planned, asked.hosts), *((len(one.names_planned), one.names) for one in asked.systems)]
+    storage = [
+        (requirements.planned, requirements.hosts),
+        *((len(one.names_planned), one.names) for one in requirements.systems),
+    ]
     return [
         Wanted("bmc", "baseboard controllers", first, hosts),
         Wanted("management", "set-up and logins", first + 1, hosts),
         Wanted("switches", "switches and storage systems", first + 2, switches),
         *(
             Wanted(f"storage{port + 1}", f"storage port {port + 1} of each node", 0, storage)
-            for port in range(asked.storage.node_ports if asked.storage else 0)
+            for port in range(requirements.storage.node_ports if requirements.storage else 0)
         ),
     ]

@@ -10,8 +10,9 @@ from typing import TypeVar
 from podwright.design import bom, lengths, sizing, wiring
 from podwright.design.management import Management, design_management
 from podwright.design.racks import Floor, lay_out
-from podwright.design.requirements import Asked, asked_of
+from podwright.design.requirements import Requirements, requirements_of
 from podwright.design.systems import storage_ends
+from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
 from podwright.spec.problems import Refusal
@@ -26,7 +27,7 @@ NEEDED_BYTES_S = 1_000_000_000
 class Design:
     """A pod designed; a fabric that the pod does not have is None."""
 
-    asked: Asked
+    requirements: Requirements
     compute: sizing.ComputeSize | None
     storage: sizing.StorageSize | None
     wired: dict[str, Wired]
@@ -34,52 +35,50 @@ class Design:
 
     @property
     def pod(self) -> Pod:
-        """The pod it was made from."""
-        return self.asked.pod
+        """Return the pod it was made from."""
+        return self.requirements.pod
 
     @cached_property
     def switches(self) -> list[Switch]:
-        """All switches, fabric by fabric."""
+        """Return all switches, fabric by fabric."""
         found = [switch for one in self.wired.values() for switch in one.switches]
         return found + (self.management.switches if self.management else [])
 
     @cached_property
     def cables(self) -> list[Cable]:
-        """All cables, fabric by fabric."""
+        """Return all cables, fabric by fabric."""
         found = [cable for one in self.wired.values() for cable in one.cables]
         return found + (self.management.cables if self.management else [])
 
     @cached_property
     def floor(self) -> Floor:
-        """Where everything stands."""
+        """Return where everything stands."""
         central = self.management.central if self.management else []
-        return _placed(self.pod, lambda: lay_out(self.asked, self.switches, central))
+        return _placed(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
     def laid(self) -> list[lengths.Laid]:
-        """All cables with their lengths and kinds."""
+        """Return all cables with their lengths and kinds."""
         floor, racks = self.floor, self.pod.racks
         return [one for switch, cables in self._runs() if switch for one in lengths.lay(cables, floor, racks, switch)]
 
     @cached_property
-    def units(self) -> list[list[str]]:
-        """The hosts unit by unit, as they are cabled."""
-        if self.asked.compute is None or self.compute is None:
-            return [list(self.asked.hosts)]
-        return wiring.units_of_hosts(self.asked.hosts, self.asked.compute, self.compute)
+    def topology(self) -> Topology:
+        """Return which hosts belong together."""
+        return topology_of(self.pod)
 
     def bill(self) -> list[bom.Item]:
-        """The bill of materials."""
-        return bom.bill(self.asked, self.switches, self.laid, len(self.floor.racks))
+        """Return the bill of materials."""
+        return bom.bill(self.requirements, self.switches, self.laid, len(self.floor.racks))
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:
-        """What each storage system gives a GPU."""
-        return bom.feeds(self.asked, needed_bytes_s)
+        """Return what each storage system gives a GPU."""
+        return bom.feeds(self.requirements, needed_bytes_s)
 
     def _runs(self) -> Iterator[tuple[SwitchModel | None, list[Cable]]]:
-        """Gives the cables with the switch whose ports decide what they are made of."""
-        yield self.asked.compute_switch, self.wired["compute"].cables if "compute" in self.wired else []
-        yield self.asked.storage_switch, self.wired["storage"].cables if "storage" in self.wired else []
+        """Yield the cables with the switch whose ports decide what they are made of."""
+        yield self.requirements.compute_switch, self.wired["compute"].cables if "compute" in self.wired else []
+        yield self.requirements.storage_switch, self.wired["storage"].cables if "storage" in self.wired else []
         fabric = self.pod.management_fabric()
         if fabric is not None and self.management is not None:
             above = {switch.name for switch in self.management.switches if switch.tier == "aggregation"}
@@ -88,26 +87,26 @@ class Design:
 
 
 def design_pod(pod: Pod) -> Design:
-    """Designs a pod, or refuses with the line of its file and the nearest thing that would work."""
+    """Design a pod, or refuse with the line of its file and the nearest thing that would work."""
     return _placed(pod, lambda: _design(pod))
 
 
 def _design(pod: Pod) -> Design:
-    asked = asked_of(pod)
-    compute = sizing.size_compute(asked.compute) if asked.compute else None
-    storage = sizing.size_storage(asked.storage) if asked.storage else None
+    requirements = requirements_of(pod)
+    compute = sizing.size_compute(requirements.compute) if requirements.compute else None
+    storage = sizing.size_storage(requirements.storage) if requirements.storage else None
     wired = {}
-    if asked.compute and compute:
-        wired["compute"] = wiring.wire_compute(asked.compute, compute, asked.hosts)
-    if asked.storage and storage:
-        ends = storage_ends(asked.systems, storage.ports, asked.storage.ports_per_unit)
-        wired["storage"] = wiring.wire_storage(asked.storage, storage, asked.hosts, ends)
+    if requirements.compute and compute:
+        wired["compute"] = wiring.wire_compute(requirements.compute, compute, requirements.hosts)
+    if requirements.storage and storage:
+        ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
+        wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
     switches = [switch for one in wired.values() for switch in one.switches]
-    return Design(asked, compute, storage, wired, design_management(asked, switches))
+    return Design(requirements, compute, storage, wired, design_management(requirements, switches))
 
 
 def _placed(pod: Pod, make: Callable[[], Made]) -> Made:
-    """Gives what was wrong its place in the pod's file."""
+    """Give what was wrong its place in the pod's file."""
     try:
         return make()
     except Refusal as refusal:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from podwright.design.requirements import Asked
-from podwright.design.wiring import Switch, slot_of
+from podwright.design.requirements import Requirements
+from podwright.design.topology import slot_of
+from podwright.design.wiring import Switch
 from podwright.spec import SwitchModel
 from podwright.spec.problems import Refusal, refuse
 
@@ -28,7 +29,7 @@ class Device:
     power_w: float | None
 
 
-class Place(NamedTuple):
+class RackPlace(NamedTuple):
     """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
 
     rack: str
@@ -48,12 +49,12 @@ class Rack:
 
     @property
     def power_w(self) -> float:
-        """What is known of its power."""
+        """Return what is known of its power."""
         return sum(device.power_w or 0 for _, device in self.devices)
 
     @property
     def used_units(self) -> int:
-        """Rack units that are taken."""
+        """Return the rack units that are taken."""
         return sum(device.rack_units for _, device in self.devices)
 
 
@@ -62,12 +63,12 @@ class Floor:
     """All racks, and where each device stands."""
 
     racks: list[Rack]
-    places: dict[str, Place]
+    places: dict[str, RackPlace]
     unknown_power: tuple[str, ...]
 
     @property
     def power_w(self) -> float:
-        """What is known of the power of all racks."""
+        """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
 
 
@@ -79,49 +80,57 @@ class _Limits:
     power_w: float
 
 
-def lay_out(asked: Asked, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
-    """Places all devices; a device no rack can take, or too few racks, are refused.
+def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
+    """Place all devices, or refuse a device that no rack can take and racks that are too few.
 
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
-    given = asked.pod.racks
+    given = requirements.pod.racks
     limits = _Limits(given.rack_units, given.limit_w)
-    nodes = [_node(asked, host) for host in asked.hosts]
-    leaves = [(unit, _switch(asked, switch)) for unit, switch in _leaf_units(asked, switches)]
-    around = _around(asked, switches, central)
+    nodes = [_node(requirements, host) for host in requirements.hosts]
+    leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
+    around = _around(requirements, switches, central)
     devices = [*nodes, *(device for _, device in leaves), *around]
     for device in devices:
         _check(device, limits)
-    slots = _rows(asked, limits, nodes, leaves, around)
-    there = {*asked.models, *(f"ufm{i + 1}" for i in range(asked.managers)), *(switch.name for switch in switches)}
-    there |= {name for system in asked.systems for name in system.names}
-    floor = _number(asked, slots, there)
+    slots = _rows(requirements, limits, nodes, leaves, around)
+    there = {
+        *requirements.models,
+        *(f"ufm{i + 1}" for i in range(requirements.managers)),
+        *(switch.name for switch in switches),
+    }
+    there |= {name for system in requirements.systems for name in system.names}
+    floor = _number(requirements, slots, there)
     if given.count is not None and len(floor.racks) > given.count:
-        raise _too_few(asked, limits, len(floor.racks))
+        raise _too_few(requirements, limits, len(floor.racks))
     return floor
 
 
 def _rows(
-    asked: Asked, limits: _Limits, nodes: list[Device], leaves: list[tuple[int, Device]], around: list[Device]
+    requirements: Requirements,
+    limits: _Limits,
+    nodes: list[Device],
+    leaves: list[tuple[int, Device]],
+    around: list[Device],
 ) -> list[list[Device]]:
-    """Gives the racks in the order in which they stand; empty ones are kept free for what is planned."""
-    units, unit = asked.units_planned, asked.unit
+    """Return the racks in the order in which they stand; empty ones are kept free for what is planned."""
+    units, unit = requirements.units_planned, requirements.unit
     by_unit: list[list[Device]] = [[] for _ in range(units)]
     for number, device in leaves:
         by_unit[number].append(device)
     if units == 1:
         by_unit[0], around = around + by_unit[0], []
-        planned = [*by_unit[0], *nodes, *nodes[:1] * (asked.planned - len(nodes))]
+        planned = [*by_unit[0], *nodes, *nodes[:1] * (requirements.planned - len(nodes))]
         if len(_pack(planned, limits)) == 1:
             # A pod that fits one rack is not torn apart.
             return [[*by_unit[0], *nodes]]
     width = min((len(_pack([node] * unit, limits)[0]) for node in _kinds(nodes)), default=1)
-    node_racks = ceil(min(unit, asked.planned + asked.reserved) / width)
+    node_racks = ceil(min(unit, requirements.planned + requirements.reserved) / width)
     most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
-    slots = 0 if asked.is_classic else min(unit, asked.planned + asked.reserved)
+    slots = 0 if requirements.is_classic else min(unit, requirements.planned + requirements.reserved)
     blocks: list[list[list[Device]]] = [[[] for _ in range(node_racks)] for _ in range(units)]
     for index, node in enumerate(nodes):
-        number, place = divmod(slot_of(index, slots, asked.reserved), unit)
+        number, place = divmod(slot_of(index, slots, requirements.reserved), unit)
         blocks[number][place // width].append(node)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
@@ -130,15 +139,15 @@ def _rows(
     return [rack for block in ordered for rack in block]
 
 
-def _number(asked: Asked, slots: list[list[Device]], there: set[str]) -> Floor:
-    """Names racks and gives each device its place; what is not there yet leaves its place free."""
+def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
+    """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
-    places: dict[str, Place] = {}
+    places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
-        row, column = divmod(index, asked.pod.racks.per_row)
+        row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        stacked = [one for one in _stack(devices, asked.pod.racks.rack_units) if one[1].name in there]
-        places |= {device.name: Place(name, unit, row, column) for unit, device in stacked}
+        stacked = [one for one in _stack(devices, requirements.pod.racks.rack_units) if one[1].name in there]
+        places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
     unknown = sorted({one.model for rack in racks for _, one in rack.devices if one.power_w is None})
@@ -146,7 +155,7 @@ def _number(asked: Asked, slots: list[list[Device]], there: set[str]) -> Floor:
 
 
 def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
-    """Puts what is heavy at the bottom and switches at the top, near the tray."""
+    """Put what is heavy at the bottom and switches at the top, near the tray."""
     low, high = 1, height + 1
     stacked = []
     for device in devices:
@@ -160,7 +169,7 @@ def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
 
 
 def _letters(row: int) -> str:
-    """Names rows as spreadsheets name columns: A to Z, then AA."""
+    """Name rows as spreadsheets name columns: A to Z, then AA."""
     text = ""
     row += 1
     while row:
@@ -170,7 +179,7 @@ def _letters(row: int) -> str:
 
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
-    """Fills racks in the order given."""
+    """Fill racks in the order given."""
     racks: list[list[Device]] = [[]]
     height, power = 0, 0.0
     for device in devices:
@@ -186,29 +195,29 @@ def _kinds(nodes: Iterable[Device]) -> list[Device]:
     return list({node.model: node for node in nodes}.values())
 
 
-def _node(asked: Asked, host: str) -> Device:
-    model = asked.models[host]
+def _node(requirements: Requirements, host: str) -> Device:
+    model = requirements.models[host]
     return Device(host, "node", model.name or "node", model.rack_units or 1, model.power_w)
 
 
-def _switch(asked: Asked, switch: Switch) -> Device:
-    model = switch_model(asked, switch)
+def _switch(requirements: Requirements, switch: Switch) -> Device:
+    model = switch_model(requirements, switch)
     return Device(
         switch.name, f"{switch.fabric} {switch.tier}", model_name(model), model.rack_units or 1, model.power_w
     )
 
 
 def model_name(model: SwitchModel) -> str:
-    """Gives the library's name of a switch, or its ports where it has none."""
+    """Return the library's name of a switch, or its ports where it has none."""
     return model.name or f"{model.ports}-port switch"
 
 
-def switch_model(asked: Asked, switch: Switch) -> SwitchModel:
-    """Gives the model of a switch."""
-    fabric = asked.pod.management_fabric()
+def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
+    """Return the model of a switch."""
+    fabric = requirements.pod.management_fabric()
     models = {
-        ("compute", True): asked.compute_switch,
-        ("storage", True): asked.storage_switch,
+        ("compute", True): requirements.compute_switch,
+        ("storage", True): requirements.storage_switch,
         ("management", True): fabric.switch if fabric else None,
         ("management", False): fabric.aggregation if fabric else None,
     }
@@ -217,41 +226,43 @@ def switch_model(asked: Asked, switch: Switch) -> SwitchModel:
     return model
 
 
-def _leaf_units(asked: Asked, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
-    """Gives each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
+def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
+    """Return each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
     found = []
     for switch in switches:
         if switch.tier != "leaf" or _is_infra(switch):
             continue
-        if switch.fabric == "storage" and asked.storage is not None:
-            number = min((switch.unit - 1) * asked.storage.unit // asked.unit, asked.units_planned - 1)
-        elif switch.unit or asked.compute is None:
+        if switch.fabric == "storage" and requirements.storage is not None:
+            number = min(
+                (switch.unit - 1) * requirements.storage.unit // requirements.unit, requirements.units_planned - 1
+            )
+        elif switch.unit or requirements.compute is None:
             number = max(switch.unit - 1, 0)
         else:
-            port = (switch.number - 1) * (asked.compute.switch_ports // 2)
-            number = port // asked.compute.node_ports // asked.unit
+            port = (switch.number - 1) * (requirements.compute.switch_ports // 2)
+            number = port // requirements.compute.node_ports // requirements.unit
         found.append((number, switch))
     return found
 
 
 def _is_infra(switch: Switch) -> bool:
-    """A management switch that serves what is no node."""
+    """Return whether it is a management switch that serves what is no node."""
     return switch.fabric == "management" and switch.plane == 2
 
 
-def _around(asked: Asked, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
-    """What belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
-    own = set(asked.hosts)
-    hosts = [_node(asked, host) for host in asked.pod.hosts() if host not in own]
-    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(asked.managers)]
+def _around(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
+    """Return what belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
+    own = set(requirements.hosts)
+    hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
+    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(requirements.managers)]
     above = [switch for switch in switches if switch.tier not in ("leaf", "aggregation")]
-    return [*hosts, *named, *_blocks(asked), *(_switch(asked, switch) for switch in [*above, *central])]
+    return [*hosts, *named, *_blocks(requirements), *(_switch(requirements, switch) for switch in [*above, *central])]
 
 
-def _blocks(asked: Asked) -> list[Device]:
-    """The blocks of the storage systems whose model is known; the others' size is not."""
+def _blocks(requirements: Requirements) -> list[Device]:
+    """Return the blocks of the storage systems whose model is known; the others' size is not."""
     devices: list[Device] = []
-    for system in asked.systems:
+    for system in requirements.systems:
         model = system.given.model
         if model is not None and system.planned:
             title, height = model.name or system.given.kind, model.rack_units or 1
@@ -274,9 +285,9 @@ def _check(device: Device, limits: _Limits) -> None:
         )
 
 
-def _too_few(asked: Asked, limits: _Limits, needed: int) -> Refusal:
-    have = asked.pod.racks.count or 0
-    fits = len(asked.hosts) * have // needed
+def _too_few(requirements: Requirements, limits: _Limits, needed: int) -> Refusal:
+    have = requirements.pod.racks.count or 0
+    fits = len(requirements.hosts) * have // needed
     return refuse(
         f"the pod takes {needed} racks of {limits.power_w / 1000:g} kW and {limits.rack_units} units, "
         f"and there are {have}",

@@ -4,51 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from podwright.design.sizing import ComputeAsk, StorageAsk, slots_of, units_of
+from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
 from podwright.design.systems import System, Units, systems_of
-from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 
 PORTS_PER_UNIT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Requirements:
     """What is to be designed: the hosts on the fabrics in their order, and the numbers of each fabric."""
 
     pod: Pod
     hosts: tuple[str, ...]
     models: dict[str, NodeModel]
-    compute: ComputeAsk | None
+    compute: ComputeParameters | None
     compute_switch: SwitchModel | None
-    storage: StorageAsk | None
+    storage: StorageParameters | None
     storage_switch: SwitchModel | None
     systems: tuple[System, ...]
 
     @property
     def planned(self) -> int:
-        """Nodes that everything that must not move is laid out for."""
+        """Return how many nodes everything that must not move is laid out for."""
         return max(len(self.hosts), self.compute.planned if self.compute else 0)
 
     @property
     def unit(self) -> int:
-        """Nodes of a scalable unit; all of them where there is no compute fabric."""
+        """Return the nodes of a scalable unit; all of them where there is no compute fabric."""
         return self.compute.unit if self.compute else max(self.planned, 1)
 
     @property
     def units_planned(self) -> int:
-        """Scalable units that the floor is laid out for."""
+        """Return how many scalable units the floor is laid out for."""
         return units_of(self.planned + self.reserved, self.unit)
 
     @property
     def reserved(self) -> int:
-        """Node slots that are kept for the fabric manager."""
+        """Return how many node slots are kept for the fabric manager."""
         return self.compute.reserved_slots if self.compute else 0
 
     @property
     def leaves_planned(self) -> int:
-        """Leaves of the compute and storage fabrics when the planned nodes are there."""
+        """Return how many leaves the compute and storage fabrics have when the planned nodes are there."""
         compute, storage = self.compute, self.storage
         found = 0
         if compute is not None:
@@ -61,36 +64,47 @@ class Asked:
 
     @property
     def is_classic(self) -> bool:
-        """Says whether the compute fabric has no rails."""
+        """Return whether the compute fabric has no rails."""
         return self.compute is not None and self.compute.layout == "classic"
 
     @property
     def managers(self) -> int:
-        """Fabric managers, each with two cables."""
+        """Return how many fabric managers there are, each with two cables."""
         cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports) if self.compute else 0
         return -(-cables // 2)
 
 
-def asked_of(pod: Pod) -> Asked:
-    """Reads the fabrics of a pod; a wrong one is refused."""
-    groups = [group for group in pod.nodes if "management" not in group.roles and ports_of(group.model, "compute")]
-    if not groups:
-        groups = [group for group in pod.nodes if "management" not in group.roles]
-    hosts = tuple(host for group in groups for host in group.hosts)
+def requirements_of(pod: Pod) -> Requirements:
+    """Return what a pod requires of its fabrics, or refuse a wrong one."""
+    groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
     models = {host: group.model for group in pod.nodes for host in group.hosts}
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
-    return Asked(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+    return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+
+
+def fabric_hosts(pod: Pod) -> tuple[str, ...]:
+    """Return the hosts that are on the compute fabric, in the order of the file."""
+    hosts: list[str] = []
+    for group in _fabric_groups(pod):
+        hosts += group.hosts
+    return tuple(hosts)
+
+
+def _fabric_groups(pod: Pod) -> list[NodeGroup]:
+    """Return the groups with compute ports; all but those for management where none has any."""
+    groups = [group for group in pod.nodes if "management" not in group.roles]
+    return [group for group in groups if ports_of(group.model, "compute")] or groups
 
 
 def ports_of(model: NodeModel, kind: str) -> list[str]:
-    """Gives the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
+    """Return the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
     ports = [nic for nic in model.nics if nic.kind == kind]
     return [nic.name or f"{kind}{number}" for number, nic in enumerate(ports, 1)]
 
 
-def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[ComputeAsk | None, SwitchModel | None]:
+def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[ComputeParameters | None, SwitchModel | None]:
     counts = {group.model.name or "a node": len(ports_of(group.model, "compute")) for group in groups}
     node_ports = max(counts.values(), default=0)
     if not node_ports:
@@ -105,10 +119,10 @@ def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[Compute
     fabric = pod.compute_fabric()
     if fabric is None or fabric.switch is None:
         raise _no_switch(groups[0].model)
-    return _compute_ask(fabric, fabric.switch, node_ports, nodes), fabric.switch
+    return _compute_parameters(fabric, fabric.switch, node_ports, nodes), fabric.switch
 
 
-def _compute_ask(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, nodes: int) -> ComputeAsk:
+def _compute_parameters(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, nodes: int) -> ComputeParameters:
     rails = fabric.rails or node_ports
     width = max(node_ports // rails, 1)
     unit = fabric.scalable_unit or max(switch.ports // 2 // width, 1)
@@ -124,7 +138,7 @@ def _compute_ask(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, no
             hint=f"plan {nodes} or more",
             field="fabrics.compute.nodes_planned",
         )
-    return ComputeAsk(
+    return ComputeParameters(
         nodes=nodes,
         node_ports=node_ports,
         switch_ports=switch.ports,
@@ -141,8 +155,8 @@ def _compute_ask(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, no
 
 
 def _storage(
-    pod: Pod, groups: Sequence[NodeGroup], compute: ComputeAsk | None, nodes: int
-) -> tuple[StorageAsk | None, SwitchModel | None]:
+    pod: Pod, groups: Sequence[NodeGroup], compute: ComputeParameters | None, nodes: int
+) -> tuple[StorageParameters | None, SwitchModel | None]:
     fabric = pod.storage_fabric()
     if fabric is None or fabric.switch is None or not groups:
         return None, None
@@ -156,7 +170,7 @@ def _storage(
             hint=f"write `node_ports: {have}` or less",
             field="fabrics.storage.node_ports",
         )
-    ask = StorageAsk(
+    parameters = StorageParameters(
         nodes=nodes,
         switch_ports=fabric.switch.ports,
         unit=fabric.scalable_unit or (compute.unit if compute else fabric.switch.ports // 2),
@@ -165,15 +179,17 @@ def _storage(
         nodes_planned=compute.planned if compute else nodes,
         reserved_slots=compute.reserved_slots if compute else 0,
     )
-    return ask, fabric.switch
+    return parameters, fabric.switch
 
 
-def _units(compute: ComputeAsk | None, storage: StorageAsk | None, nodes: int) -> Units:
-    ask = storage or compute
-    if ask is None:
+def _units(compute: ComputeParameters | None, storage: StorageParameters | None, nodes: int) -> Units:
+    parameters = storage or compute
+    if parameters is None:
         return Units(1, 1, nodes)
-    now, planned = (units_of(count + ask.reserved_slots, ask.unit) for count in (ask.nodes, ask.planned))
-    return Units(now, planned, slots_of(ask.planned + ask.reserved_slots, ask.unit))
+    now, planned = (
+        units_of(count + parameters.reserved_slots, parameters.unit) for count in (parameters.nodes, parameters.planned)
+    )
+    return Units(now, planned, slots_of(parameters.planned + parameters.reserved_slots, parameters.unit))
 
 
 def _no_switch(model: NodeModel) -> Exception:

@@ -1,30 +1,167 @@
-"""Which nodes belong together: the scalable units of a pod, in which a job stays on one layer of leaf switches."""
+"""Which nodes belong together: the one topology that Slurm, Kubernetes and placement are given.
+
+A scalable unit is one leaf of the tree: its rails are many switches that all see the same nodes. Units that share
+spines on every rail are a group. Hosts that are not on the compute fabric stand in a unit of their own: Slurm starts
+no job of several nodes on a host that its tree does not have.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from podwright.design.requirements import fabric_hosts, requirements_of
+from podwright.design.sizing import ComputeParameters, size_compute
+from podwright.spec.hostlist import fold_hosts
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod
 
+DOMAIN = "podwright.dev"
+UNIT_LABEL = f"{DOMAIN}/unit"
+OUTSIDE = "outside"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalableUnit:
+    """Hosts that are one hop apart; `group` counts from 1 and is None outside the fabric."""
+
+    name: str
+    hosts: tuple[str, ...]
+    group: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The hosts of a pod or of a scheduler, each in one unit: those on the fabric in its order, then the others."""
+
+    units: tuple[ScalableUnit, ...]
+
+    def part(self, hosts: Collection[str]) -> Topology:
+        """Return what these hosts have of it; units and groups keep their names."""
+        wanted = set(hosts)
+        units = (replace(unit, hosts=tuple(host for host in unit.hosts if host in wanted)) for unit in self.units)
+        return Topology(tuple(unit for unit in units if unit.hosts))
+
+    def unit_names(self) -> dict[str, str]:
+        """Return the name of each host's unit."""
+        names: dict[str, str] = {}
+        for unit in self.units:
+            names |= dict.fromkeys(unit.hosts, unit.name)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSwitch:
+    """A switch of Slurm's tree, above hosts or above other switches."""
+
+    name: str
+    hosts: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+
+def slot_of(node: int, slots: int, reserved: int) -> int:
+    """Return the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
+
+    With no slots to a unit, which is how a classic layout counts, the first ones are.
+    """
+    return node if node < slots - reserved else node + reserved
+
 
 def unit_size(pod: Pod) -> int | None:
-    """Nodes of a scalable unit; None where the pod has no compute fabric that says so."""
+    """Return the nodes of a scalable unit; None where the pod has no compute fabric that says so."""
+    compute = _compute(pod)
+    if compute is not None:
+        return compute.unit
     fabric = pod.compute_fabric()
     return fabric.scalable_unit if fabric else None
 
 
-def unit_name(number: int) -> str:
-    """What schedulers and labels call a scalable unit; the first is 1."""
-    return f"su{number}"
+def topology_of(pod: Pod) -> Topology:
+    """Return the topology of all hosts of a pod, as its fabric is cabled."""
+    hosts, fabric = fabric_hosts(pod), pod.compute_fabric()
+    reserved = fabric.reserved_slots if fabric else 0
+    size = unit_size(pod) or len(hosts) + reserved
+    per_group = _units_per_group(pod)
+    members: dict[int, list[str]] = {}
+    for node, host in enumerate(hosts):
+        members.setdefault(slot_of(node, size, reserved) // size, []).append(host)
+    units = [ScalableUnit(f"su{i + 1}", tuple(part), i // per_group + 1) for i, part in members.items()]
+    on_fabric = set(hosts)
+    outside = tuple(host for host in pod.hosts() if host not in on_fabric)
+    if outside:
+        units.append(ScalableUnit(OUTSIDE, outside, None))
+    return Topology(tuple(units))
 
 
-def scalable_units(pod: Pod) -> list[list[str]]:
-    """The compute hosts unit by unit, in the order of the file; one unit when the fabric has none.
+def tree_switches(topology: Topology) -> list[TreeSwitch]:
+    """Return Slurm's switches, lowest first; the last one is above all hosts.
 
-    Slots that are kept for the fabric manager are the last of the first unit.
+    Hosts outside the fabric hang on the topmost switch: a job may span them and hosts on the fabric.
     """
-    hosts, fabric = pod.compute_hosts(), pod.compute_fabric()
-    size = unit_size(pod) or max(len(hosts), 1)
-    first = size - (fabric.reserved_slots if fabric else 0)
-    return [hosts[:first], *(hosts[i : i + size] for i in range(first, len(hosts), size))]
+    leaves = [TreeSwitch(unit.name, hosts=unit.hosts) for unit in topology.units]
+    groups: dict[str, list[str]] = {}
+    for unit in topology.units:
+        branch = unit.name if unit.group is None else f"group{unit.group}"
+        groups.setdefault(branch, []).append(unit.name)
+    branches = [TreeSwitch(name, switches=tuple(units)) for name, units in groups.items() if name != OUTSIDE]
+    if len(branches) > 1:
+        return [*leaves, *branches, TreeSwitch("core", switches=tuple(groups))]
+    if len(leaves) > 1:
+        return [*leaves, TreeSwitch("spine", switches=tuple(leaf.name for leaf in leaves))]
+    return leaves
+
+
+def topology_conf(topology: Topology) -> str:
+    """Return Slurm's topology.conf."""
+    lines = []
+    for switch in tree_switches(topology):
+        below = f"Nodes={fold_hosts(switch.hosts)}" if switch.hosts else f"Switches={fold_hosts(switch.switches)}"
+        lines.append(f"SwitchName={switch.name} {below}\n")
+    return "".join(lines)
+
+
+def topology_yaml(topology: Topology) -> str:
+    """Return Slurm's topology.yaml, which newer releases read first."""
+    lines = ["---", "- topology: default", "  cluster_default: true", "  tree:", "    switches:"]
+    for switch in tree_switches(topology):
+        below = f"nodes: {fold_hosts(switch.hosts)}" if switch.hosts else f"children: {fold_hosts(switch.switches)}"
+        lines += [f"      - switch: {switch.name}", f"        {below}"]
+    return "\n".join(lines) + "\n"
+
+
+def node_labels(topology: Topology, pod: str, racks: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the labels of Kubernetes nodes by host."""
+    names = topology.unit_names()
+    return {
+        host: {f"{DOMAIN}/pod": pod, UNIT_LABEL: unit, f"{DOMAIN}/rack": racks[host]} for host, unit in names.items()
+    }
+
+
+def _compute(pod: Pod) -> ComputeParameters | None:
+    """Return what the compute fabric is sized from; None where the pod has no such fabric, or its design is refused.
+
+    A pod that cannot be designed still has nodes that jobs are placed on: the unit that its file names holds for them.
+    """
+    try:
+        return requirements_of(pod).compute
+    except Refusal:
+        return None
+
+
+def _units_per_group(pod: Pod) -> int:
+    """Return how many units share spines on every rail; all of them where the rails are not split into groups."""
+    everything = max(len(pod.hosts()), 1)
+    compute = _compute(pod)
+    if compute is None:
+        return everything
+    try:
+        size = size_compute(compute)
+    except Refusal:
+        return everything
+    # In a classic layout a unit's ports may lie on leaves of two groups, so that no group holds whole units.
+    if size.groups < 1 or compute.layout == "classic":
+        return everything
+    return size.plane_leaves

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podwright.design.sizing import ComputeAsk, ComputeSize, StorageAsk, StorageSize, divided
+from podwright.design.sizing import ComputeParameters, ComputeSize, StorageParameters, StorageSize, divided
+from podwright.design.topology import slot_of
 
 
 class Cable(NamedTuple):
@@ -44,33 +45,18 @@ class Wired:
     cables: list[Cable]
 
 
-def slot_of(node: int, slots: int, reserved: int) -> int:
-    """Gives the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
-
-    With no slots to a unit, which is how a classic layout counts, the first ones are.
-    """
-    return node if node < slots - reserved else node + reserved
-
-
-def units_of_hosts(hosts: Sequence[str], ask: ComputeAsk, size: ComputeSize) -> list[list[str]]:
-    """Gives the hosts unit by unit, as they are cabled."""
-    units: list[list[str]] = [[] for _ in range(size.units)]
-    slots = 0 if ask.layout == "classic" else size.slots
-    for node, host in enumerate(hosts):
-        units[slot_of(node, slots, ask.reserved_slots) // ask.unit].append(host)
-    return units
-
-
-def wire_compute(ask: ComputeAsk, size: ComputeSize, hosts: Sequence[str]) -> Wired:
-    """Wires a compute fabric."""
-    plan = _Compute(ask, size)
+def wire_compute(fabric: ComputeParameters, size: ComputeSize, hosts: Sequence[str]) -> Wired:
+    """Wire a compute fabric."""
+    plan = _Compute(fabric, size)
     cables = [*plan.node_cables(hosts), *plan.manager_cables(), *plan.leaf_cables(), *plan.core_cables()]
     return Wired(plan.switches(), cables)
 
 
-def wire_storage(ask: StorageAsk, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int]]) -> Wired:
-    """Wires a storage fabric; `systems` says what each storage port leads to."""
-    plan = _Storage(ask, size)
+def wire_storage(
+    fabric: StorageParameters, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int]]
+) -> Wired:
+    """Wire a storage fabric; `systems` says what each storage port leads to."""
+    plan = _Storage(fabric, size)
     cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
     return Wired(plan.switches(), cables)
 
@@ -78,14 +64,14 @@ def wire_storage(ask: StorageAsk, size: StorageSize, hosts: Sequence[str], syste
 class _Compute:
     """Names and ports of a compute fabric; everything inside counts from 0."""
 
-    def __init__(self, ask: ComputeAsk, size: ComputeSize) -> None:
-        self.ask, self.size = ask, size
-        self.classic = ask.layout == "classic"
-        self.rails = 1 if self.classic else ask.rails
+    def __init__(self, fabric: ComputeParameters, size: ComputeSize) -> None:
+        self.fabric, self.size = fabric, size
+        self.classic = fabric.layout == "classic"
+        self.rails = 1 if self.classic else fabric.rails
         self.slots = 0 if self.classic else size.slots
         self.per_rail = size.leaf // self.rails
         self.leaf_names = [[self._leaf_name(i, r) for r in range(self.rails)] for i in range(self.per_rail)]
-        self.up_base = max(ask.switch_ports // 2, size.leaf_down)
+        self.up_base = max(fabric.switch_ports // 2, size.leaf_down)
 
     def switches(self) -> list[Switch]:
         leaves = [
@@ -108,16 +94,16 @@ class _Compute:
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
-            slot = slot_of(node, self.slots, self.ask.reserved_slots)
-            for nic in range(self.ask.node_ports):
+            slot = slot_of(node, self.slots, self.fabric.reserved_slots)
+            for nic in range(self.fabric.node_ports):
                 leaf, port = self._leaf_port(slot, nic)
                 yield Cable("compute", "node_leaf", host, nic + 1, leaf, port)
 
     def manager_cables(self) -> Iterator[Cable]:
-        """Two cables for each fabric manager, on different rails."""
-        first = max(self.slots - self.ask.reserved_slots, 0)
+        """Yield two cables for each fabric manager, on different rails."""
+        first = max(self.slots - self.fabric.reserved_slots, 0)
         for number in range(self.size.fabric_manager):
-            slot, nic = first + number // self.ask.node_ports, number % self.ask.node_ports
+            slot, nic = first + number // self.fabric.node_ports, number % self.fabric.node_ports
             leaf, port = self._leaf_port(slot, nic)
             yield Cable("compute", "fabric_manager", f"ufm{number // 2 + 1}", number % 2 + 1, leaf, port)
 
@@ -136,26 +122,26 @@ class _Compute:
     def core_cables(self) -> Iterator[Cable]:
         if not self.size.core_groups:
             return
-        half, links = self.ask.switch_ports // 2, self.size.links
+        half, links = self.fabric.switch_ports // 2, self.size.links
         for index in range(self.size.spine):
             group = self._plane_of(index) % self.size.groups
             leaves = min(self.size.plane_leaves, self.per_rail - group * self.size.plane_leaves)
-            for j in range(divided(leaves * links, self.ask.taper) if leaves > 0 else 0):
+            for j in range(divided(leaves * links, self.fabric.taper) if leaves > 0 else 0):
                 core = self._core_name(index % self.size.core_groups, j)
                 port = index // self.size.core_groups + 1
                 yield Cable("compute", "spine_core", self._spine_name(index), half + j + 1, core, port)
 
     def _leaf_port(self, slot: int, nic: int) -> tuple[str, int]:
         if self.classic:
-            leaf, port = divmod(slot * self.ask.node_ports + nic, self.ask.switch_ports // 2)
+            leaf, port = divmod(slot * self.fabric.node_ports + nic, self.fabric.switch_ports // 2)
             return self.leaf_names[leaf][0], port + 1
-        width = self.ask.rail_ports
-        unit, place = divmod(slot, self.ask.unit)
+        width = self.fabric.rail_ports
+        unit, place = divmod(slot, self.fabric.unit)
         rail, lane = divmod(nic, width)
         return self.leaf_names[unit][rail], place * width + lane + 1
 
     def _plane(self, i: int, r: int) -> tuple[int, int]:
-        """Gives the first spine of a leaf's plane, and the leaf's place in that plane."""
+        """Return the first spine of a leaf's plane, and the leaf's place in that plane."""
         if not self.size.groups:
             return 0, i * self.rails + r
         group, place = divmod(i, self.size.plane_leaves)
@@ -182,13 +168,13 @@ class _Compute:
 class _Storage:
     """Names and ports of a storage fabric; everything inside counts from 0."""
 
-    def __init__(self, ask: StorageAsk, size: StorageSize) -> None:
-        self.ask, self.size = ask, size
-        self.names = [[f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(ask.node_ports)] for i in range(size.units)]
+    def __init__(self, fabric: StorageParameters, size: StorageSize) -> None:
+        self.fabric, self.size = fabric, size
+        self.names = [[f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(fabric.node_ports)] for i in range(size.units)]
         self.spines = [f"st-spine-{s + 1:02d}" for s in range(size.spine)]
 
     def switches(self) -> list[Switch]:
-        width = self.ask.node_ports
+        width = self.fabric.node_ports
         leaves = [
             Switch(name, "storage", "leaf", i + 1, q + 1, i * width + q + 1)
             for i, row in enumerate(self.names)
@@ -198,15 +184,15 @@ class _Storage:
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
-            unit, place = divmod(slot_of(node, self.size.slots, self.ask.reserved_slots), self.ask.unit)
-            for q in range(self.ask.node_ports):
+            unit, place = divmod(slot_of(node, self.size.slots, self.fabric.reserved_slots), self.fabric.unit)
+            for q in range(self.fabric.node_ports):
                 yield Cable("storage", "node_leaf", host, q + 1, self.names[unit][q], place + 1)
 
     def leaf_cables(self) -> Iterator[Cable]:
-        links, base = self._links, self.ask.switch_ports - self.size.leaf_up
+        links, base = self._links, self.fabric.switch_ports - self.size.leaf_up
         for i, row in enumerate(self.names):
             for q, leaf in enumerate(row):
-                place = i * self.ask.node_ports + q
+                place = i * self.fabric.node_ports + q
                 for s, spine in enumerate(self.spines):
                     for j in range(links):
                         yield Cable(
@@ -223,13 +209,13 @@ class _Storage:
         return self.size.leaf_up // self.size.spine
 
     def _spine_port(self, port: int) -> tuple[str, int]:
-        """After the ports of all planned leaves, in turn over the spines."""
-        leaves = self.ask.node_ports * -(-(self.ask.planned + self.ask.reserved_slots) // self.ask.unit)
+        """Return a port after those of all planned leaves, in turn over the spines."""
+        leaves = self.fabric.node_ports * -(-(self.fabric.planned + self.fabric.reserved_slots) // self.fabric.unit)
         place, spine = divmod(port, self.size.spine)
         return self.spines[spine], leaves * self._links + place + 1
 
     def _leaf_port(self, port: int) -> tuple[str, int]:
-        """After the node ports, in turn over the leaves of a unit."""
-        unit, place = divmod(port, self.ask.ports_per_unit)
-        row, q = divmod(place, self.ask.node_ports)
+        """Return a port after the node ports, in turn over the leaves of a unit."""
+        unit, place = divmod(port, self.fabric.ports_per_unit)
+        row, q = divmod(place, self.fabric.node_ports)
         return self.names[unit][q], self.size.slots + row + 1

@@ -8,7 +8,11 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
-`shell`, `clean` (of a lost run) and `remove`. `close` comes last.
+`shell`, `clean` (of a lost run) and `remove`; `usage` for what the target does beside our runs. `close` comes last.
+
+**After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
+(`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
+next calls `release` when that run has succeeded, or `cancel` when it never will.
 
 **Folders.** A run lies in `runs/ID`; a run of several parts has one folder for the job, `runs/PARENT`, where the files
 that all parts share lie (`job/`), and one for each part beside it. `render` names files by `ID/path`; the same files
@@ -38,12 +42,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
+    from podwright.spec.inputs import Input
+
+__all__ = [
+    "NEEDS",
+    "Allocation",
+    "ClusterUsage",
+    "Engine",
+    "Files",
+    "Job",
+    "NodeUse",
+    "Part",
+    "PartitionUse",
+    "Past",
+    "QueuedJob",
+    "Request",
+    "Status",
+    "check_abilities",
+    "order_of",
+    "partitions",
+]
 
 Files = dict[str, str]
 """Rendered texts by path: `ID/job/order.json`. Engines and bring-up give the same type."""
@@ -81,7 +107,7 @@ class Request:
     points: tuple[dict[str, Any], ...]
     """One per part; a single run has one empty point."""
     code: dict[str, str] | None
-    data: Mapping[str, str]
+    data: Mapping[str, Input]
     after: str | None = None
     after_handle: str | None = None
     """What the engine calls the run that this one comes after."""
@@ -96,12 +122,16 @@ class Request:
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""
         if self.is_parent:
-            return f"{self.run_id}-{index + 1}"
+            return point_id(self.run_id, index)
         return self.run_id
 
     def part_ids(self) -> list[str]:
         """Return the run ids of all parts, in the order of the points."""
         return [self.part_id(index) for index in range(len(self.points))]
+
+    def target_paths(self) -> dict[str, str]:
+        """Return the absolute paths that the target must have already, by the name of the input."""
+        return {name: given.text for name, given in self.data.items() if given.kind == "path"}
 
 
 @dataclass(frozen=True)
@@ -118,6 +148,8 @@ class Status:
     """What the engine calls the job, where its list of jobs tells."""
     unknown_to_engine: bool = False
     """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
+    held_for: str = ""
+    """The run that it waits for until a client releases it, on an engine that `holds`."""
 
 
 class Engine(Protocol):
@@ -125,6 +157,8 @@ class Engine(Protocol):
 
     name: str
     lag_s: float
+    holds: bool
+    """A run that comes after another waits for a client of ours to release it."""
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what this engine cannot do, each with the reason; shown before anything starts."""
@@ -153,6 +187,9 @@ class Engine(Protocol):
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """Ask the runs to end, with the grace they were promised; what still waits never starts."""
 
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Let runs start that are held for another; one that another client has released is left alone."""
+
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
@@ -173,6 +210,9 @@ class Engine(Protocol):
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a lost run left behind."""
+
+    def usage(self) -> ClusterUsage | None:
+        """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""
 
     def close(self) -> None:
         """Let go of connections; runs go on. Nothing is called after it."""
@@ -204,7 +244,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
     `{checkpoint}` stays in it: only the node knows where that folder is for it.
     """
     workload, point = request.workload, request.points[index]
-    values: dict[str, Any] = {f"data.{name}": path for name, path in request.data.items()}
+    values: dict[str, Any] = {f"data.{name}": given.text for name, given in request.data.items()}
     values |= {f"matrix.{name}": value for name, value in point.items()}
     resources = workload.resources
     goal = workload.goal.model_dump(exclude_none=True) if workload.goal else None

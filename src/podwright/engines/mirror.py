@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 
 from podwright.pilot.protocol import parse_line, parse_record_name
 from podwright.runs import RunFolder
-from podwright.runs.seal import write_whole
+from podwright.runs.files import write_whole
+from podwright.runs.locks import try_lock
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
 STATE = "mirror.json"
@@ -40,14 +40,7 @@ class Mirror:
         self._stack.close()
 
     def _lock(self, folder: RunFolder) -> bool:
-        file = os.open(folder.path / "mirror.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return False
-        self._stack.callback(os.close, file)
-        return True
+        return self._stack.enter_context(try_lock(folder.path / "mirror.lock"))
 
     def bring(
         self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,31 @@ class Past:
     gpus: int
 
 
+class ClusterUsage(Protocol):
+    """A cluster that can be asked about all its jobs, not only about runs of ours.
+
+    One object answers one look: what it asked for one method it need not ask again for the next.
+    """
+
+    def queue(self) -> list[QueuedJob]:
+        """Return the jobs that run or wait; of those that wait also why."""
+
+    def nodes(self) -> list[NodeUse]:
+        """Return the nodes, each once for every partition that it is in."""
+
+    def past(self, since_s: float) -> Past | None:
+        """Return the jobs that ran or waited in these last seconds; None where nobody keeps account."""
+
+    def hidden(self) -> list[str]:
+        """Return what this user may not look at and `queue` and `nodes` therefore leave out, in sentences."""
+
+
 def partitions(nodes: Iterable[NodeUse]) -> list[PartitionUse]:
-    """Counts the nodes of each partition, by name: the order in which Slurm lists them is not always the same."""
-    found: dict[str, list[NodeUse]] = {}
+    """Count the nodes of each partition, by name: the order in which Slurm lists them is not always the same."""
+    members: dict[str, list[NodeUse]] = {}
     for node in nodes:
-        found.setdefault(node.partition, []).append(node)
-    return [_counted(name, members) for name, members in sorted(found.items())]
+        members.setdefault(node.partition, []).append(node)
+    return [_counted(name, group) for name, group in sorted(members.items())]
 
 
 def _counted(name: str, nodes: Sequence[NodeUse]) -> PartitionUse:

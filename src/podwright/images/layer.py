@@ -54,12 +54,12 @@ class Appended:
 
     @property
     def image(self) -> str:
-        """The name under which it is always the same image."""
+        """Return the name under which it is always the same image."""
         return f"{self.base.place}@{self.top.digest}"
 
 
 def prepare(image: str, code: bytes, path: str) -> Appended:
-    """The image with this code as the file `path`; nothing is sent.
+    """Return the image with this code as the file `path`; nothing is sent.
 
     Equal code on an equal image is found where it was put before.
     """
@@ -77,25 +77,31 @@ def prepare(image: str, code: bytes, path: str) -> Appended:
     return _appended(reference, tag, _top(registry, base), layer)
 
 
-def send(made: Appended) -> None:
-    """Blobs first: a registry takes no manifest whose parts it does not have. What is there is not sent again."""
-    if not made.blobs:
+def send(appended: Appended) -> None:
+    """Send what the registry lacks of an image; what is there is not sent again.
+
+    Blobs go first: a registry takes no manifest whose parts it does not have.
+    """
+    if not appended.blobs:
         return
-    registry = Registry(made.base.host, made.base.repository)
-    for blob in made.blobs:
+    registry = Registry(appended.base.host, appended.base.repository)
+    for blob in appended.blobs:
         registry.put_blob(blob)
-    for manifest in made.inner:
+    for manifest in appended.inner:
         registry.put_manifest(manifest.digest, manifest)
-    registry.put_manifest(made.tag, made.top)
+    registry.put_manifest(appended.tag, appended.top)
 
 
 def tag_of(base: str, unpacked: str) -> str:
-    """By what is in it. Packed bytes are left out of it: they are another release's of the same library."""
+    """Return the tag of an image, from what is in it.
+
+    Packed bytes do not count: another release of the same library packs them differently.
+    """
     return f"podwright-{hashlib.sha256(f'{base} {unpacked}'.encode()).hexdigest()[:24]}"
 
 
 def layer_tar(code: bytes, path: str) -> bytes:
-    """One file that anybody may read, in folders that anybody may enter; the same bytes each time."""
+    """Return a tar of one file that anybody may read, in folders that anybody may enter; the same bytes each time."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         *folders, _ = path.strip("/").split("/")
@@ -119,7 +125,7 @@ class _Image:
 
 
 def _top(registry: Registry, base: Manifest) -> tuple[Manifest, list[_Image]]:
-    """The images behind a name: one, or one for each platform."""
+    """Return the images behind a name: one, or one for each platform."""
     if base.kind in MANIFESTS:
         return base, [_Image(base, registry.blob(json.loads(base.raw)["config"]["digest"]))]
     if base.kind not in INDEXES:
@@ -128,42 +134,48 @@ def _top(registry: Registry, base: Manifest) -> tuple[Manifest, list[_Image]]:
 
 
 def _of_index(registry: Registry, index: Mapping[str, Any]) -> Iterator[_Image]:
-    """What is no image of a platform (a signature, a list of contents) is of the old image only, and left out."""
+    """Yield the images of an index.
+
+    What is no image of a platform (a signature, a list of contents) belongs to the old image only, and is left out.
+    """
     for row in index["manifests"]:
         if (row.get("platform") or {}).get("os") != "linux":
             continue
-        found = registry.manifest(row["digest"])
-        if found is None or found.kind not in MANIFESTS:
+        manifest = registry.manifest(row["digest"])
+        if manifest is None or manifest.kind not in MANIFESTS:
             raise RegistryError(404, f"{registry.host} lacks a part of the image: {row['digest']}")
-        yield _Image(found, registry.blob(json.loads(found.raw)["config"]["digest"]), row)
+        yield _Image(manifest, registry.blob(json.loads(manifest.raw)["config"]["digest"]), row)
 
 
 def _appended(reference: Reference, tag: str, top: tuple[Manifest, list[_Image]], layer: Layer) -> Appended:
     base, images = top
-    pairs = [with_layer(one.manifest, one.config, layer) for one in images]
+    pairs = [with_layer(image.manifest, image.config, layer) for image in images]
     blobs = (layer.packed, *(config for _, config in pairs))
     if base.kind in MANIFESTS:
         return Appended(reference, tag, pairs[0][0], (), blobs)
     inner = tuple(manifest for manifest, _ in pairs)
     rows = [
-        {**(one.row or {}), "digest": manifest.digest, "size": len(manifest.raw)}
-        for one, manifest in zip(images, inner, strict=True)
+        {**(image.row or {}), "digest": manifest.digest, "size": len(manifest.raw)}
+        for image, manifest in zip(images, inner, strict=True)
     ]
     index = {**json.loads(base.raw), "manifests": rows}
     return Appended(reference, tag, Manifest(_json(index), base.kind), inner, blobs)
 
 
 def with_layer(manifest: Manifest, config: bytes, layer: Layer) -> tuple[Manifest, bytes]:
-    """Manifest and config of the image with one more layer. A history, where there is one, has a line for each."""
+    """Return manifest and config of the image with one more layer.
+
+    A history, where there is one, has a line for each layer.
+    """
     settings, named = json.loads(config), json.loads(manifest.raw)
     settings["rootfs"]["diff_ids"].append(layer.unpacked)
     if settings.get("history"):
         settings["history"].append({"created_by": "podwright: the code of a run"})
-    made = _json(settings)
-    named["config"] |= {"digest": digest_of(made), "size": len(made)}
+    extended = _json(settings)
+    named["config"] |= {"digest": digest_of(extended), "size": len(extended)}
     row = {"mediaType": LAYERS[manifest.kind], "digest": digest_of(layer.packed), "size": len(layer.packed)}
     named["layers"].append(row)
-    return Manifest(_json(named), manifest.kind), made
+    return Manifest(_json(named), manifest.kind), extended
 
 
 def _json(row: Any) -> bytes:

@@ -49,35 +49,36 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """Names the recipe: a change of one letter of the text or of a file gives another."""
+        """Return what names the recipe: a change of one letter of the text or of a file gives another."""
         whole = json.dumps([self.text, sorted(self.files.items())])
         return hashlib.sha256(whole.encode()).hexdigest()
 
     @property
     def tag(self) -> str:
+        """Return the tag of its image."""
         return self.digest[:12]
 
     @property
     def name(self) -> str:
-        """The image's name on the machine that builds it; nobody can take it for one of a registry."""
+        """Return the image's name on the machine that builds it; nobody can take it for one of a registry."""
         return f"localhost/podwright/{self.workload}:{self.tag}"
 
 
 def recipe_of(workload: Workload, files: Mapping[str, str]) -> Recipe:
-    """Gives the recipe of a workload that has a `build:`; `files` are the digests of what `sources` names."""
+    """Return the recipe of a workload that has a `build:`; `files` are the digests of what `sources` names."""
     build = check(workload)
     return Recipe(workload.name, containerfile(workload.name, build, sorted(files)), dict(files))
 
 
 def check(workload: Workload) -> Build:
-    """Gives the workload's `build:`; refuses what of it cannot become an image."""
+    """Return the workload's `build:`; refuse what of it cannot become an image."""
     build = workload.build
     if build is None:
         hint = "add `build: {base: ...}`; `podwright init` writes one for a script"
         raise workload.refusal([("", "this workload says nothing of how its image is built", hint)])
-    found = [*_base_problems(build), *_apt_problems(build), *_pip_problems(build), *_user_problems(build)]
-    if found:
-        raise workload.refusal(found)
+    problems = [*_base_problems(build), *_apt_problems(build), *_pip_problems(build), *_user_problems(build)]
+    if problems:
+        raise workload.refusal(problems)
     return build
 
 
@@ -93,13 +94,13 @@ def _apt_problems(build: Build) -> Iterator[Problem]:
 
 
 def _pip_problems(build: Build) -> Iterator[Problem]:
-    """A password would stay in the image for everybody who may pull it."""
+    """Yield what is wrong with entries of `pip`; a password would stay in the image for everybody who may pull it."""
     for index, entry in enumerate(build.pip):
         field = f"build.pip.{index}"
         if _PASSWORD.search(entry):
             hint = "put the index into pip's own configuration on the machine that builds: it is lent to the build"
             yield field, "an address with a password would stay in the image", hint
-        elif words(entry) is None:
+        elif pip_arguments(entry) is None:
             yield field, "a quote is not closed", None
         for name in entry_files(entry):
             if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
@@ -114,29 +115,44 @@ def _user_problems(build: Build) -> Iterator[Problem]:
         yield "build.user", f'"{build.user}" is neither a user nor a number', "write it like `trainer` or `1001`"
 
 
-def words(entry: str) -> list[str] | None:
-    """What an entry of `pip` is on pip's command line: an option and its value, or one requirement."""
+def pip_arguments(entry: str) -> list[str] | None:
+    """Return an entry of `pip` as arguments of pip: an option and its value, or one requirement.
+
+    None: a quote in it is not closed.
+    """
+    if not entry.startswith("-"):
+        return [entry]
     try:
-        return shlex.split(entry) if entry.startswith("-") else [entry]
+        return shlex.split(entry)
     except ValueError:
         return None
 
 
 def entry_files(entry: str) -> list[str]:
-    """The files beside the workload that an entry of `pip` names: requirement files and local packages."""
-    if match := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*)$", entry.strip()):
+    """Return the files beside the workload that an entry of `pip` names: requirement files and local packages."""
+    text = entry.strip()
+    if match := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*)$", text):
         return [match[1].strip().strip("'\"").removeprefix("./")]
-    return [entry.strip().removeprefix("./")] if entry.strip().startswith("./") else []
+    if text.startswith("./"):
+        return [text.removeprefix("./")]
+    return []
+
+
+def pip_files(build: Build) -> list[str]:
+    """Return the files that all entries of `pip` name, in their order."""
+    names: list[str] = []
+    for entry in build.pip:
+        names += entry_files(entry)
+    return names
 
 
 def sources(build: Build) -> list[str]:
-    """The paths beside the workload that the build needs."""
-    named = [name for entry in build.pip for name in entry_files(entry)]
-    return sorted({*named, *(name.removeprefix("./") for name in build.files)})
+    """Return the paths beside the workload that the build needs."""
+    return sorted({*pip_files(build), *(name.removeprefix("./") for name in build.files)})
 
 
 def containerfile(name: str, build: Build, files: Sequence[str] = ()) -> str:
-    """The Containerfile: what changes seldom comes first, so that a build takes up the layers of the one before.
+    """Return the Containerfile: what changes seldom comes first, so that a build reuses the layers of the last one.
 
     `files` are all that lie ready for the build: requirement files may name others.
     """
@@ -145,11 +161,16 @@ def containerfile(name: str, build: Build, files: Sequence[str] = ()) -> str:
 
 
 def _apt(build: Build) -> str:
-    """Host keys that a package makes are secrets and would be the same everywhere: ranks' sshd makes its own."""
-    packages = sorted({*build.apt, *(SSH if build.sshd else ())})
+    """Return the step that installs Debian's packages.
+
+    Host keys that a package makes are secrets and would be the same everywhere: ranks' sshd makes its own.
+    """
+    packages = set(build.apt)
+    if build.sshd:
+        packages.update(SSH)
     if not packages:
         return ""
-    listed = " ".join(shlex.quote(package) for package in packages)
+    listed = shlex.join(sorted(packages))
     return (
         "RUN export DEBIAN_FRONTEND=noninteractive; set -e; apt-get update; \\\n"
         f"    apt-get install -y --no-install-recommends {listed}; \\\n"
@@ -159,13 +180,14 @@ def _apt(build: Build) -> str:
 
 
 def _pip(build: Build, files: Sequence[str]) -> str:
-    """pip's configuration is lent to this one step and leaves nothing behind."""
+    """Return the step that installs Python's packages; pip's configuration is lent to it and leaves nothing behind."""
     if not build.pip:
         return ""
-    named = {name for entry in build.pip for name in entry_files(entry)}
+    names = set(pip_files(build))
+    # What `files` copies by itself is not copied a second time, neither a file nor what lies in a folder.
     own = {name.removeprefix("./").rstrip("/") for name in build.files}
-    named |= {name for name in files if not own.intersection([name, *map(str, PurePosixPath(name).parents)])}
-    copies = [f"COPY {json.dumps([name, f'{REQUIREMENTS}/{name}'])}\n" for name in sorted(named)]
+    names |= {name for name in files if own.isdisjoint([name, *map(str, PurePosixPath(name).parents)])}
+    copies = [f"COPY {json.dumps([name, f'{REQUIREMENTS}/{name}'])}\n" for name in sorted(names)]
     listed = " ".join(_requirement(entry) for entry in build.pip)
     return "".join(copies) + (
         "RUN --mount=type=secret,id=pip,target=/etc/pip.conf \\\n"
@@ -175,10 +197,14 @@ def _pip(build: Build, files: Sequence[str]) -> str:
 
 
 def _requirement(entry: str) -> str:
+    names = entry_files(entry)
+    if not names:
+        return shlex.join(pip_arguments(entry) or [])
+    path = shlex.quote(f"{REQUIREMENTS}/{names[0]}")
     option = re.match(r"-r|-c|--requirement|--constraint", entry.strip())
-    for name in entry_files(entry):
-        return " ".join([*([option[0]] if option else []), shlex.quote(f"{REQUIREMENTS}/{name}")])
-    return shlex.join(words(entry) or [])
+    if option:
+        return f"{option[0]} {path}"
+    return path
 
 
 def _files(build: Build) -> Iterator[str]:
@@ -187,7 +213,7 @@ def _files(build: Build) -> Iterator[str]:
 
 
 def _account(build: Build) -> str:
-    """Always a number: only of a number can a cluster tell that it is not root."""
+    """Return the steps that set the user, as a number: only of a number can a cluster tell that it is not root."""
     user = build.user or USER
     if _NUMBERED.fullmatch(user):
         return f"USER {user}\nWORKDIR /tmp\n"

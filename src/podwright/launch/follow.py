@@ -9,10 +9,13 @@ from dataclasses import dataclass, replace
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.events import FoundGone, FoundIdle, Gap
+from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
@@ -22,6 +25,7 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
@@ -34,10 +38,10 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     records = {}
     for engine, members in _by_engine(session, singles):
         with session.using(engine):
-            records.update(_Look(home, engine).at(members))
+            records.update(_Look(session, engine).at(members))
     for folder in folders:
         if folder.asked.points:
-            points = [f"{folder.id}-{index + 1}" for index in range(folder.asked.points)]
+            points = point_ids(folder.id, folder.asked.points)
             reconcile(session, [point for point in points if home.has(point)])
             records[folder.id] = home.read(folder.id)
     with suppress(Refusal):
@@ -58,8 +62,13 @@ def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Eng
 class _Look:
     """One look at runs of one engine."""
 
-    home: Home
+    session: Session
     engine: Engine
+
+    @property
+    def home(self) -> Home:
+        """Return the home of the runs."""
+        return self.session.home
 
     def at(self, folders: Sequence[RunFolder]) -> dict[str, Record]:
         """Return the records. The engine is asked before they are read: a run that ends in between is not lost."""
@@ -70,14 +79,29 @@ class _Look:
         for folder in folders:
             _note_gaps(folder, gaps.get(folder.id, []))
             record = self.home.read(folder.id)
+            self._note_left_out(folder)
             # A settled record needs no judgement, unless its pilots were stopped: only the engine can say by whom.
             if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
                 record = self._judge(folder, record, statuses[folder.id])
             records[folder.id] = record
+        held = [folder for folder in live if folder.asked.after and statuses[folder.id].held_for]
+        records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
         return records
+
+    def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
+        """Release or end runs that are held for another; that one is looked at first, once for all of them."""
+        names = {str(folder.asked.after) for folder in folders}
+        known = [name for name in names if self.home.has(name)]
+        earlier = {record.id: record for record in reconcile(self.session, known)}
+        settled = {}
+        for folder in folders:
+            before = earlier.get(str(folder.asked.after))
+            record = settle_held(self.engine, folder, records[folder.id], before)
+            settled[folder.id] = record or self.home.read(folder.id)
+        return settled
 
     def _statuses(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         return self.engine.status(folders) if folders else {}
@@ -98,12 +122,27 @@ class _Look:
             for name in left_out[folder.id]:
                 sentence = f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`"
                 _note_gaps(folder, [sentence])
+            self.home.read(folder.id)  # what has just come may hold events that cannot be understood
+            self._note_left_out(folder)
             with suppress(OSError):
                 seal(folder, records[folder.id])
 
+    def _note_left_out(self, folder: RunFolder) -> None:
+        """Note once that events could not be understood; a sealed folder is closed and stays as it is."""
+        count = self.home.left_out(folder.id)
+        if not count or folder.is_sealed:
+            return
+        if any(NOT_UNDERSTOOD in sentence for sentence in _noted_gaps(folder)):
+            return
+        if count == 1:
+            sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
+        else:
+            sentence = f"{count} events {NOT_UNDERSTOOD} and were left out"
+        note(folder, "gap", text=sentence)
+
     def _judge(self, folder: RunFolder, record: Record, status: Status) -> Record:
         """Settle what the engine says of a run whose record has no last word, or one only the engine can explain."""
-        events = {event["k"]: event for event in folder.client_events()}
+        events = {event.kind: event for event in folder.client_events()}
         if "submitted" not in events and status.handle:
             note(folder, "submitted", handle=status.handle)  # its client died before it could say so
         elif "submitted" not in events and status.state == "gone":
@@ -111,7 +150,8 @@ class _Look:
         if status.state != "gone":
             return self._still_there(folder, record, status)
         if status.unknown_to_engine and "cancel" not in events:
-            given_just_now = time.time() - float(events["submitted"]["t"]) < GIVEN_S
+            submitted = events.get("submitted")
+            given_just_now = submitted is not None and time.time() - submitted.time < GIVEN_S
             if given_just_now or self._submit_again(folder, record):
                 return self.home.read(folder.id)
         # From here on the run is gone for good. Pilots that were stopped said so, and nobody knows better: cancelled.
@@ -120,7 +160,7 @@ class _Look:
         # A run that began, or ended by itself, has a last word that may still be on its way. One that was cancelled
         # before it began has none to wait for.
         may_have_last_word = record.attempts > 0 or status.outcome != "cancelled"
-        if record.stopped_in is None and may_have_last_word and self._may_lag(folder, record, "gone", status):
+        if record.stopped_in is None and may_have_last_word and self._may_lag(folder, record, FoundGone, status):
             return record
         if status.outcome in ENDS:
             note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
@@ -135,7 +175,7 @@ class _Look:
         if stopped_in is None and self._is_idle(folder, record, status):
             stopped_in = record.epoch
         if status.state == "waiting" and stopped_in:
-            note(folder, "requeued", e=list(stopped_in), why=status.reason)
+            note(folder, "requeued", stopped_in, why=status.reason)
             return self.home.read(folder.id)
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
@@ -147,20 +187,20 @@ class _Look:
     def _is_idle(self, folder: RunFolder, record: Record, status: Status) -> bool:
         """Return whether no part of it runs any more, and its pilots could not say so."""
         waits = status.state == "waiting" and record.state in ("starting", "running")
-        return waits and not self._may_lag(folder, record, "idle", status)
+        return waits and not self._may_lag(folder, record, FoundIdle, status)
 
-    def _may_lag(self, folder: RunFolder, record: Record, kind: str, status: Status) -> bool:
+    def _may_lag(self, folder: RunFolder, record: Record, kind: type[FoundGone | FoundIdle], status: Status) -> bool:
         """Return whether engine and record are still given time to agree, counted from when this was first seen.
 
         The engine's news may be older than the record, or the record on its way.
         """
         if not self.engine.lag_s:
             return False
-        epoch = list(record.epoch) if record.epoch else None
-        times = [event["t"] for event in folder.client_events() if event["k"] == kind and event.get("e") == epoch]
+        sightings = [event for event in folder.client_events() if isinstance(event, kind)]
+        times = [event.time for event in sightings if event.epoch == record.epoch]
         if times:
-            return time.time() - float(times[0]) < self.engine.lag_s
-        note(folder, kind, e=epoch, why=status.reason)
+            return time.time() - times[0] < self.engine.lag_s
+        note(folder, kind.kind, record.epoch, why=status.reason)
         return True
 
     def _finish_submit(self, folder: RunFolder, record: Record) -> Record:
@@ -189,7 +229,7 @@ class _Look:
         if parent is None:
             return [folder]
         count = self.home.folder(parent).asked.points
-        ids = [f"{parent}-{index + 1}" for index in range(count)]
+        ids = point_ids(parent, count)
         if not all(self.home.has(run_id) for run_id in ids):
             return []
         return [self.home.folder(run_id) for run_id in ids]
@@ -199,7 +239,11 @@ def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
     """Note each gap once, however often it is seen."""
     if not gaps:
         return
-    known = {event["text"] for event in folder.client_events() if event["k"] == "gap"}
+    known = _noted_gaps(folder)
     for sentence in gaps:
         if sentence not in known:
             note(folder, "gap", text=sentence)
+
+
+def _noted_gaps(folder: RunFolder) -> list[str]:
+    return [event.text for event in folder.client_events() if isinstance(event, Gap)]

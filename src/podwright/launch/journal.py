@@ -7,12 +7,17 @@ import os
 import time
 from typing import Any
 
+from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_TIME, Epoch
 from podwright.runs import RunFolder
 from podwright.runs.store import home_refusal
 
 
-def note(folder: RunFolder, kind: str, **fields: Any) -> None:
-    line = json.dumps({"t": round(time.time(), 3), "k": kind, "pid": os.getpid(), **fields}).encode() + b"\n"
+def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any) -> None:
+    """Append what a client did or saw to the run's client.jsonl; `epoch` is the attempt it is about, if it is."""
+    row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
+    if epoch is not None:
+        row[KEY_EPOCH] = list(epoch)
+    line = json.dumps({**row, **fields}).encode() + b"\n"
     path = folder.path / "client.jsonl"
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.runs import Home
-from podwright.runs.seal import write_whole
+from podwright.runs.files import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from typing import Any
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.runs import LogLine, LogTail, Record, RunFolder, Tail
+from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
+from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
+from podwright.runs.layout import point_ids
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
@@ -30,8 +32,8 @@ class Change:
     """What came since the last look."""
 
     record: Record
-    events: list[dict[str, Any]] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
 
 
 class Run:
@@ -49,8 +51,17 @@ class Run:
     def parent(self) -> str | None:
         return self.folder.asked.parent
 
+    def is_held(self) -> bool:
+        """Return whether it waits until a client sees that the run it comes after has succeeded."""
+        engine = self._session.engine_of(self.folder)
+        if self.folder.asked.after is None or not engine.holds:
+            return False
+        with self._session.using(engine):
+            statuses = engine.status([part.folder for part in self._parts()])
+        return any(status.held_for for status in statuses.values())
+
     def points(self) -> list[Run]:
-        ids = [f"{self.id}-{i + 1}" for i in range(self.folder.asked.points)]
+        ids = point_ids(self.id, self.folder.asked.points)
         return [Run(self._session, point) for point in ids if self._session.home.has(point)]
 
     def records(self) -> tuple[Record, list[Record]]:
@@ -90,7 +101,7 @@ class Run:
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
         """What happens, as it happens; the last change is the final one. A short run is looked at more often."""
         events = self.folder.event_tail()
-        samples = Tail(self.folder, ("metrics.jsonl",), ())
+        samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
         while True:
             fresh = samples.read()  # before the record: sealing moves the samples elsewhere
@@ -121,7 +132,7 @@ class Run:
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """Samples as `{"t", "n", "e", "v": {name: value}}`, node by node."""
-        return self.folder.samples()
+        return (sample.as_row() for sample in self.folder.samples())
 
     def result(self) -> dict[str, float]:
         """What the program told last, by name; waits for the end."""
@@ -139,7 +150,7 @@ class Run:
     def remove(self) -> None:
         """The folder goes, with its checkpoints; a run that is not over is refused."""
         state = self.record().state
-        if state not in ("succeeded", "failed", "cancelled", "lost"):
+        if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
         for part in (*self.points(), self):
             self._session.engine_of(part.folder).remove(part.folder)
@@ -184,25 +195,27 @@ class Run:
         return explain(self.record(), self.folder.events())
 
 
-def explain(record: Record, events: Sequence[dict[str, Any]]) -> list[str]:
+def explain(record: Record, events: Sequence[Event]) -> list[str]:
+    """Return why a run failed, in words."""
     lines = [record.reason] if record.reason else []
-    failed = next((event for event in reversed(events) if event["k"] == "failed"), None)
-    if failed:
-        if failed["rank"] is not None:
-            lines = [_who(failed)]
-        lines += [line for line in failed["tail"] if line.strip()][-5:]
+    failures = [event for event in events if isinstance(event, RankFailed)]
+    if failures:
+        if failures[-1].rank is not None:
+            lines = [_who(failures[-1])]
+        lines += [line for line in failures[-1].tail if line.strip()][-5:]
     for event in events:
-        if event["k"] == "seen":
-            lines.append(f"seen {event.get('device', '')}: {event.get('text') or event.get('what')}")
+        if isinstance(event, DeviceSeen):
+            lines.append(f"seen {event.device}: {event.text or event.what}")
     return lines
 
 
-def _who(failed: dict[str, Any]) -> str:
-    stopped = failed["stopped"]
+def _who(failed: RankFailed) -> str:
+    stopped = failed.stopped
     others = f"; ranks {_ranges(stopped)} were stopped" if stopped else ""
     if len(stopped) == 1:
         others = f"; rank {stopped[0]} was stopped"
-    return f"rank {failed['rank']} on {failed['host']} {failed['why']} after {failed['after_s']:.0f} s{others}"
+    after = f" after {failed.after_s:.0f} s" if failed.after_s is not None else ""
+    return f"rank {failed.rank} on {failed.host} {failed.why}{after}{others}"
 
 
 def _ranges(ranks: Sequence[int]) -> str:

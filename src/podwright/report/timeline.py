@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.data import Event
 from podwright.analysis.ranks import Attempt, Story
 from podwright.report.charts import MANY_NODES
+from podwright.runs.events import Event, PilotStarted, RankEnded, RankFailed, RankHung, Staged
 from podwright.theme import words
 
 _RUN_MARKS = ("checkpoint", "goal", "retry")
@@ -88,7 +88,7 @@ def lanes_of(story: Story) -> Lanes:
 
 def _run_lane(story: Story) -> Lane:
     bars = tuple(_attempt_bar(story, attempt) for attempt in story.attempts)
-    events = story.data.of_kind(*_RUN_MARKS)
+    events = [event for event in story.data.events if event.kind in _RUN_MARKS]
     return Lane("run", "", bars, _marks(story, events))
 
 
@@ -102,15 +102,15 @@ def _attempt_bar(story: Story, attempt: Attempt) -> Bar:
 def _node_lanes(story: Story) -> list[Lane]:
     by_node: dict[int, list[Event]] = defaultdict(list)
     for event in story.data.events:
-        where = event.get("node") if event.get("k") in ("failed", "hang") else event.get("n")
-        if isinstance(where, int):
+        where = event.place if isinstance(event, RankFailed | RankHung) else event.node
+        if where is not None:
             by_node[where].append(event)
     return [_node_lane(story, node, by_node[node]) for node in story.names]
 
 
 def _node_lane(story: Story, node: int, events: Sequence[Event]) -> Lane:
     bars = [*_joining(story, events), *_staging(story, events), *_training(story, node, events)]
-    marks = _marks(story, [event for event in events if event.get("k") in _NODE_MARKS])
+    marks = _marks(story, [event for event in events if event.kind in _NODE_MARKS])
     host = story.hosts.get(node, "")
     name = story.name(node)
     return Lane(name, host if host != name else "", tuple(bars), marks)
@@ -119,7 +119,7 @@ def _node_lane(story: Story, node: int, events: Sequence[Event]) -> Lane:
 def _joining(story: Story, events: Iterable[Event]) -> list[Bar]:
     """From a pilot's start, or an attempt's end, to the GO that follows."""
     goes = [attempt.start for attempt in story.attempts]
-    begins = [float(event["t"]) for event in events if event.get("k") == "pilot"]
+    begins = [event.time for event in events if isinstance(event, PilotStarted)]
     begins += [attempt.end for attempt in story.attempts[:-1]]
     until = [(t, min((go for go in goes if go >= t), default=story.span.end)) for t in sorted(begins)]
     if story.attempts and story.data.final:
@@ -130,19 +130,17 @@ def _joining(story: Story, events: Iterable[Event]) -> list[Bar]:
 def _staging(story: Story, events: Iterable[Event]) -> list[Bar]:
     bars = []
     for event in events:
-        if event.get("k") == "staged" and isinstance(event.get("took_s"), int | float):
-            end = float(event["t"])
+        if isinstance(event, Staged) and event.took_s is not None:
             title = moments.moment(event, story).text
-            bars.append(_bar(story, "staging", end - float(event["took_s"]), end, title))
+            bars.append(_bar(story, "staging", event.time - event.took_s, event.time, title))
     return bars
 
 
 def _training(story: Story, node: int, events: Sequence[Event]) -> list[Bar]:
     ends: dict[tuple[int, ...], float] = {}
     for event in events:
-        if event.get("k") == "rank_end":
-            epoch = tuple(event.get("e") or ())
-            ends[epoch] = max(ends.get(epoch, 0.0), float(event["t"]))
+        if isinstance(event, RankEnded):
+            ends[event.epoch] = max(ends.get(event.epoch, 0.0), event.time)
     bars = []
     for attempt in story.attempts:
         end = ends.get(attempt.epoch, attempt.end)
@@ -173,18 +171,16 @@ def _apart(marks: Sequence[Mark]) -> tuple[Mark, ...]:
 
 def _mark(story: Story, event: Event) -> Mark:
     told = moments.moment(event, story)
-    kind = str(event["k"])
-    left = round(100 * story.span.share(float(event.get("t") or 0.0)), 3)
-    return Mark(
-        "fenced" if kind == "given_back" else kind, left, f"{told.kind} at {told.at} ({told.clock} UTC): {told.text}"
-    )
+    kind = "fenced" if event.kind == "given_back" else event.kind
+    left = round(100 * story.span.share(event.time), 3)
+    return Mark(kind, left, f"{told.kind} at {told.at} ({told.clock} UTC): {told.text}")
 
 
 def _rows(story: Story) -> tuple[moments.Moment, ...]:
     kinds = ("pilot", "staged", "go", "end", *_RUN_MARKS, *_NODE_MARKS)
-    events = story.data.of_kind(*kinds)
+    events = [event for event in story.data.events if event.kind in kinds]
     if len(story.names) > MANY_NODES:
-        events = [event for event in events if event.get("k") not in ("pilot", "staged")]
+        events = [event for event in events if event.kind not in ("pilot", "staged")]
     return tuple(moments.moment(event, story) for event in events[:_MOST_MARKS])
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import heapq
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from podwright.pilot.protocol import read_lines, record_folders
+from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.metrics import read_metrics
 from podwright.runs.record import Asked
 from podwright.spec.problems import refuse
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -52,31 +56,34 @@ class RunFolder:
     def is_sealed(self) -> bool:
         return (self.path / "record.json").exists()
 
-    def client_events(self) -> list[dict[str, Any]]:
-        return read_lines(str(self.path / "client.jsonl"))[0]
+    def client_events(self) -> list[Event]:
+        """Return what clients did and saw, in the order they wrote it."""
+        return Tail(self, parse_event, of_run=("client.jsonl",)).read()
 
     @property
     def handle(self) -> str | None:
-        """What the engine calls the run's job; None before it was submitted."""
-        handles = [event["handle"] for event in self.client_events() if event["k"] == "submitted"]
-        return str(handles[-1]) if handles else None
+        """Return what the engine calls the run's job; None before it was submitted."""
+        handles = [event.handle for event in self.client_events() if isinstance(event, Submitted)]
+        return handles[-1] if handles else None
 
-    def events(self) -> list[dict[str, Any]]:
-        """Everything anybody wrote, pilots first."""
+    def events(self) -> list[Event]:
+        """Return everything anybody wrote, pilots first."""
         return self.event_tail().read()
 
-    def event_tail(self) -> Tail:
-        return Tail(self, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl"))
+    def event_tail(self) -> Tail[Event]:
+        """Return a reader that gives each event once, as they come."""
+        return Tail(self, parse_event, ("events.jsonl", "ship.jsonl"), ("engine.jsonl", "client.jsonl"))
 
-    def samples(self) -> Iterator[dict[str, Any]]:
-        """Metrics as the pilots wrote them, node by node; from the Parquet file once the run is sealed."""
+    def sample_tail(self) -> Tail[Sample]:
+        """Return a reader that gives each sample of a run that is not sealed once, as they come."""
+        return Tail(self, parse_sample, ("metrics.jsonl",))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics that the pilots wrote, node by node; from the Parquet file once the run is sealed."""
         sealed = self.path / "metrics.parquet"
         if sealed.exists():
-            from podwright.runs.seal import read_metrics
-
-            yield from read_metrics(sealed)
-            return
-        yield from Tail(self, ("metrics.jsonl",), ()).read()
+            return read_metrics(sealed)
+        return iter(self.sample_tail().read())
 
     def log_files(self) -> list[tuple[int, Path]]:
         """(node, merged log) in the order of writing; an older half comes before the newer."""
@@ -110,18 +117,35 @@ def parse_log_line(node: int, raw: bytes) -> LogLine | None:
         return None
 
 
-class Tail:
-    """Reads what has come since the last reading, from files that may not be there yet."""
+class Tail(Generic[Row]):
+    """Reads what has come since the last reading, from files that may not be there yet.
 
-    def __init__(self, folder: RunFolder, of_nodes: tuple[str, ...], of_run: tuple[str, ...]) -> None:
-        self._folder, self._of_nodes, self._of_run = folder, of_nodes, of_run
+    A row that `parse` cannot understand is left out and counted. A torn line is none: a write was cut off there.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        parse: Callable[[object], Row | None],
+        of_nodes: tuple[str, ...] = (),
+        of_run: tuple[str, ...] = (),
+    ) -> None:
+        self._folder, self._parse = folder, parse
+        self._of_nodes, self._of_run = of_nodes, of_run
         self._offsets: dict[str, int] = {}
+        self.left_out = 0
 
-    def read(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
+    def read(self) -> list[Row]:
+        """Return what has come since the last reading."""
+        rows: list[Row] = []
         for path in self._paths():
-            fresh, self._offsets[path] = read_lines(path, self._offsets.get(path, 0))
-            rows += fresh
+            lines, self._offsets[path] = read_lines(path, self._offsets.get(path, 0))
+            for line in lines:
+                row = self._parse(line)
+                if row is None:
+                    self.left_out += 1
+                else:
+                    rows.append(row)
         return rows
 
     def _paths(self) -> Iterator[str]:

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from podwright.runs import events as kinds
+from podwright.runs.events import Event, PilotEvent
 from podwright.runs.states import BY_END, BY_EVENT, FINAL, move, summary
 
-Event = Mapping[str, Any]
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
 INNER = frozenset({"goal", "epoch", "stopped_in"})
 """Fields of a record that `--json` does not have."""
@@ -38,7 +39,14 @@ class Asked:
     command_line: list[str] = field(default_factory=list)
     version: str = ""
 
+    @property
+    def gpus(self) -> int:
+        """Return how many GPUs the run asked for, on all its nodes together."""
+        resources = self.workload.get("resources") or {}
+        return self.nodes * int(resources.get("gpus") or 0)
+
     def as_json(self) -> dict[str, Any]:
+        """Return what run.json holds."""
         return dict(vars(self))
 
 
@@ -84,14 +92,25 @@ class Record:
         return row
 
 
-def from_json(row: Mapping[str, Any]) -> Record:
-    """The record that `as_json` wrote."""
-    names = {one.name for one in fields(Record)}
+def as_row(record: Record) -> dict[str, Any]:
+    """Return a record as the index keeps it: its JSON form and what a list of runs needs beside."""
+    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
+
+
+def from_row(row: Mapping[str, Any]) -> Record:
+    """Return the record that `as_row` wrote."""
+    names = {field.name for field in fields(Record)}
     values = {name: value for name, value in row.items() if name in names}
     values["hosts"] = tuple(row["hosts"])
     for name in ("created_at", "started_at", "ended_at"):
-        values[name] = datetime.fromisoformat(row[name]).timestamp() if row[name] else None
+        values[name] = _unix(row[name])
     return Record(**values)
+
+
+def _unix(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return datetime.fromisoformat(text).timestamp()
 
 
 def iso(unix_s: float | None) -> str | None:
@@ -114,9 +133,9 @@ class Fold:
         self._goes: set[tuple[int, int]] = set()
         self._hosts: tuple[str, ...] = ()
         self._started: float | None = None
-        self._end: Event | None = None
-        self._engine_end: Event | None = None
-        self._lost: Event | None = None
+        self._end: kinds.RunEnded | None = None
+        self._engine_end: kinds.EngineEnded | None = None
+        self._lost: kinds.Lost | None = None
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._train_began: float | None = None
         self._goal_at: float | None = None
@@ -125,66 +144,60 @@ class Fold:
         self._last = asked.created_at
 
     def take(self, events: Iterable[Event]) -> None:
+        """Take further events in."""
         for event in events:
-            kind = event.get("k")
-            handler = getattr(self, f"_take_{kind}", None)
-            if handler:
-                handler(event)
-            if "n" in event and "e" in event:
-                self._last = max(self._last, float(event["t"]))
-                if kind in BY_EVENT and _epoch(event) >= self._epoch:
-                    self._state = move(self._state, BY_EVENT[str(kind)])
+            self._take(event)
+            if isinstance(event, PilotEvent):
+                self._last = max(self._last, event.time)
+                if event.kind in BY_EVENT and event.epoch >= self._epoch:
+                    self._state = move(self._state, BY_EVENT[event.kind])
 
-    def _take_go(self, event: Event) -> None:
-        epoch = _epoch(event)
-        self._goes.add(epoch)
-        self._started = min(self._started or event["t"], event["t"])
-        if epoch > self._epoch:
-            self._epoch, self._hosts = epoch, tuple(event["hosts"])
+    def _take(self, event: Event) -> None:
+        match event:
+            case kinds.ResultTold():
+                self._take_result(event)
+            case kinds.AttemptStarted():
+                self._take_go(event)
+            case kinds.RunEnded() if event.epoch >= self._epoch:
+                self._end = event
+            case kinds.EngineEnded():
+                self._engine_end = event
+            case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
+                self._why = event.why or ""
+            case kinds.GoalReached():
+                self._goal_at = self._goal_at or event.time
+            case kinds.Waiting() if self._state == "pending":
+                self._why = event.why
+            case kinds.Requeued():
+                self._take_requeued(event)
+            case kinds.CancelAsked():
+                self._cancelled = True
+            case kinds.Lost():
+                self._lost = event
+
+    def _take_go(self, event: kinds.AttemptStarted) -> None:
+        self._goes.add(event.epoch)
+        self._started = min(self._started or event.time, event.time)
+        if event.epoch > self._epoch:
+            self._epoch, self._hosts = event.epoch, event.hosts
             self._state = "pending"  # each GO begins its attempt anew
-            if self._end is not None and _epoch(self._end) < epoch:
+            if self._end is not None and self._end.epoch < event.epoch:
                 self._end = None
 
-    def _take_end(self, event: Event) -> None:
-        if "n" not in event:
-            self._engine_end = event
-        elif _epoch(event) >= self._epoch:
-            self._end = event
-
-    def _take_retry(self, event: Event) -> None:
-        if _epoch(event) >= self._epoch:
-            self._why = str(event.get("why", ""))
-
-    _take_given_back = _take_retry
-
-    def _take_result(self, event: Event) -> None:
-        epoch, rank, values = _epoch(event), int(event["rank"]), event["values"]
-        if values.get("mllog") == "run_start" and self._train_began is None:
-            self._train_began = event["t"]
-        for name, value in values.items():
+    def _take_result(self, event: kinds.ResultTold) -> None:
+        if event.mllog == "run_start" and self._train_began is None:
+            self._train_began = event.time
+        for name, value in event.values.items():
             known = self._results.get(name)
-            if name not in NOT_RESULTS and (known is None or (epoch, -rank) >= (known[0], -known[1])):
-                self._results[name] = (epoch, rank, value)
+            is_newest = known is None or (event.epoch, -event.rank) >= (known[0], -known[1])
+            if name not in NOT_RESULTS and is_newest:
+                self._results[name] = (event.epoch, event.rank, value)
 
-    def _take_goal(self, event: Event) -> None:
-        self._goal_at = self._goal_at or event["t"]
-
-    def _take_waiting(self, event: Event) -> None:
-        """Why the engine has not started it yet."""
-        if self._epoch == (-1, 0) or self._state == "pending":
-            self._why = str(event["why"])
-
-    def _take_requeued(self, event: Event) -> None:
+    def _take_requeued(self, event: kinds.Requeued) -> None:
         """The engine has the run again: whoever stopped its pilots, or took their nodes away, did not mean the run."""
-        stopped = self._end is None or (self._end["state"] == "terminated" and _epoch(self._end) <= _epoch(event))
-        if stopped and _epoch(event) >= self._epoch:
-            self._end, self._state, self._why = None, "pending", str(event["why"])
-
-    def _take_cancel(self, event: Event) -> None:
-        self._cancelled = True
-
-    def _take_lost(self, event: Event) -> None:
-        self._lost = event
+        stopped = self._end is None or (self._end.state == "terminated" and self._end.epoch <= event.epoch)
+        if stopped and event.epoch >= self._epoch:
+            self._end, self._state, self._why = None, "pending", event.why
 
     def record(self, now: float) -> Record:
         asked = self._asked
@@ -216,41 +229,43 @@ class Fold:
         )
 
     def _stopped_in(self) -> tuple[int, int] | None:
-        stopped = self._end is not None and self._end["state"] == "terminated"
-        if not stopped or self._cancelled or self._engine_end is not None:
+        if self._cancelled or self._engine_end is not None:
             return None
-        assert self._end is not None
-        return _epoch(self._end)
+        if self._end is None or self._end.state != "terminated":
+            return None
+        return self._end.epoch
 
     def _outcome(self) -> tuple[str, str, int | None, float | None]:
-        """(state, reason, exit code, ended at); the pilots' own end counts most, then the engine's, then a loss."""
-        if self._end is not None and not self._given_up():
-            state = BY_END[str(self._end["state"])]
-            return state, str(self._end["reason"]), self._end["exit_code"], float(self._end["t"])
-        if self._engine_end is not None:
-            state = BY_END.get(str(self._engine_end["state"]), "failed")
-            if self._cancelled:
-                state = "cancelled"
-            return state, str(self._engine_end["reason"]), self._engine_end["code"], float(self._engine_end["t"])
-        if self._lost is not None and self._lost["t"] >= self._last:  # else it turned up again
-            return "lost", str(self._lost["why"]), None, max(self._last, self._asked.created_at)
+        """(state, reason, exit code, ended at)."""
+        # The pilots' own last word counts most: they saw the ranks end. Only where they say no more than that they were
+        # stopped, and the engine says that it gave the run up, is the engine's the better reason.
+        end, engine_end = self._end, self._engine_end
+        if end is not None and not self._given_up():
+            return BY_END[end.state], end.reason, end.exit_code, end.time
+        # The engine's word is next: no pilot could say how it ended. What a user cancelled was cancelled, whatever the
+        # engine made of the processes that were stopped for it.
+        if engine_end is not None:
+            state = "cancelled" if self._cancelled else BY_END[engine_end.state]
+            return state, engine_end.reason, engine_end.code, engine_end.time
+        # A loss counts until a pilot speaks again: the run had only been out of sight. It ended, as far as anybody
+        # knows, with the last event.
+        if self._lost is not None and self._lost.time >= self._last:
+            return "lost", self._lost.why, None, max(self._last, self._asked.created_at)
+        # It is not over. Only a run that waits has a reason; that of an earlier wait is not told of a later state.
         reason = self._why if self._state == "pending" else ""
         return self._state, reason, None, None
 
     def _given_up(self) -> bool:
         """An engine that gives a run up stops its pilots: they know only that they were stopped, it knows why."""
-        ends = [end["state"] for end in (self._end, self._engine_end) if end is not None]
-        return ends == ["terminated", "failed"]
+        if self._end is None or self._engine_end is None:
+            return False
+        return (self._end.state, self._engine_end.state) == ("terminated", "failed")
 
     def _time_to_train(self) -> float | None:
         began = self._train_began or self._started
         if self._goal_at is None or began is None:
             return None
         return round(max(self._goal_at - began, 0.0), 3)
-
-
-def _epoch(event: Event) -> tuple[int, int]:
-    return int(event["e"][0]), int(event["e"][1])
 
 
 def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from podwright.pilot.protocol import field_lines
+from podwright.runs.events import Event
+from podwright.runs.files import write_whole
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
+from podwright.runs.layout import point_ids
 from podwright.runs.record import Asked, Fold, Record, sum_up
-from podwright.runs.seal import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
@@ -45,7 +46,7 @@ class Home:
         self.runs = path / "runs"
         self.code = path / "code"
         self._index: Index | None = None
-        self._folds: dict[str, tuple[Fold, Tail]] = {}
+        self._folds: dict[str, tuple[Fold, Tail[Event]]] = {}
         self._folders: dict[str, RunFolder] = {}
         self._kept: dict[str, tuple[str, float]] = {}
 
@@ -101,7 +102,7 @@ class Home:
             state, at = self._kept.get(record.id, ("", 0.0))
             if record.state != state or now - at > KEEP_S:
                 self._kept[record.id] = (record.state, now)
-                due.append(row_of(record))
+                due.append(record)
         self.index.put(due)
 
     def new_id(self, name: str) -> str:
@@ -173,7 +174,7 @@ class Home:
         folder = self.folder(run_id)
         asked = folder.asked
         if asked.points:
-            points = [self.read(f"{run_id}-{i + 1}") for i in range(asked.points) if self.has(f"{run_id}-{i + 1}")]
+            points = [self.read(point) for point in point_ids(run_id, asked.points) if self.has(point)]
             parent = sum_up(asked, str(folder.path), points)
             if not points and time.time() - asked.created_at > CREATE_S:
                 return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
@@ -183,6 +184,13 @@ class Home:
         fold, tail = self._folds[run_id]
         fold.take(tail.read())
         return fold.record(time.time())
+
+    def left_out(self, run_id: str) -> int:
+        """Return how many events of a run could not be understood, among those that were read so far."""
+        if run_id not in self._folds:
+            return 0
+        _, tail = self._folds[run_id]
+        return tail.left_out
 
     def has(self, run_id: str) -> bool:
         return (self.runs / run_id / "run.json").exists()
@@ -200,14 +208,15 @@ class Home:
             return
         there, known = set(self.all_ids()), self.index.ids()
         self.index.drop(known - there)
-        self.index.put(self._rows(there - known))
+        self.index.put(self._records(there - known))
         if time.time_ns() - runs_ns > 2_000_000_000:  # a folder made within the clock's grain must not be overlooked
             self.index.see(runs_ns)
 
-    def _rows(self, ids: set[str]) -> Iterator[dict[str, Any]]:
+    def _records(self, ids: set[str]) -> Iterator[Record]:
+        """Yield the records of these runs; a folder that cannot be read does not hide the others."""
         for run_id in ids:
             try:
-                yield row_of(self.read(run_id))
+                yield self.read(run_id)
             except Refusal:
                 continue
 
@@ -253,11 +262,6 @@ def _link(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def row_of(record: Record) -> dict[str, Any]:
-    """A record as the index keeps it: its JSON form and what a list of runs needs beside."""
-    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
 
 
 def home_refusal(path: Path, error: OSError) -> Refusal:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
         StorageFabric,
         StorageModel,
         SwitchModel,
+        library,
+        node_model,
     )
-    from podwright.spec.hardware_library import library, node_model
     from podwright.spec.hostlist import expand_hosts, fold_hosts
     from podwright.spec.loader import KINDS, load, load_pod, load_workload, schema
     from podwright.spec.placeholders import fill, names_in
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
-    " SwitchModel",
-    "hardware_library": "library node_model",
+    " SwitchModel library node_model",
     "loader": "KINDS load load_pod load_workload schema",
     "pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
     "workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from podwright.spec.problems import Problem, short
-from podwright.spec.yaml_document import Document, Path, Place, field_name, trap_hint
+from podwright.spec.yaml_document import Document, Path, SourcePlace, field_name, trap_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Finding:
     trap: bool = False
 
 
-class Shape:
+class ModelShape:
     """A JSON schema that can be walked along a path; made only when there is something to say."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
 
     def at(self, path: Iterable[str | int], tree: Any) -> dict[str, Any]:
-        """Gives the schema of the value at a path; the tree decides where a list has several kinds of entries."""
+        """Return the schema of the value at a path; the tree decides where a list has several kinds of entries."""
         node = self._open(self._schema, tree)
         for part in path:
             tree = _child(tree, part)
@@ -47,7 +47,7 @@ class Shape:
         return node
 
     def _open(self, node: dict[str, Any], tree: Any) -> dict[str, Any]:
-        """Follows references and picks the alternative that fits, keeping the field's own description."""
+        """Follow references and pick the alternative that fits, keeping the field's own description."""
         description = node.get("description")
         while True:
             choices = node.get("anyOf") or node.get("oneOf") or []
@@ -63,8 +63,8 @@ class Shape:
                 return {**node, "description": description} if description else node
 
 
-def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], Shape]) -> Iterator[Finding]:
-    """Gives our words for each error of the model check."""
+def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) -> Iterator[Finding]:
+    """Yield our words for each error of the model check."""
     for error in errors:
         path, on_key = _path(error, tree)
         speak = _WORDS.get(error["type"], _other)
@@ -73,27 +73,27 @@ def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], Shape]) -> It
 
 
 def problems(found: Iterable[Finding], document: Document) -> list[Problem]:
-    """Gives findings their places, in the order of the file; those of the command line come last."""
+    """Give findings their places, in the order of the file; those of the command line come last."""
     placed = [_placed(one, document) for one in found if not _under(one.path, document.broken)]
     return sorted(dict.fromkeys([*document.problems, *placed]), key=_order)
 
 
 def near(word: str, allowed: Iterable[str]) -> str | None:
-    """Gives the allowed word that was probably meant."""
+    """Return the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
     close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
     return lowered[close[0]] if close else None
 
 
 def one_of(word: str, noun: str, allowed: Iterable[str]) -> str:
-    """Says what is allowed, and the nearest of it."""
+    """Return what is allowed, and the nearest of it."""
     names = list(allowed)
     close = near(word, names)
     return f"{noun} is one of {', '.join(names)}" + (f"; did you mean `{close}`?" if close else "")
 
 
 def _path(error: Any, tree: Any) -> tuple[Path, bool]:
-    """Takes the marks of unions out of an error's path, which the user never wrote."""
+    """Take the marks of unions out of an error's path, which the user never wrote."""
     parts: list[str | int] = []
     node, on_key = tree, False
     last = len(error["loc"]) - 1
@@ -128,13 +128,13 @@ def _placed(finding: Finding, document: Document) -> Problem:
     while place is None and path:
         path = path[:-1]
         place = document.places.get(path)
-    place = place or Place(document.file, None, None, None, None)
+    place = place or SourcePlace(document.file, None, None, None, None)
     line, column = (place.key_line, place.key_column) if finding.on_key else (place.line, place.column)
     trap = trap_hint(place.text) if finding.trap and path == finding.path and place.text is not None else None
     return Problem(place.file, line, column, field_name(finding.path), finding.message, trap or finding.hint)
 
 
-_Context = tuple[Shape, Any]
+_Context = tuple[ModelShape, Any]
 
 
 def _own(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field
 
-from podwright.spec.problems import Refusal
+from podwright.spec.findings import one_of
+from podwright.spec.hardware_library import HardwareKind
+from podwright.spec.problems import refuse, short
 from podwright.spec.types import (
     Bandwidth,
     Count,
@@ -25,38 +26,11 @@ from podwright.spec.types import (
     Strict,
     Text,
     Whole,
-    wrong,
 )
 
 StorageKind = Literal[
     "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph"
 ]
-
-
-class OrName:
-    """Lets a field take a library entry's name in the place of one that is written out."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def resolve(self, value: Any) -> Any:
-        """Gives the library entry of a name; anything else goes on to the model check."""
-        # The library's files are checked by the models of this module, so that it cannot be imported first.
-        from podwright.spec.hardware_library import find
-
-        if not isinstance(value, str):
-            return value
-        try:
-            return find(self.kind, value)
-        except Refusal as refusal:
-            raise wrong(refusal.problems[0].message, refusal.problems[0].hint) from None
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        named = {"type": "string", "description": f"a name from the hardware library ({self.kind})"}
-        return {"anyOf": [handler(core), named]}
-
-
-_SWITCHES, _NODES, _STORAGE = OrName("switches"), OrName("nodes"), OrName("storage")
 
 
 class SwitchModel(Strict):
@@ -77,6 +51,9 @@ class SwitchModel(Strict):
     source: Text | None = Field(default=None, description="where these facts come from")
 
 
+SWITCHES = HardwareKind("switches", "switch", SwitchModel)
+
+
 class StorageModel(Strict):
     """A storage system as its maker sells it: one building block."""
 
@@ -95,10 +72,13 @@ class StorageModel(Strict):
     source: Text | None = Field(default=None, description="where these facts come from")
 
 
+STORAGE = HardwareKind("storage", "storage model", StorageModel)
+
+
 class ComputeFabric(Strict):
     """The network between GPUs."""
 
-    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+    switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
     layout: Literal["rail", "classic"] = Field(
@@ -118,7 +98,7 @@ class ComputeFabric(Strict):
 class StorageFabric(Strict):
     """The network between nodes and storage."""
 
-    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+    switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
     scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
@@ -129,10 +109,10 @@ class StorageFabric(Strict):
 class ManagementFabric(Strict):
     """The network for set-up, logins and baseboard controllers."""
 
-    switch: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+    switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 48}"
     )
-    aggregation: Annotated[SwitchModel, _SWITCHES, BeforeValidator(_SWITCHES.resolve)] | None = Field(
+    aggregation: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="the switch above: joins the others, and takes node ports faster than 10 Gb/s"
     )
     network: Line = Field(default="10.0.0.0/8", description="private IPv4 network that all addresses come from")
@@ -195,7 +175,7 @@ class NodeModel(Strict):
     source: Text | None = Field(default=None, description="where these facts come from")
 
     def hardware(self) -> dict[str, Any]:
-        """Gives what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
+        """Return what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
         numas = self.gpus.numa if self.gpus else ()
         return {
             "numa": [{"node": one.node, "cores": one.cores} for one in self.numa],
@@ -206,3 +186,20 @@ class NodeModel(Strict):
                 if one.name is not None
             ],
         }
+
+
+NODES = HardwareKind("nodes", "node model", NodeModel)
+_KINDS = {kind.folder: kind for kind in (NODES, SWITCHES, STORAGE)}
+
+
+def library(kind: str) -> dict[str, Any]:
+    """Return all entries of a kind (`nodes`, `switches`, `storage`) by name."""
+    if kind not in _KINDS:
+        raise refuse(f'"{short(kind)}" is not a kind of hardware', hint=one_of(kind, "kind", _KINDS))
+    return _KINDS[kind].entries()
+
+
+def node_model(name: str) -> NodeModel:
+    """Return the node model of this name."""
+    model: NodeModel = NODES.find(name)
+    return model

@@ -4,50 +4,64 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from podwright.spec.check import checked
 from podwright.spec.findings import one_of
-from podwright.spec.hardware import NodeModel, StorageModel, SwitchModel
-from podwright.spec.problems import refuse, short
+from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
-from podwright.spec.types import Strict
+from podwright.spec.types import Strict, wrong
 from podwright.spec.yaml_document import parse
 
 _FOLDER = Path(__file__).with_name("library")
-_KINDS: dict[str, tuple[type[Strict], str]] = {
-    "nodes": (NodeModel, "node model"),
-    "switches": (SwitchModel, "switch"),
-    "storage": (StorageModel, "storage model"),
-}
+
+
+class HardwareKind(NamedTuple):
+    """A kind of hardware: its folder in the library, what people call one, and the model that checks its files.
+
+    As a mark of a field it lets the name of an entry stand in the place of one that is written out.
+    """
+
+    folder: str
+    noun: str
+    model: type[Strict]
+
+    def entries(self) -> dict[str, Any]:
+        """Return all entries by name."""
+        return _entries(self)
+
+    def find(self, name: str) -> Any:
+        """Return the entry of this name."""
+        entries = self.entries()
+        if name not in entries:
+            raise refuse(f'"{short(name)}" is not in the hardware library', hint=one_of(name, self.noun, entries))
+        return entries[name]
+
+    def resolve(self, value: Any) -> Any:
+        """Return the library entry of a name; anything else goes on to the model check."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.find(value)
+        except Refusal as refusal:
+            raise wrong(refusal.problems[0].message, refusal.problems[0].hint) from None
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        named = {"type": "string", "description": f"a name from the hardware library ({self.folder})"}
+        return {"anyOf": [handler(core), named]}
 
 
 @cache
-def library(kind: str) -> dict[str, Any]:
-    """Gives all entries of a kind (`nodes`, `switches`, `storage`) by name."""
-    if kind not in _KINDS:
-        raise refuse(f'"{short(kind)}" is not a kind of hardware', hint=one_of(kind, "kind", _KINDS))
-    files = sorted((_FOLDER / kind).glob("*.yaml"))
-    return {file.stem: _entry(kind, file) for file in files}
+def _entries(kind: HardwareKind) -> dict[str, Any]:
+    files = sorted((_FOLDER / kind.folder).glob("*.yaml"))
+    return {file.stem: _entry(kind.model, file) for file in files}
 
 
-def find(kind: str, name: str) -> Any:
-    """Gives the entry of this name."""
-    entries = library(kind)
-    if name not in entries:
-        noun = _KINDS[kind][1]
-        raise refuse(f'"{short(name)}" is not in the hardware library', hint=one_of(name, noun, entries))
-    return entries[name]
-
-
-def node_model(name: str) -> NodeModel:
-    """Gives the node model of this name."""
-    model: NodeModel = find("nodes", name)
-    return model
-
-
-def _entry(kind: str, file: Path) -> Any:
+def _entry(model: type[Strict], file: Path) -> Any:
     document = parse(decode(read_source(file), str(file)), str(file))
     if isinstance(document.value, dict):
         document.value.setdefault("name", file.stem)
-    return checked(_KINDS[kind][0], document)
+    return checked(model, document)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from podwright.spec.problems import Problem, Refusal, short
-from podwright.spec.yaml_document import DEEPEST, Document, Place, parse
+from podwright.spec.yaml_document import DEEPEST, Document, SourcePlace, parse
 
 SOURCE = "--set"
 
@@ -15,7 +15,7 @@ _HINT = "write it like `--set resources.gpus=4`"
 
 
 def apply_sets(document: Document, sets: Iterable[str]) -> None:
-    """Lays the settings over the document; what is wrong with one is a problem of the document."""
+    """Lay the settings over the document; what is wrong with one is a problem of the document."""
     for setting in sets:
         name, equals, text = setting.partition("=")
         parts = tuple(name.strip().split("."))
@@ -36,7 +36,7 @@ def _put(document: Document, parts: tuple[str, ...], given: Document) -> None:
     for index, part in enumerate(parts[:-1]):
         if node.get(part) is None:
             node[part] = {}
-            document.places[parts[: index + 1]] = Place(SOURCE, None, None, None, None)
+            document.places[parts[: index + 1]] = SourcePlace(SOURCE, None, None, None, None)
         node = node[part]
         if not isinstance(node, dict):
             _say(document, ".".join(parts), f"`{'.'.join(parts[: index + 1])}` has no fields to set", _HINT)
@@ -47,11 +47,11 @@ def _put(document: Document, parts: tuple[str, ...], given: Document) -> None:
         return
     node[parts[-1]] = given.value
     for path, place in given.places.items():
-        document.places[(*parts, *path)] = Place(SOURCE, None, None, None, None, place.text)
+        document.places[(*parts, *path)] = SourcePlace(SOURCE, None, None, None, None, place.text)
 
 
 def _forget(document: Document, parts: tuple[str, ...]) -> None:
-    """What the file said there no longer counts, nor does what was wrong with it."""
+    """Forget what the file said there, and what was wrong with it."""
     for path in [path for path in document.places if path[: len(parts)] == parts]:
         del document.places[path]
     document.broken = {path for path in document.broken if path[: len(parts)] != parts}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from podwright.engines.usage import Allocation, NodeUse, PartitionUse, Past, QueuedJob, partitions
+from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
 from podwright.launch.session import Session
 from podwright.runs import Home, Record, RunFolder
 from podwright.runs.store import ID
-from podwright.spec.problems import Refusal, refuse
+from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
 from podwright.usage.waste import Price, Waste, busy_gpus, gpu_hour_price, sum_up
 
@@ -24,42 +24,25 @@ if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
 
 
-class Cluster(Protocol):
-    """A scheduler that can be asked about all its jobs."""
-
-    def queue(self) -> list[QueuedJob]: ...
-
-    def nodes(self) -> list[NodeUse]: ...
-
-    def past(self, since_s: float) -> Past | None: ...
-
-
-def _slurm(scheduler: SlurmScheduler) -> Cluster:
-    from podwright.engines.slurm.usage import SlurmUsage
-
-    return SlurmUsage(scheduler)
-
-
-CLUSTERS: dict[str, Callable[[SlurmScheduler], Cluster]] = {"slurm": _slurm}
-"""Schedulers whose whole queue can be looked at, by kind."""
-
-
 @dataclass(frozen=True)
-class Place:
+class UsageTarget:
     """A target that is looked at; without a pod it is this machine."""
 
-    target: str
-    names: frozenset[str]
+    name: str
+    aliases: frozenset[str]
     """What runs that went there call it."""
     pod: Pod | None = None
-    scheduler: SlurmScheduler | None = None
+    scheduler: SlurmScheduler | KubernetesScheduler | None = None
 
-    def cluster(self) -> Cluster | None:
-        return CLUSTERS[self.scheduler.kind](self.scheduler) if self.scheduler else None
+    def engine(self, session: Session) -> Engine:
+        """Return the engine behind it."""
+        if self.pod is None or self.scheduler is None:
+            return session.target(self.name)[0]
+        return session.engine_for(self.pod, self.scheduler.name)
 
 
 @dataclass(frozen=True)
-class Queue:
+class TargetQueue:
     """A target as it is now; `away` says why it could not be asked."""
 
     target: str
@@ -68,18 +51,22 @@ class Queue:
     nodes: tuple[NodeUse, ...] = ()
     """Each once, though it may be in several partitions."""
     away: str = ""
+    hidden: tuple[str, ...] = ()
+    """What the user may not look at there, in sentences."""
 
     @property
     def gpus(self) -> int:
+        """Return the number of GPUs of all nodes."""
         return sum(node.gpus for node in self.nodes)
 
     @property
     def gpus_free(self) -> int:
+        """Return the number of GPUs that nobody holds, on nodes that take jobs."""
         return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
 
 @dataclass(frozen=True)
-class Wasted:
+class TargetWaste:
     """What became of a target's GPU hours, and the price of one."""
 
     target: str
@@ -89,166 +76,189 @@ class Wasted:
     away: str = ""
 
 
-LOCAL = Place("local", frozenset({"local", "local-frames"}))
+LOCAL = UsageTarget("local", frozenset({"local", "local-frames"}))
 
 
-def places(home: Home, target: str | None) -> list[Place]:
-    """The target that is named, else this machine and every scheduler of the known pods that can be looked at."""
-    if target in LOCAL.names:
+def targets(home: Home, name: str | None) -> list[UsageTarget]:
+    """Return the target that is named, else this machine and every scheduler of the known pods."""
+    if name in LOCAL.aliases:
         return [LOCAL]
-    if target is None:
-        return [LOCAL, *(place for name in pods.known(home) for place in _places_of(pods.find(home, name), name))]
-    name, _, wanted = target.partition(":")
-    pod = pods.find(home, name)
-    scheduler = pod.scheduler(wanted or None)
-    found = [place for place in _places_of(pod, name) if place.scheduler == scheduler]
-    if not found:
-        raise refuse(f"{target} is {scheduler.kind}, whose queue Podwright does not look at", field="TARGET")
-    return found
+    if name is not None:
+        ref, _, wanted = name.partition(":")
+        pod = pods.find(home, ref)
+        scheduler = pod.scheduler(wanted or None)
+        return [target for target in _targets_of(pod, ref) if target.scheduler == scheduler]
+    every = [LOCAL]
+    for ref in pods.known(home):
+        every += _targets_of(pods.find(home, ref), ref)
+    return every
 
 
-def _places_of(pod: Pod, ref: str) -> Iterator[Place]:
+def _targets_of(pod: Pod, ref: str) -> Iterator[UsageTarget]:
+    """Yield a target for each scheduler; the only one of a pod is also called like the pod itself."""
     for scheduler in pod.schedulers:
-        if _is_looked_at(scheduler):
-            only = len(pod.schedulers) == 1
-            names = {f"{ref}:{scheduler.name}", f"{pod.name}:{scheduler.name}", *({ref, pod.name} if only else ())}
-            target = pod.name if only else f"{pod.name}:{scheduler.name}"
-            yield Place(target, frozenset(names), pod, scheduler)  # type: ignore[arg-type]
-
-
-def _is_looked_at(scheduler: SlurmScheduler | KubernetesScheduler) -> bool:
-    return scheduler.kind in CLUSTERS
+        name = f"{pod.name}:{scheduler.name}"
+        aliases = {name, f"{ref}:{scheduler.name}"}
+        if len(pod.schedulers) == 1:
+            name = pod.name
+            aliases |= {ref, pod.name}
+        yield UsageTarget(name, frozenset(aliases), pod, scheduler)
 
 
 # now
 
 
-def queues(session: Session, target: str | None = None) -> list[Queue]:
-    """The queue of one target, or of all; a cluster that cannot be reached does not hide the others."""
-    found = []
-    for place in places(session.home, target):
+def queues(session: Session, name: str | None = None) -> list[TargetQueue]:
+    """Return the queue of one target, or of all; a cluster that cannot be reached does not hide the others."""
+    rows = []
+    for target in targets(session.home, name):
         try:
-            found.append(_queue(session, place))
+            rows.append(_queue(session, target))
         except Refusal as refusal:
-            if target is not None:
+            if name is not None:
                 raise
-            found.append(Queue(place.target, away=refusal.problems[0].message))
-    return found
+            rows.append(TargetQueue(target.name, away=refusal.problems[0].message))
+    return rows
 
 
-def _queue(session: Session, place: Place) -> Queue:
-    cluster = place.cluster()
+def _queue(session: Session, target: UsageTarget) -> TargetQueue:
+    engine = target.engine(session)
+    cluster = engine.usage()
     if cluster is None:
-        return _local_queue(session)
+        return _own_queue(session, target)
+    if engine.holds:
+        # Whoever looks lets runs start that waited for another one: nobody else does.
+        reconcile(session, [run_id for run_id in _open_ids(session.home, target) if _comes_after(session.home, run_id)])
     nodes = cluster.nodes()
-    jobs = tuple(replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue())
+    jobs = [replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue()]
     once = {node.node: node for node in nodes}
-    return Queue(place.target, tuple(partitions(nodes)), jobs, tuple(once.values()))
-
-
-def own_run(home: Home, job: str, name: str) -> str | None:
-    """A job is named like its run, and a task of an array is the point of its number."""
-    task = job.partition("_")[2]
-    run = f"{name}-{task}" if task.isdigit() else name
-    return run if ID.fullmatch(run) and home.has(run) else None
-
-
-def _local_queue(session: Session) -> Queue:
-    """The runs of this home on this machine; what else the machine does is not known."""
-    home = session.home
-    home.sync()
-    ids = [run_id for run_id in home.index.open_ids(time.time()) if home.folder(run_id).asked.target in LOCAL.names]
-    jobs = [_local_job(home.folder(record.id), record) for record in reconcile(session, ids) if not record.is_final]
-    gpus = len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
-    used = min(gpus, sum(job.gpus for job in jobs if job.state == "running"))
-    busy = any(job.state == "running" for job in jobs)
-    node = NodeUse("local", "this machine", "part" if busy else "free", gpus, used)
-    return Queue("local", tuple(partitions([node])), tuple(jobs), (node,))
-
-
-def _local_job(folder: RunFolder, record: Record) -> QueuedJob:
-    waits, limit_s = record.state == "pending", _limit_s(folder)
-    ends_at = record.started_at + limit_s if record.started_at and limit_s else None
-    return QueuedJob(
-        job=record.id,
-        name=record.id,
-        user=getpass.getuser(),
-        state="waiting" if waits else "running",
-        partition="local",
-        nodes=record.nodes,
-        gpus=_gpus(folder),
-        tasks=max(1, folder.asked.points),
-        hosts=",".join(dict.fromkeys(record.hosts)),
-        why=record.reason if waits else "",
-        starts_at=record.started_at,
-        ends_at=ends_at,
-        run=record.id,
+    return TargetQueue(
+        target=target.name,
+        partitions=tuple(partitions(nodes)),
+        jobs=tuple(jobs),
+        nodes=tuple(once.values()),
+        hidden=tuple(cluster.hidden()),
     )
 
 
-def _gpus(folder: RunFolder) -> int:
-    """Of all nodes of a run."""
-    resources = folder.asked.workload.get("resources") or {}
-    return folder.asked.nodes * int(resources.get("gpus") or 0)
+def own_run(home: Home, job: str, name: str) -> str | None:
+    """Return the run of this home that a job is: named like it, and a task of an array is the point of its number."""
+    task = job.partition("_")[2]
+    run = f"{name}-{task}" if task.isdigit() else name
+    if ID.fullmatch(run) and home.has(run):
+        return run
+    return None
+
+
+def _open_ids(home: Home, target: UsageTarget) -> list[str]:
+    """Return the runs of this home that went to the target and are not over."""
+    home.sync()
+    return [run_id for run_id in home.index.open_ids(time.time()) if home.folder(run_id).asked.target in target.aliases]
+
+
+def _comes_after(home: Home, run_id: str) -> bool:
+    return home.folder(run_id).asked.after is not None
+
+
+def _own_queue(session: Session, target: UsageTarget) -> TargetQueue:
+    """Return the runs of this home on this machine; what else the machine does is not known."""
+    records = reconcile(session, _open_ids(session.home, target))
+    jobs = [_own_job(session.home.folder(record.id), record) for record in records if not record.is_final]
+    running = [job for job in jobs if job.state == "running"]
+    gpus = len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
+    used = min(gpus, sum(job.gpus for job in running))
+    node = NodeUse("local", "this machine", "part" if running else "free", gpus, used)
+    return TargetQueue(target.name, tuple(partitions([node])), tuple(jobs), (node,))
+
+
+def _own_job(folder: RunFolder, record: Record) -> QueuedJob:
+    limit_s = _limit_s(folder)
+    row = QueuedJob(
+        job=record.id,
+        name=record.id,
+        user=getpass.getuser(),
+        state="running",
+        partition="local",
+        nodes=record.nodes,
+        gpus=folder.asked.gpus,
+        tasks=max(1, folder.asked.points),
+        hosts=",".join(dict.fromkeys(record.hosts)),
+        starts_at=record.started_at,
+        run=record.id,
+    )
+    if record.started_at and limit_s:
+        row = replace(row, ends_at=record.started_at + limit_s)
+    if record.state == "pending":
+        row = replace(row, state="waiting", why=record.reason)
+    return row
 
 
 def _limit_s(folder: RunFolder) -> float | None:
     text = folder.asked.workload.get("time_limit")
-    return duration_s(text) if text else None
+    if not text:
+        return None
+    return duration_s(text)
 
 
 # before
 
 
-def wasted(session: Session, target: str | None = None, since_s: float = 7 * 86400.0) -> list[Wasted]:
-    """What became of the GPU hours of the last `since_s` seconds, target by target."""
-    found = []
-    for place in places(session.home, target):
+def wasted(session: Session, name: str | None = None, since_s: float = 7 * 86400.0) -> list[TargetWaste]:
+    """Return what became of the GPU hours of the last `since_s` seconds, target by target."""
+    rows = []
+    for target in targets(session.home, name):
         try:
-            found.append(_wasted(session, place, since_s))
+            rows.append(_wasted(session, target, since_s))
         except Refusal as refusal:
-            if target is not None:
+            if name is not None:
                 raise
-            found.append(Wasted(place.target, away=refusal.problems[0].message))
-    return found
+            rows.append(TargetWaste(target.name, away=refusal.problems[0].message))
+    return rows
 
 
-def _wasted(session: Session, place: Place, since_s: float) -> Wasted:
-    until = time.time()
-    cluster = place.cluster()
+def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWaste:
+    """Return the sums from the site's accounting, and where there is none from the records of own runs."""
+    home, until = session.home, time.time()
+    cluster = target.engine(session).usage()
     past = cluster.past(since_s) if cluster else None
     if past is None:
-        allocations = list(_own_allocations(session, place, until - since_s))
+        allocations = list(_own_allocations(session, target, until - since_s))
     else:
-        allocations = [replace(one, run=own_run(session.home, one.job, one.name)) for one in past.allocations]
-    busy = {one: gpus for one in allocations if (gpus := _measured(session.home, one, until)) is not None}
+        allocations = [replace(row, run=own_run(home, row.job, row.name)) for row in past.allocations]
+    busy = {}
+    for allocation in allocations:
+        gpus = _measured(home, allocation, until)
+        if gpus is not None:
+            busy[allocation] = gpus
     waste = sum_up(allocations, busy, past.gpus if past else None, until - since_s, until)
-    return Wasted(place.target, waste, past is not None, _price(place))
+    return TargetWaste(target.name, waste, past is not None, _price(target))
 
 
-def _price(place: Place) -> Price | None:
-    if place.pod is None or place.scheduler is None:
+def _price(target: UsageTarget) -> Price | None:
+    if target.pod is None or target.scheduler is None:
         return None
-    hosts = place.pod.scheduler_hosts(place.scheduler)
-    return gpu_hour_price(place.pod.costs, place.pod.model_of(hosts[0]))
+    hosts = target.pod.scheduler_hosts(target.scheduler)
+    return gpu_hour_price(target.pod.costs, target.pod.model_of(hosts[0]))
 
 
-def _measured(home: Home, one: Allocation, until: float) -> float | None:
-    if one.run is None or one.started_at is None or not one.gpus or not home.has(one.run):
+def _measured(home: Home, allocation: Allocation, until: float) -> float | None:
+    """Return how many GPUs of an allocation were busy; None where no run of ours measured it."""
+    run, began = allocation.run, allocation.started_at
+    if run is None or began is None or not allocation.gpus or not home.has(run):
         return None
-    return busy_gpus(home.folder(one.run).samples(), one.started_at, one.ended_at or until)
+    return busy_gpus(home.folder(run).samples(), began, allocation.ended_at or until)
 
 
-def _own_allocations(session: Session, place: Place, since: float) -> Iterator[Allocation]:
-    """What this home's runs held, as their own records tell; one that cannot be read does not hide the others."""
-    home = session.home
-    for run_id in sorted(home.all_ids()):
+def _own_allocations(session: Session, target: UsageTarget, since: float) -> Iterator[Allocation]:
+    """Yield what this home's runs held by their own records; one that cannot be read does not hide the others."""
+    for run_id in sorted(session.home.all_ids()):
         with suppress(Refusal):
-            asked = home.folder(run_id).asked
-            if not asked.points and asked.target in place.names and _gpus(home.folder(run_id)):
-                record = reconcile(session, [run_id])[0]
-                if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
-                    yield _own_allocation(home.folder(run_id), record)
+            folder = session.home.folder(run_id)
+            if folder.asked.points or folder.asked.target not in target.aliases or not folder.asked.gpus:
+                continue
+            record = reconcile(session, [run_id])[0]
+            if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
+                yield _own_allocation(folder, record)
 
 
 def _own_allocation(folder: RunFolder, record: Record) -> Allocation:
@@ -262,7 +272,7 @@ def _own_allocation(folder: RunFolder, record: Record) -> Allocation:
         ended_at=record.ended_at,
         limit_s=_limit_s(folder),
         nodes=record.nodes,
-        gpus_asked=_gpus(folder),
-        gpus=_gpus(folder),
+        gpus_asked=folder.asked.gpus,
+        gpus=folder.asked.gpus,
         run=record.id,
     )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podwright.engines.usage import Allocation
 from podwright.pilot.sensors import is_of
+from podwright.runs.events import Sample
 
 if TYPE_CHECKING:
     from podwright.spec import Costs, NodeModel
@@ -173,15 +174,16 @@ def _work_s(one: Allocation) -> float:
     return one.limit_s or float("inf")
 
 
-def busy_gpus(samples: Iterable[Mapping[str, Any]], since: float, until: float) -> float | None:
-    """The GPUs that were busy on average, from a run's own samples; None when it measured none."""
+def busy_gpus(samples: Iterable[Sample], since: float, until: float) -> float | None:
+    """Return the GPUs that were busy on average, from a run's own samples; None when it measured none."""
     sums: dict[tuple[int, str], tuple[float, int]] = {}
     for sample in samples:
-        if since <= sample["t"] <= until:
-            for name, value in sample["v"].items():
-                if is_of(name, "gpu.N.utilization_percent"):
-                    total, count = sums.get((sample["n"], name), (0.0, 0))
-                    sums[sample["n"], name] = total + value, count + 1
+        if not since <= sample.time <= until:
+            continue
+        for name, value in sample.values.items():
+            if is_of(name, "gpu.N.utilization_percent"):
+                total, count = sums.get((sample.node, name), (0.0, 0))
+                sums[sample.node, name] = total + value, count + 1
     return sum(total / count for total, count in sums.values()) / 100 if sums else None
 
 

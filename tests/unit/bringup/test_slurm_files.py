@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.slurm import SlurmSite, render, topology_lines
-from podwright.lab.slurm.shape import Shape
+from podwright.bringup.slurm import SlurmSite, render
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import site as lab_site
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod
 from tests.paths import CASES as ALL_CASES
@@ -25,7 +25,7 @@ def slurm_of(pod: Pod) -> SlurmScheduler:
 def site_of(facts: dict[str, Any]) -> SlurmSite:
     version = tuple(facts.pop("version"))
     if "lab" in facts:
-        return lab_site(Shape(**facts["lab"]), version)
+        return lab_site(SlurmLabShape(**facts["lab"]), version)
     return SlurmSite(version=version, **{**facts, "lines": tuple(facts.pop("lines", ()))})
 
 
@@ -58,7 +58,7 @@ def test_a_model_without_the_facts_that_slurm_needs_is_refused(tmp_path: Path) -
 def test_every_host_of_slurm_is_under_exactly_one_leaf(tmp_path: Path) -> None:
     text = 'name: p\nnodes: [{hosts: "d[1-50]", model: dgx-a100}]\nschedulers: [{kind: slurm, hosts: "d[11-45]"}]\n'
     pod = pod_with(tmp_path, text)
-    *leaves, spine = topology_lines(pod, slurm_of(pod))
+    *leaves, spine = render(pod, slurm_of(pod), SlurmSite("ctl", (22, 5)))["topology.conf"].splitlines()
     hosts = [host for leaf in leaves for host in expand_hosts(leaf.partition("Nodes=")[2])]
     assert hosts == [f"d{number}" for number in range(11, 46)]
     assert spine == "SwitchName=spine Switches=su[1-3]"

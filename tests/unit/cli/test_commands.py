@@ -346,7 +346,7 @@ class Terminal:
         return self._program.wait(60)
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "interruptible")
 def test_live_view_shows_nodes_and_ctrl_c_leaves_the_run_going(call: Run, files: dict[str, str]) -> None:
     terminal = Terminal("run", files["long"])
     terminal.until("cpu ")

@@ -10,31 +10,35 @@ import pytest
 
 from podwright.cli.terminal.live import picture
 from podwright.cli.terminal.progress import Progress, goal_text
+from podwright.runs import Record
+from podwright.runs.events import Event, Joined, PilotStarted, ResultTold, Sample
 from tests.paths import CASES as ALL_CASES
+from tests.unit.runs.made import parsed
 
 CASES = ALL_CASES / "cli" / "live"
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
 
 
-def record(**given: Any) -> dict[str, Any]:
-    return {"id": "segmentation-7f3k", "state": "running", "nodes": 2, "reason": None, **given}
+def record(**given: Any) -> Record:
+    fixed = {"id": "segmentation-7f3k", "name": "segmentation", "target": "local", "folder": "/runs", "created_at": 0.0}
+    return Record(**{**fixed, "state": "running", "nodes": 2, "world_size": 2, **given})
 
 
-def pilots(*hosts: str) -> list[dict[str, Any]]:
-    return [{"k": "pilot", "n": number, "host": host} for number, host in enumerate(hosts)]
+def pilots(*hosts: str) -> list[Event]:
+    return [PilotStarted(time=0.0, epoch=(0, 0), node=number, host=host) for number, host in enumerate(hosts)]
 
 
-def sample(node: int, gpus: int = 0, use: float = 50.0) -> dict[str, Any]:
+def sample(node: int, gpus: int = 0, use: float = 50.0) -> Sample:
     values = {"cpu_percent": use, "memory_used_bytes": 3.1 * 2**30}
     for gpu in range(gpus):
         values[f"gpu.{gpu}.utilization_percent"] = use
         values[f"gpu.{gpu}.memory_used_bytes"] = 71.0 * 2**30
         values[f"gpu.{gpu}.power_watts"] = 640.0
-    return {"t": 1.0, "n": node, "e": [0, 0], "v": values}
+    return Sample(1.0, (0, 0), node, values)
 
 
-def result(**values: float) -> dict[str, Any]:
-    return {"k": "result", "n": 0, "rank": 0, "values": values}
+def result(**values: float) -> Event:
+    return ResultTold(time=0.0, epoch=(0, 0), node=0, rank=0, values=values)
 
 
 def drawn(progress: Progress, width: int = 80) -> str:
@@ -73,7 +77,7 @@ def test_picture_before_anything_is_told() -> None:
 
 def test_picture_of_a_run_whose_nodes_join() -> None:
     progress = Progress(record(state="starting"))
-    progress.take(record(state="starting"), [{"k": "joined", "n": 0, "node": 1, "of": 2}], [])
+    progress.take(record(state="starting"), [Joined(time=0.0, epoch=(0, 0), node=0, at_node=1, of=2)], [])
     assert drawn(progress).startswith("starting  1 of 2 nodes joined ")
 
 
@@ -115,9 +119,12 @@ def test_quality_prefers_loss_and_the_goal() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        ({"k": "go", "attempt": 1, "world_size": 2, "took_s": 1.93}, ("joined", "world size 2 proven in 1.9 s")),
         (
-            {"k": "go", "attempt": 2, "world_size": 2, "took_s": 0.5},
+            {"k": "go", "hosts": ["a", "b"], "attempt": 1, "world_size": 2, "took_s": 1.93},
+            ("joined", "world size 2 proven in 1.9 s"),
+        ),
+        (
+            {"k": "go", "hosts": ["a", "b"], "attempt": 2, "world_size": 2, "took_s": 0.5},
             ("joined", "world size 2 proven in 0.50 s, attempt 2"),
         ),
         (
@@ -144,19 +151,22 @@ def test_quality_prefers_loss_and_the_goal() -> None:
 def test_events_worth_a_line(event: dict[str, Any], line: tuple[str, str]) -> None:
     progress = Progress(record(), GOAL)
     progress.take(record(), pilots("a", "b"), [])
-    assert progress.take(record(), [{"n": 0, **event}], []) == [line]
+    row = {"t": 0.0, "e": [0, 0], **event}
+    if event["k"] != "requeued":
+        row = {"n": 0, **row}
+    assert progress.take(record(), parsed(row), []) == [line]
 
 
 def test_other_events_are_not_told() -> None:
-    quiet = [
-        {"k": kind, "n": 0} for kind in ("staged", "rank", "ready", "checkpoint", "sensor", "thinned", "unheard-of")
-    ]
+    kinds = ("staged", "rank", "ready", "checkpoint", "sensor", "thinned")
+    quiet = parsed(*({"t": 0.0, "e": [0, 0], "n": 0, "k": kind, "rank": 0} for kind in kinds))
+    assert len(quiet) == len(kinds)
     assert Progress(record()).take(record(), quiet, []) == []
 
 
 def test_a_value_that_was_not_read_keeps_its_last_reading() -> None:
     progress = Progress(record())
-    progress.take(record(), [], [sample(0, gpus=1), {"t": 2.0, "n": 0, "v": {"cpu_percent": 10.0}}])
+    progress.take(record(), [], [sample(0, gpus=1), Sample(2.0, (0, 0), 0, {"cpu_percent": 10.0})])
     node = progress.nodes[0]
     assert (node.cpu_percent, node.gpu_percent, node.gpu_power_w) == (10.0, 50.0, 640.0)
 

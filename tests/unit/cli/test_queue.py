@@ -13,7 +13,8 @@ from podwright.cli.commands import queue
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
 from podwright.engines.usage import partitions
-from podwright.usage.gather import Queue
+from podwright.usage.documents import queue_document
+from podwright.usage.gather import TargetQueue
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "usage"
@@ -21,11 +22,13 @@ NOW = {"lab": 1794813990.0, "odd": 1700000000.0}
 Golden = Callable[[Path, str], None]
 
 
-def recorded(case: str) -> Queue:
+def recorded(case: str) -> TargetQueue:
     nodes = parse_nodes((CASES / case / "sinfo.txt").read_text())
     jobs = parse_jobs((CASES / case / "squeue.txt").read_text())
     own = [replace(job, run=job.name) if job.name == "part-4444" else job for job in jobs]
-    return Queue("adas", tuple(partitions(nodes)), tuple(own), tuple({node.node: node for node in nodes}.values()))
+    return TargetQueue(
+        "adas", tuple(partitions(nodes)), tuple(own), tuple({node.node: node for node in nodes}.values())
+    )
 
 
 @pytest.mark.parametrize("case", NOW)
@@ -36,14 +39,14 @@ def test_the_page_of_a_cluster(case: str, golden: Golden) -> None:
 
 
 def test_the_document_of_a_cluster(golden: Golden) -> None:
-    text = json.dumps(queue.document(recorded("odd")), indent=1) + "\n"
+    text = json.dumps(queue_document(recorded("odd")), indent=1) + "\n"
     golden(CASES / "odd" / "expected" / "queue.json", text)
 
 
 def test_a_cluster_that_is_away() -> None:
-    away = Queue("adas", away="login1: it cannot be reached: no route")
+    away = TargetQueue("adas", away="login1: it cannot be reached: no route")
     assert list(queue.page(away, 0.0, 80)) == ["adas: login1: it cannot be reached: no route"]
-    assert queue.document(away)["error"] == "login1: it cannot be reached: no route"
+    assert queue_document(away)["error"] == "login1: it cannot be reached: no route"
 
 
 def test_one_of_all_that_is_away_is_the_exit_code(

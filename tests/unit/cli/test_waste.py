@@ -12,7 +12,8 @@ import pytest
 from podwright.cli.commands import waste
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_past
-from podwright.usage.gather import Wasted
+from podwright.usage.documents import waste_document
+from podwright.usage.gather import TargetWaste
 from podwright.usage.waste import Price, sum_up
 from tests.paths import CASES as ALL_CASES
 
@@ -22,12 +23,12 @@ PRICE = Price(2.0, "EUR", "gpu_hour_price of the pod")
 Golden = Callable[[Path, str], None]
 
 
-def recorded(case: str, price: Price | None) -> Wasted:
+def recorded(case: str, price: Price | None) -> TargetWaste:
     """The recorded past; the sweep's first point is a run of ours that kept four of its GPUs busy."""
     past = parse_past((CASES / case / "sacct.txt").read_text())
     own = [replace(one, run="sweep-1234-1") if one.name == "sweep-1234" else one for one in past]
     busy = {one: 4.0 for one in own if one.run}
-    return Wasted("adas", sum_up(own, busy, 1200, NOW[case] - 86400, NOW[case]), True, price)
+    return TargetWaste("adas", sum_up(own, busy, 1200, NOW[case] - 86400, NOW[case]), True, price)
 
 
 @pytest.mark.parametrize(("case", "price"), [("lab", None), ("odd", PRICE)])
@@ -38,33 +39,36 @@ def test_the_page_of_a_cluster(case: str, price: Price | None, golden: Golden) -
 
 
 def test_the_document_of_a_cluster(golden: Golden) -> None:
-    text = json.dumps(waste.document(recorded("odd", PRICE)), indent=1) + "\n"
+    text = json.dumps(waste_document(recorded("odd", PRICE)), indent=1) + "\n"
     golden(CASES / "odd" / "expected" / "waste.json", text)
 
 
 def test_long_lists_are_cut_and_say_so() -> None:
     (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[2:3]
     many = [replace(one, job=str(number)) for number in range(14)]
-    found = Wasted("adas", sum_up(many, {}, 8, NOW["odd"] - 86400, NOW["odd"]), True, None)
+    found = TargetWaste("adas", sum_up(many, {}, 8, NOW["odd"] - 86400, NOW["odd"]), True, None)
     assert "and 4 more" in list(waste.page(found, "1d", 80))
-    assert len(waste.document(found)["runs"]) == 14
+    assert len(waste_document(found)["runs"]) == 14
 
 
 def test_nothing_and_away() -> None:
-    nothing = Wasted("adas", sum_up([], {}, None, 0, 10), False, None)
+    nothing = TargetWaste("adas", sum_up([], {}, None, 0, 10), False, None)
     assert list(waste.page(nothing, "7d", 80)) == [
         "adas: no job held GPUs in the last 7d",
         "seen      own runs only: there is no accounting to ask",
     ]
-    kept = Wasted("adas", sum_up([], {}, 8, 0, 10), True, None)
+    kept = TargetWaste("adas", sum_up([], {}, 8, 0, 10), True, None)
     assert list(waste.page(kept, "7d", 80)) == [
         "adas: no job held GPUs in the last 7d",
         "hint      GPUs are on account only with AccountingStorageTRES=gres/gpu in slurm.conf",
     ]
     (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[1:2]
-    unknown = Wasted("adas", sum_up([one], {}, 8, NOW["odd"] - 3600, NOW["odd"]), True, None)
-    assert waste.verdict(unknown, "1h") == "1120 GPU hours were held, none of which is known to be idle"
-    assert waste.document(Wasted("adas", away="no route")) == {"target": "adas", "error": "no route"}
+    unknown = TargetWaste("adas", sum_up([one], {}, 8, NOW["odd"] - 3600, NOW["odd"]), True, None)
+    assert (
+        waste.verdict(unknown.waste, unknown.price, "1h")
+        == "1120 GPU hours were held, none of which is known to be idle"
+    )
+    assert waste_document(TargetWaste("adas", away="no route")) == {"target": "adas", "error": "no route"}
 
 
 def test_a_time_without_a_unit_is_refused(

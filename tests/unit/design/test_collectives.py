@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.design.predict import acceptance, collectives, placement
-from podwright.design.predict.collectives import FAMILIES, Job, Wires, available, chosen, estimate, wires_of
+from podwright.design.predict.collectives import FAMILIES, CollectiveJob, Wires, available, chosen, estimate, wires_of
 from podwright.spec import Pod, Refusal, load_pod, node_model
 from tests.paths import CASES as ALL_CASES
 
@@ -32,7 +32,7 @@ def pod(tmp_path: Path, hosts: str = "dgx[001-140]", model: str = "dgx-a100", mo
 
 
 def off(model: str, nodes: int, size_bytes: int, bus_gb_s: float) -> float:
-    expected = estimate(Job(nodes, wires_of(node_model(model))), "ring", size_bytes)
+    expected = estimate(CollectiveJob(nodes, wires_of(node_model(model))), "ring", size_bytes)
     return expected.bus_gb_s / bus_gb_s - 1
 
 
@@ -52,18 +52,18 @@ def test_the_stated_error_is_the_true_one() -> None:
 )
 def test_large_messages_as_reported(row: dict[str, str]) -> None:
     wires = replace(wires_of(node_model(row["system"])), nics=int(row["nics"]))
-    found = estimate(Job(int(row["nodes"]), wires), row["algorithm"], 1 << 36).bus_gb_s
+    found = estimate(CollectiveJob(int(row["nodes"]), wires), row["algorithm"], 1 << 36).bus_gb_s
     assert 0.9 * float(row["least_gb_s"]) <= found <= 1.1 * float(row["most_gb_s"])
 
 
 def test_sharp_takes_the_same_steps_on_any_number_of_nodes() -> None:
     wires = wires_of(node_model("dgx-a100"))
-    times = [estimate(Job(nodes, wires, in_network=True), "sharp", 1 << 20).time_s for nodes in (2, 20, 140)]
+    times = [estimate(CollectiveJob(nodes, wires, in_network=True), "sharp", 1 << 20).time_s for nodes in (2, 20, 140)]
     assert times == [pytest.approx(79e-6, rel=0.01)] * 3
 
 
 JOBS = st.builds(
-    Job,
+    CollectiveJob,
     nodes=st.integers(2, 2048),
     wires=st.builds(
         Wires,
@@ -78,7 +78,7 @@ JOBS = st.builds(
 
 
 @given(job=JOBS, power=st.integers(10, 34))
-def test_laws_of_any_job(job: Job, power: int) -> None:
+def test_laws_of_any_job(job: CollectiveJob, power: int) -> None:
     for name in available(job):
         small, large = estimate(job, name, 1 << power), estimate(job, name, 1 << power + 1)
         assert small.time_s < large.time_s

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from podwright import theme
 from podwright.design.exports.files import design_files
-from podwright.design.exports.schedulers import branches, topology_conf, topology_yaml
+from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.svg import CLASSES, palette
+from podwright.design.topology import tree_switches
 from podwright.spec import expand_hosts
 from tests.unit.design.pods import designed
 
@@ -84,25 +85,27 @@ def test_ufm_files_agree_with_each_other(files: dict[str, str]) -> None:
 @given(st.integers(1, 700))
 def test_slurm_gets_every_host_once_and_one_root(nodes: int) -> None:
     design = designed(nodes, fabrics={"compute": {"switch": {"ports": 64}}, "storage": {"switch": {"ports": 128}}})
-    hosts = [host for _, members, kind in branches(design) if kind == "nodes" for host in members]
-    assert sorted(hosts) == sorted(design.asked.hosts)
-    children = [one for _, members, kind in branches(design) if kind == "switches" for one in members]
-    names = [name for name, _, _ in branches(design)]
+    tree = tree_switches(design.topology)
+    hosts = [host for switch in tree for host in switch.hosts]
+    assert sorted(hosts) == sorted(design.requirements.hosts)
+    children = [name for switch in tree for name in switch.switches]
+    names = [switch.name for switch in tree]
     assert len(set(children)) == len(children)
     assert set(names) - set(children) == {names[-1]}
-    (topology,) = yaml.safe_load(topology_yaml(design))
+    files = scheduler_files(design)
+    (topology,) = yaml.safe_load(files["slurm/topology.yaml"])
     switches = topology["tree"]["switches"]
     assert [one["switch"] for one in switches] == names
     listed = [host for one in switches if "nodes" in one for host in expand_hosts(one["nodes"])]
-    assert listed == list(design.asked.hosts)
-    assert topology_conf(design).count("SwitchName=") == len(names)
+    assert listed == list(design.requirements.hosts)
+    assert files["slurm/topology.conf"].count("SwitchName=") == len(names)
 
 
 def test_rails_in_groups_are_branches_of_slurm() -> None:
     design = designed(420, fabrics={"storage": {"switch": {"ports": 128}}})
     assert design.compute is not None
     assert design.compute.groups == 2
-    kinds = Counter(name.rstrip("0123456789") for name, _, _ in branches(design))
+    kinds = Counter(switch.name.rstrip("0123456789") for switch in tree_switches(design.topology))
     assert kinds == {"su": 21, "group": 2, "core": 1}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.design.lengths import distance_m, reach_of, sold
-from podwright.design.racks import Place
+from podwright.design.racks import RackPlace
 from podwright.spec import Racks, Refusal, SwitchModel
 from tests.unit.design.pods import designed
 
@@ -29,7 +29,7 @@ def test_every_device_has_a_place_of_its_own_within_the_limits(nodes: int, model
         assert max(used) <= height
     placed = [device.name for rack in floor.racks for _, device in rack.devices]
     assert len(placed) == len(set(placed)) == len(floor.places)
-    assert {*design.asked.hosts, *(switch.name for switch in design.switches)} <= set(placed)
+    assert {*design.requirements.hosts, *(switch.name for switch in design.switches)} <= set(placed)
     assert len({rack.name for rack in floor.racks}) == len(floor.racks)
 
 
@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_refused(limits: dict[str, Any], text: str) -> None
 
 def test_lengths() -> None:
     racks = Racks()
-    here, above, there = Place("A01", 1, 0, 0), Place("A01", 42, 0, 0), Place("B03", 42, 1, 2)
+    here, above, there = RackPlace("A01", 1, 0, 0), RackPlace("A01", 42, 0, 0), RackPlace("B03", 42, 1, 2)
     assert distance_m(here, above, racks) == pytest.approx(41 * 0.0445 + 0.5)
     assert distance_m(here, there, racks) == distance_m(there, here, racks)
     assert distance_m(here, there, racks) == pytest.approx(41 * 0.0445 + 2 * 0.6 + 2.4 + 1.5)

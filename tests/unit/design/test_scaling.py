@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.design.predict import scaling, scaling_errors
-from podwright.design.predict.scaling import Measured, Point, Range, fit, forecast, forecast_from_two, step_from_marks
+from podwright.design.predict.scaling import (
+    Measured,
+    Range,
+    ScalingPoint,
+    fit,
+    forecast,
+    forecast_from_two,
+    step_from_marks,
+)
 from podwright.design.predict.scaling_errors import Series, errors, read_series
 from tests.paths import ROOT
 
@@ -98,7 +106,7 @@ def test_the_page_shows_the_errors_as_they_are(series: list[Series], golden: Cal
 
 
 def test_one_local_batch_says_nothing_of_the_fixed_part() -> None:
-    law = fit(Point(4, 100.0, 400, 1000), Point(16, 110.0, 1600, 4000))
+    law = fit(ScalingPoint(4, 100.0, 400, 1000), ScalingPoint(16, 110.0, 1600, 4000))
     assert law.fixed_s == 0
     assert law.step_s(4, 400) == pytest.approx(40.0)
     assert law.step_s(8, 800) == pytest.approx(42.0)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.design import sizing
-from podwright.design.sizing import ComputeAsk, StorageAsk, size_compute, size_storage
+from podwright.design.sizing import ComputeParameters, StorageParameters, size_compute, size_storage
 from podwright.spec import Refusal
 from tests.paths import CASES as ALL_CASES
 
@@ -22,10 +22,10 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def a100(nodes: int, **changes: float) -> ComputeAsk:
+def a100(nodes: int, **changes: float) -> ComputeParameters:
     """The parameters of the published tables."""
     given = {"taper": 2, "pods_planned": 2, **changes}
-    return ComputeAsk(nodes, 8, 40, 8, 20, **given)  # type: ignore[arg-type]
+    return ComputeParameters(nodes, 8, 40, 8, 20, **given)  # type: ignore[arg-type]
 
 
 def compute_row(nodes: str, size: sizing.ComputeSize) -> dict[str, str]:
@@ -50,18 +50,18 @@ def test_every_cell_of_the_compute_table(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("row", rows("published_b200.csv"), ids=lambda row: row["nodes"])
 def test_every_cell_of_the_table_for_dgx_b200(row: dict[str, str]) -> None:
     """SuperPOD reference architecture for DGX B200, larger component counts: three tiers without taper."""
-    assert compute_row(row["nodes"], size_compute(ComputeAsk(int(row["nodes"]), 8, 64, 8, 32))) == row
+    assert compute_row(row["nodes"], size_compute(ComputeParameters(int(row["nodes"]), 8, 64, 8, 32))) == row
 
 
 @pytest.mark.parametrize("row", rows("published_b300_xdr.csv"), ids=lambda row: row["nodes"])
 def test_every_cell_of_the_table_for_dgx_b300_with_xdr(row: dict[str, str]) -> None:
     """SuperPOD reference architecture for DGX B300 with XDR: switches of 144 ports, units of 72 nodes."""
-    assert compute_row(row["nodes"], size_compute(ComputeAsk(int(row["nodes"]), 8, 144, 8, 72))) == row
+    assert compute_row(row["nodes"], size_compute(ComputeParameters(int(row["nodes"]), 8, 144, 8, 72))) == row
 
 
 @pytest.mark.parametrize("row", rows("published_storage.csv"), ids=lambda row: row["nodes"])
 def test_every_cell_of_the_storage_table(row: dict[str, str]) -> None:
-    size = size_storage(StorageAsk(int(row["nodes"]), 40, 20))
+    size = size_storage(StorageParameters(int(row["nodes"]), 40, 20))
     made = {
         "nodes": row["nodes"],
         "storage_ports": size.ports,
@@ -76,7 +76,7 @@ def test_every_cell_of_the_storage_table(row: dict[str, str]) -> None:
 
 
 def test_plain_storage_ratios() -> None:
-    sizes = [size_storage(StorageAsk(nodes, 40, 20)) for nodes in (10, 20, 40, 80, 100, 140)]
+    sizes = [size_storage(StorageParameters(nodes, 40, 20)) for nodes in (10, 20, 40, 80, 100, 140)]
     assert [size.subscription_all for size in sizes] == ["6:5", *["3:2"] * 5]
     assert [size.subscription_nodes for size in sizes] == ["1:1", *["5:4"] * 5]
 
@@ -89,7 +89,7 @@ def test_the_next_generation_comes_out_of_the_same_rules(
     nodes: int, leaf: int, spine: int, node_and_manager: int, leaf_spine: int
 ) -> None:
     """SuperPOD reference architecture RA-11333 (DGX H100): one slot of the set is the fabric manager's."""
-    size = size_compute(ComputeAsk(nodes, 8, 64, 8, 32, reserved_slots=1))
+    size = size_compute(ComputeParameters(nodes, 8, 64, 8, 32, reserved_slots=1))
     assert (size.leaf, size.spine, size.leaf_spine) == (leaf, spine, leaf_spine)
     assert size.node_leaf + size.fabric_manager == node_and_manager
 
@@ -111,7 +111,7 @@ def check_hint(refusal: Refusal) -> None:
 
 
 asks = st.builds(
-    ComputeAsk,
+    ComputeParameters,
     nodes=st.integers(1, 2048),
     node_ports=st.sampled_from([1, 2, 4, 8]),
     switch_ports=st.sampled_from([32, 36, 40, 64, 128]),
@@ -128,7 +128,7 @@ asks = st.builds(
 
 @settings(max_examples=300)
 @given(asks)
-def test_laws_of_compute(ask: ComputeAsk) -> None:
+def test_laws_of_compute(ask: ComputeParameters) -> None:
     try:
         size = size_compute(ask)
     except Refusal as refusal:
@@ -155,7 +155,7 @@ def test_laws_of_compute(ask: ComputeAsk) -> None:
 )
 def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, ports: int) -> None:
     try:
-        size = size_storage(StorageAsk(nodes, radix, unit, node_ports, ports))
+        size = size_storage(StorageParameters(nodes, radix, unit, node_ports, ports))
     except Refusal as refusal:
         check_hint(refusal)
         return
@@ -168,47 +168,47 @@ def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, por
     ("ask", "text"),
     [
         (
-            ComputeAsk(140, 8, 40, 5, 20),
+            ComputeParameters(140, 8, 40, 5, 20),
             "fabrics.compute.rails: 5 rails do not divide the 8 compute ports of a node\n\n"
             "hint: rails is one of 1, 2, 4, 8; the nearest is 4",
         ),
         (
-            ComputeAsk(140, 8, 40, 8, 24),
+            ComputeParameters(140, 8, 40, 8, 24),
             "fabrics.compute.scalable_unit: a unit of 24 nodes needs 48 ports of each leaf, and a switch has 40\n\n"
             "hint: units of at most 20 nodes fit; a switch with 48 ports would do",
         ),
         (
-            ComputeAsk(2001, 8, 40, 8, 20),
+            ComputeParameters(2001, 8, 40, 8, 20),
             "nodes: 2,001 nodes with 8 compute ports are more than any tree of 40-port switches can hold\n\n"
             "hint: at most 2,000 nodes fit; 2,001 need switches with 42 ports",
         ),
         (
-            ComputeAsk(140, 8, 41, 8, 20),
+            ComputeParameters(140, 8, 41, 8, 20),
             "fabrics.compute.switch: a switch of 41 ports has no two halves\n\nhint: use one with 40 or 42 ports",
         ),
     ],
 )
-def test_refusals_name_the_nearest_thing_that_works(ask: ComputeAsk, text: str) -> None:
+def test_refusals_name_the_nearest_thing_that_works(ask: ComputeParameters, text: str) -> None:
     with pytest.raises(Refusal) as caught:
         size_compute(ask)
     assert str(caught.value) == text
 
 
 def test_what_a_refusal_proposes_works() -> None:
-    assert size_compute(ComputeAsk(140, 8, 40, 4, 10)).tiers == 3
-    assert size_compute(ComputeAsk(2000, 8, 40, 8, 20)).tiers == 3
-    assert size_compute(ComputeAsk(2001, 8, 42, 8, 20)).tiers == 3
+    assert size_compute(ComputeParameters(140, 8, 40, 4, 10)).tiers == 3
+    assert size_compute(ComputeParameters(2000, 8, 40, 8, 20)).tiers == 3
+    assert size_compute(ComputeParameters(2001, 8, 42, 8, 20)).tiers == 3
 
 
 def test_a_third_tier_of_storage_is_refused() -> None:
     with pytest.raises(Refusal) as caught:
-        size_storage(StorageAsk(402, 40, 20))
+        size_storage(StorageParameters(402, 40, 20))
     assert str(caught.value) == (
         "fabrics.storage.switch: 402 nodes need a third tier of storage switches, which is not designed\n\n"
         "hint: at most 400 nodes fit switches of 40 ports; 42 ports would do"
     )
-    assert size_storage(StorageAsk(400, 40, 20)).leaf == 40
-    assert size_storage(StorageAsk(402, 42, 20)).leaf == 42
+    assert size_storage(StorageParameters(400, 40, 20)).leaf == 40
+    assert size_storage(StorageParameters(402, 42, 20)).leaf == 42
 
 
 def test_pods_that_would_not_meet_in_the_core_are_refused() -> None:

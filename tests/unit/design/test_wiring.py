@@ -9,22 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.design.sizing import ComputeAsk, StorageAsk, divided, size_compute, size_storage
+from podwright.design.sizing import ComputeParameters, StorageParameters, divided, size_compute, size_storage
 from podwright.design.systems import storage_ends
-from podwright.design.wiring import Cable, Wired, units_of_hosts, wire_compute, wire_storage
-from podwright.spec import Refusal
+from podwright.design.topology import topology_of
+from podwright.design.wiring import Cable, Wired, wire_compute, wire_storage
+from podwright.spec import Pod, Refusal
+from tests.unit.design.pods import group
 
 
 def hosts(count: int) -> list[str]:
     return [f"n{number}" for number in range(1, count + 1)]
 
 
-def compute(ask: ComputeAsk) -> Wired:
+def compute(ask: ComputeParameters) -> Wired:
     return wire_compute(ask, size_compute(ask), hosts(ask.nodes))
 
 
-def a100(nodes: int, planned: int = 0) -> ComputeAsk:
-    return ComputeAsk(nodes, 8, 40, 8, 20, taper=2, pods_planned=2, nodes_planned=planned)
+def a100(nodes: int, planned: int = 0) -> ComputeParameters:
+    return ComputeParameters(nodes, 8, 40, 8, 20, taper=2, pods_planned=2, nodes_planned=planned)
 
 
 def test_twenty_nodes_port_by_port() -> None:
@@ -74,7 +76,7 @@ def test_a_hundred_and_forty_nodes_port_by_port() -> None:
 
 
 asks = st.builds(
-    ComputeAsk,
+    ComputeParameters,
     nodes=st.integers(1, 600),
     node_ports=st.sampled_from([1, 2, 4, 8]),
     switch_ports=st.sampled_from([8, 12, 16, 36, 40, 64]),
@@ -89,7 +91,7 @@ asks = st.builds(
 )
 
 
-def laws(ask: ComputeAsk, made: Wired) -> None:
+def laws(ask: ComputeParameters, made: Wired) -> None:
     size = size_compute(ask)
     ports = [(c.a, c.a_port) for c in made.cables] + [(c.b, c.b_port) for c in made.cables]
     assert len(ports) == len(set(ports)), "a port is used twice"
@@ -121,7 +123,7 @@ def reachable(made: Wired) -> bool:
 
 @settings(max_examples=150)
 @given(asks)
-def test_laws_at_any_size(ask: ComputeAsk) -> None:
+def test_laws_at_any_size(ask: ComputeParameters) -> None:
     try:
         made = compute(ask)
     except Refusal:
@@ -133,12 +135,12 @@ def test_laws_at_any_size(ask: ComputeAsk) -> None:
 
 @settings(max_examples=100)
 @given(asks, st.integers(1, 600))
-def test_planned_growth_adds_cables_and_moves_none(ask: ComputeAsk, more: int) -> None:
+def test_planned_growth_adds_cables_and_moves_none(ask: ComputeParameters, more: int) -> None:
     size = min(ask.nodes, more), max(ask.nodes, more, ask.nodes_planned)
     fields = {name: getattr(ask, name) for name in ask.__slots__}
     try:
-        small = compute(ComputeAsk(**{**fields, "nodes": size[0], "nodes_planned": size[1]}))
-        large = compute(ComputeAsk(**{**fields, "nodes": size[1], "nodes_planned": size[1]}))
+        small = compute(ComputeParameters(**{**fields, "nodes": size[0], "nodes_planned": size[1]}))
+        large = compute(ComputeParameters(**{**fields, "nodes": size[1], "nodes_planned": size[1]}))
     except Refusal:
         return
     assert set(small.cables) <= set(large.cables)
@@ -147,7 +149,7 @@ def test_planned_growth_adds_cables_and_moves_none(ask: ComputeAsk, more: int) -
 @settings(max_examples=100)
 @given(st.integers(1, 400), st.sampled_from([16, 40, 64]), st.integers(1, 24), st.integers(1, 3), st.integers(1, 12))
 def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, ports: int) -> None:
-    ask = StorageAsk(nodes, radix, unit, node_ports, ports)
+    ask = StorageParameters(nodes, radix, unit, node_ports, ports)
     try:
         size = size_storage(ask)
     except Refusal:
@@ -187,7 +189,7 @@ def cut_between(made: Wired, left: set[str], right: set[str]) -> int:
 )
 def test_bisection_is_what_the_taper_claims(nodes: int, over: float, taper: float) -> None:
     """Half of the planes against the other half goes through the core; units against units need not."""
-    ask = ComputeAsk(nodes, 8, 40, 8, 20, oversubscription=over, taper=taper)
+    ask = ComputeParameters(nodes, 8, 40, 8, 20, oversubscription=over, taper=taper)
     size, made = size_compute(ask), compute(ask)
     leaves = [switch for switch in made.switches if switch.tier == "leaf"]
     by_rail = ({s.name for s in leaves if s.plane <= 4}, {s.name for s in leaves if s.plane > 4})
@@ -203,11 +205,12 @@ def test_bisection_is_what_the_taper_claims(nodes: int, over: float, taper: floa
 
 
 def test_units_follow_the_cables() -> None:
-    ask = ComputeAsk(63, 8, 64, 8, 32, reserved_slots=1)
-    units = units_of_hosts(hosts(63), ask, size_compute(ask))
-    assert [len(unit) for unit in units] == [31, 32]
-    made = compute(ask)
-    assert {c.a for c in made.cables if c.b == "leaf-u02-r1" and c.kind == "node_leaf"} == set(units[1])
+    ask = ComputeParameters(63, 8, 64, 8, 32, reserved_slots=1)
+    fabric = {"switch": {"ports": 64}, "rails": 8, "scalable_unit": 32, "reserved_slots": 1}
+    units = topology_of(Pod.model_validate({"name": "p", "nodes": [group(63)], "fabrics": {"compute": fabric}})).units
+    assert [len(unit.hosts) for unit in units] == [31, 32]
+    made = wire_compute(ask, size_compute(ask), [*units[0].hosts, *units[1].hosts])
+    assert {c.a for c in made.cables if c.b == "leaf-u02-r1" and c.kind == "node_leaf"} == set(units[1].hosts)
     managers = [c for c in made.cables if c.kind == "fabric_manager"]
     assert [(c.a, c.a_port, c.b, c.b_port) for c in managers] == [
         ("ufm1", 1, "leaf-u01-r1", 32),

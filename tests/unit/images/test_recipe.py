@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
-from podwright.images.builder import Pushed, build_command, context_files, push_command, read_recipe
+from podwright.images.builder import BuildProgram, Pushed, build_command, context_files, push_command, read_recipe
 from tests.paths import CASES
 
 FOLDER = CASES / "images" / "recipes"
@@ -116,17 +116,18 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         read_recipe(load(inner, "build: {base: b, files: {link: /a}}"))
 
 
-def test_the_command_that_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podwright.images.builder.runtime_options", lambda: ["--runtime=runc"])
-    monkeypatch.setattr("podwright.images.builder.own_limits", lambda: {"nofile": (1024, 4096)})
+def test_the_command_that_builds(tmp_path: Path) -> None:
+    podman, buildah = (
+        BuildProgram(name, ["--runtime=runc"], {"nofile": (1024, 4096)}) for name in ("podman", "buildah")
+    )
     recipe = read_recipe(load(tmp_path, "build: {base: b}"))
     rest = [
         "--format=oci", "--network=host", "--timestamp=315619200", "--layers", "--ulimit=nofile=1024:4096",
         f"--label=podwright.recipe={recipe.digest}", "--label=podwright.workload=toy", "--secret=id=pip,src=/pip.conf",
         f"--tag={recipe.name}", "--file=/context/Containerfile", "/context",
     ]  # fmt: skip
-    assert build_command("podman", recipe, "/context", "/pip.conf") == ["podman", "--runtime=runc", "build", *rest]
-    assert build_command("buildah", recipe, "/context", "/pip.conf") == ["buildah", "build", "--runtime=runc", *rest]
+    assert build_command(podman, recipe, "/context", "/pip.conf") == ["podman", "--runtime=runc", "build", *rest]
+    assert build_command(buildah, recipe, "/context", "/pip.conf") == ["buildah", "build", "--runtime=runc", *rest]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from podwright.lab import home, packages, scripts, ssh
+from podwright.lab.folder import write
 from podwright.lab.mask import Shown
-from podwright.lab.slurm import files
 from podwright.lab.slurm import lab as slurm
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.user import LabUser
 from podwright.spec import Refusal
 from tests.paths import CASES as ALL_CASES
@@ -56,7 +56,7 @@ def test_a_file_never_has_more_rights_than_it_shall_have(tmp_path: Path) -> None
     path = tmp_path / "key"
     path.write_text("old")
     path.chmod(0o644)
-    files.write(path, "new", 0o400)
+    write(path, "new", 0o400)
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o400)
 
 
@@ -93,11 +93,11 @@ def test_of_several_labs_one_must_be_named(tmp_path: Path, monkeypatch: pytest.M
     for name in ("one", "two"):
         folder = home.folder_of(name)
         folder.mkdir(parents=True)
-        slurm.shape.write(folder, Shape(name=name), USER)
+        slurm.shape.write(folder, SlurmLabShape(name=name), USER)
     with pytest.raises(Refusal, match="there are several labs"):
         home.the_lab(None)
     assert home.the_lab("two").shape.name == "two"
-    assert home.wanted_shape(Shape(name="two"), {"nodes": None, "gpus": 2}) == Shape(name="two", gpus=2)
+    assert home.wanted_shape(SlurmLabShape(name="two"), {"nodes": None, "gpus": 2}) == SlurmLabShape(name="two", gpus=2)
 
 
 def test_whoever_called_sudo_owns_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_lab_is_kept_among_the_known_pods_until_it_is_forgotten(
 ) -> None:
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUDO_UID", raising=False)
-    lab = slurm.Lab(home.make_home() / "lab-slurm", Shape(), USER)
+    lab = slurm.SlurmLab(home.make_home() / "lab-slurm", SlurmLabShape(), USER)
     lab.folder.mkdir()
     lab.pod_file.write_text("name: lab-slurm\n")
     home.make_known(lab)

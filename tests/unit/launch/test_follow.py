@@ -101,6 +101,33 @@ def test_a_run_that_was_never_submitted_is_submitted(home: Home, session: Sessio
     assert notes(folder) == ["submitted"]
 
 
+def gaps(folder: Path) -> list[str]:
+    rows = [json.loads(line) for line in (folder / "client.jsonl").read_text().splitlines()]
+    return [row["text"] for row in rows if row["k"] == "gap"]
+
+
+def test_events_that_cannot_be_understood_are_told_once(home: Home, session: Session, engine: FakeEngine) -> None:
+    engine.says = Status("there")
+    folder = add(home)
+    events = folder / "record" / "n0.r0" / "events.jsonl"
+    write_lines(events, go(), {"k": "go"}, {"k": "from-tomorrow", "t": 1.0})
+    assert state(session) == "starting"
+    assert gaps(folder) == ["2 events could not be understood and were left out"]
+    write_lines(events, {**end(), "state": "on fire"})
+    assert state(session) == "starting"
+    assert state(another(session)) == "starting"
+    assert len(gaps(folder)) == 1
+
+
+def test_an_event_that_cannot_be_understood_is_told_before_the_folder_is_closed(home: Home, session: Session) -> None:
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), {"k": "go"}, end())
+    assert state(session) == "succeeded"
+    assert (folder / "record.json").exists()
+    assert gaps(folder) == ["1 event could not be understood and was left out"]
+
+
 def submitted(folder: Path, ago_s: float) -> None:
     line = {"t": time.time() - ago_s, "k": "submitted", "handle": "6"}
     (folder / "client.jsonl").write_text(json.dumps(line) + "\n")

@@ -15,10 +15,12 @@ from podwright import launch
 from podwright.launch import run as module
 from podwright.launch.run import _ranges, explain
 from podwright.runs import Home, Record
+from podwright.runs.events import Event
 from podwright.spec.problems import Refusal
 from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.launching import Load
-from tests.unit.runs.made import asked
+from tests.unit.runs.made import asked, parsed
+from tests.unit.runs.made import event as row
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def test_results_and_metrics_of_a_run(home: Home, load: Load) -> None:
     assert {sample["n"] for sample in run.metrics()} == {0}
     changes = list(run.watch())
     assert changes[-1].record == record
-    assert "goal" in [event["k"] for event in changes[-1].events]
+    assert "goal" in [event.kind for event in changes[-1].events]
 
 
 # explaining
@@ -127,13 +129,14 @@ def record(reason: str) -> Record:
     return Record("toy-2222", "toy", "local", "failed", "/x", 1, 1, 0.0, reason=reason)
 
 
-def failed(**fields: Any) -> dict[str, Any]:
+def failed(**fields: Any) -> Event:
     facts = {"rank": 3, "host": "dgx002", "why": "exited with 1", "after_s": 41.2, "stopped": [0, 1, 2, *range(4, 16)]}
-    return {"k": "failed", "tail": ["Traceback", "", "RuntimeError: CUDA error"], **facts, **fields}
+    [event] = parsed(row("failed", **{"tail": ["Traceback", "", "RuntimeError: CUDA error"], **facts, **fields}))
+    return event
 
 
 def test_a_failed_rank_is_explained_with_its_last_lines_and_what_was_seen() -> None:
-    seen = {"k": "seen", "what": "ecc", "device": "dgx002 GPU 3", "text": "1 uncorrectable ECC error"}
+    [seen] = parsed(row("seen", what="ecc", device="dgx002 GPU 3", text="1 uncorrectable ECC error"))
     assert explain(record("rank 3 on dgx002 exited with 1"), [seen, failed()]) == [
         "rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
         "Traceback",

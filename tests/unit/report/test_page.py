@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.analysis.validate import tidy
+from podwright.analysis.data import in_order
 from podwright.report import ReportData, gather, render_comparison, render_run, write_comparison, write_run_report
 from tests.fixtures.run_folder import START, Shape, write_run
+from tests.unit.runs.made import parsed
+from tests.unit.runs.odd import odd_rows
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 VOID = {"meta", "link", "img", "input", "br"}
@@ -157,28 +159,10 @@ def test_runs_side_by_side(gathered: dict[str, ReportData], runs: dict[str, Path
     assert write_comparison([runs["succeeded"], runs["failed"]]).name == "comparison.html"
 
 
-ODD = st.one_of(
-    st.none(), st.booleans(), st.integers(-5, 5), st.floats(), st.text(max_size=3), st.lists(st.integers(), max_size=2)
-)
-KINDS = (
-    *("pilot", "staged", "joined", "go", "rank", "ready", "result", "goal", "checkpoint", "rank_end", "failed", "hang"),
-    *("retry", "seen", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "end", "submitted"),
-)
-FIELDS = (
-    *("node", "host", "rank", "code", "signal", "after_s", "why", "tail", "stopped", "values", "attempt", "hosts"),
-    *("gpus", "cores", "gpu", "took_s", "bytes", "state", "what", "value", "text", "device", "silent_s", "world_size"),
-)
-EVENT = st.builds(
-    lambda kind, t, node, own: {"k": kind, "t": t, "n": node, "e": [0, 0], **own},
-    st.sampled_from(KINDS),
-    st.floats(1e9, 2e9),
-    st.integers(0, 3),
-    st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=6),
-)
-
-
 @settings(max_examples=60)
-@given(st.lists(EVENT, max_size=12), st.sampled_from(["running", "failed", "succeeded", "lost", None]))
+@given(st.lists(odd_rows(), max_size=12), st.sampled_from(["running", "failed", "succeeded", "lost", None]))
 def test_a_page_comes_out_of_any_events(events: list[dict[str, Any]], state: str | None) -> None:
-    page = render_run(ReportData(record={"id": "x", "state": state}, asked={}, read_at=0.0, events=tidy(events)))
+    page = render_run(
+        ReportData(record={"id": "x", "state": state}, asked={}, read_at=0.0, events=in_order(parsed(*events)))
+    )
     assert Reader(page).open == []

@@ -5,21 +5,20 @@ from dataclasses import replace
 import pytest
 
 from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
-from podwright.analysis.curves import Point, curves_of, thin
+from podwright.analysis.curves import CurvePoint, curves_of, thin
 from podwright.analysis.ranks import story_of
 from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
 from podwright.report.timeline import lanes_of
+from podwright.runs.events import Event, ResultTold
 from podwright.theme.words import fold, number, quantity, score
 from tests.fixtures.run_folder import START
 
 SMALL = Confusion(("road", "car", "ghost", "never"), ((90, 10, 0, 0), (5, 15, 5, 0), (0,) * 4, (0,) * 4), {})
 
 
-def told(*values: dict[str, float], rank: int = 0) -> tuple[dict[str, object], ...]:
-    return tuple(
-        {"k": "result", "t": START + i, "n": 0, "e": [0, 0], "rank": rank, "values": v} for i, v in enumerate(values)
-    )
+def told(*values: dict[str, float], rank: int = 0) -> tuple[Event, ...]:
+    return tuple(ResultTold(time=START + i, epoch=(0, 0), node=0, rank=rank, values=v) for i, v in enumerate(values))
 
 
 def data(**fields: object) -> ReportData:
@@ -59,7 +58,7 @@ def test_of_several_ranks_the_lowest_is_drawn() -> None:
 
 
 def test_a_long_curve_keeps_its_spikes() -> None:
-    points = [Point(float(i), float(i), 9.0 if i == 4321 else 1.0) for i in range(10_000)]
+    points = [CurvePoint(float(i), float(i), 9.0 if i == 4321 else 1.0) for i in range(10_000)]
     kept = thin(points, 200)
     assert len(kept) <= 200
     assert max(point.value for point in kept) == 9.0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.runs import Asked
+from podwright.runs.events import Event, parse_event
 
 START = 1_700_000_000.0
 
@@ -40,6 +41,11 @@ def end(t: float = 9.0, e: tuple[int, int] = (0, 0), state: str = "succeeded", *
 
 def result(t: float, e: tuple[int, int] = (0, 0), rank: int = 0, **values: Any) -> dict[str, Any]:
     return event("result", t, e, n=rank // 2, rank=rank, values=values)
+
+
+def parsed(*rows: object) -> list[Event]:
+    events = (parse_event(row) for row in rows)
+    return [event for event in events if event is not None]
 
 
 def write_lines(path: Path, *rows: dict[str, Any]) -> None:

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.runs import FINAL, SETTLED, STATES, Fold, Record
-from tests.unit.runs.made import START, asked, end, event, go, result
+from tests.unit.runs.made import START, asked, end, event, go, parsed, result
 
 READY = event("ready", 2.0, world_size=4)
 
 
 def folded(*events: dict[str, Any], now: float = 100.0, **changes: Any) -> Record:
     fold = Fold(asked(**changes), "/runs/toy-2222")
-    fold.take(events)
+    fold.take(parsed(*events))
     return fold.record(START + now)
 
 
@@ -166,8 +166,8 @@ OTHERS = st.sampled_from(
 def test_no_order_of_events_makes_the_fold_raise(events: list[dict[str, Any]]) -> None:
     """Permuted, doubled or cut: what comes out is a record in one of the states, and reading it changes nothing."""
     fold = Fold(asked(), "/x")
-    for one in events:
-        fold.take([one])
+    for row in events:
+        fold.take(parsed(row))
         record = fold.record(START + 200)
         assert record.state in STATES
         assert (record.state in FINAL) == (record.ended_at is not None)
@@ -182,9 +182,9 @@ def test_older_epochs_change_nothing_after_a_newer_beginning(
     own = data.draw(st.lists(st.sampled_from(["ready", "retry", "end", "result"]), max_size=3))
     made = {"ready": event("ready", 2, newest), "retry": event("retry", 3, newest, why="own"), "end": end(9, newest)}
     fold = Fold(asked(), "/x")
-    fold.take([*before, go(50.0, newest), *[made.get(kind, result(4, newest, loss=1.0)) for kind in own]])
+    fold.take(parsed(*before, go(50.0, newest), *[made.get(kind, result(4, newest, loss=1.0)) for kind in own]))
     told = fold.record(START + 200)
-    fold.take(data.draw(st.lists(events_of_pilots(), max_size=8)))
+    fold.take(parsed(*data.draw(st.lists(events_of_pilots(), max_size=8))))
     then = fold.record(START + 200)
     kept = ("state", "reason", "exit_code", "hosts", "ended_at")
     assert [getattr(then, name) for name in kept] == [getattr(told, name) for name in kept]
@@ -197,9 +197,9 @@ def test_a_settled_run_changes_only_by_a_newer_attempt(before: list[dict[str, An
     newest = (9, 9)
     state = data.draw(st.sampled_from(["succeeded", "failed", "terminated"]))
     fold = Fold(asked(), "/x")
-    fold.take([*before, go(50.0, newest), end(60.0, newest, state)])
+    fold.take(parsed(*before, go(50.0, newest), end(60.0, newest, state)))
     told = fold.record(START + 200)
     assert told.state in SETTLED
     again = [go(50.0, newest), event("ready", 70, newest), event("retry", 71, newest, why="z"), result(72, newest, x=1)]
-    fold.take(data.draw(st.lists(events_of_pilots() | st.sampled_from(again), max_size=8)))
+    fold.take(parsed(*data.draw(st.lists(events_of_pilots() | st.sampled_from(again), max_size=8))))
     assert fold.record(START + 200).state == told.state

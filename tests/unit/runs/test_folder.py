@@ -7,9 +7,10 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.runs import Home, LogLine, LogTail, RunFolder, Tail
+from podwright.runs import Home, LogLine, LogTail, RunFolder
 from podwright.runs.folder import parse_log_line
-from tests.unit.runs.made import event, write_lines
+from tests.unit.runs.made import event as row
+from tests.unit.runs.made import write_lines
 
 Add = Callable[..., str]
 
@@ -68,12 +69,12 @@ def test_a_tail_gives_each_line_once_even_when_the_log_is_turned_over(home: Home
 
 def test_events_of_all_writers_come_once(home: Home, add: Add) -> None:
     folder = home.folder(add("toy-2222"))
-    tail = Tail(folder, ("events.jsonl",), ("client.jsonl",))
+    tail = folder.event_tail()
     write_lines(folder.path / "client.jsonl", {"t": 1, "k": "created"})
-    assert [row["k"] for row in tail.read()] == ["created"]
-    write_lines(folder.record_path / "n1.r0" / "events.jsonl", event("pilot", n=1))
-    write_lines(folder.record_path / "n0.r0" / "events.jsonl", event("pilot", n=0))
-    write_lines(folder.path / "client.jsonl", {"t": 2, "k": "submitted"})
-    assert [(row["k"], row.get("n")) for row in tail.read()] == [("pilot", 0), ("pilot", 1), ("submitted", None)]
+    assert [event.kind for event in tail.read()] == ["created"]
+    write_lines(folder.record_path / "n1.r0" / "events.jsonl", row("pilot", n=1))
+    write_lines(folder.record_path / "n0.r0" / "events.jsonl", row("pilot", n=0))
+    write_lines(folder.path / "client.jsonl", {"t": 2, "k": "submitted", "handle": "7"})
+    assert [(event.kind, event.node) for event in tail.read()] == [("pilot", 0), ("pilot", 1), ("submitted", None)]
     assert tail.read() == []
-    assert [row["k"] for row in folder.events()] == ["pilot", "pilot", "created", "submitted"]
+    assert [event.kind for event in folder.events()] == ["pilot", "pilot", "created", "submitted"]

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.runs import Fold, Record
-from podwright.runs.record import from_json, iso, sum_up
-from podwright.runs.store import row_of
-from tests.unit.runs.made import START, asked, end, go, result
+from podwright.runs.record import as_row, from_row, iso, sum_up
+from tests.unit.runs.made import START, asked, end, go, parsed, result
 
 KEYS = """
 id name parent matrix target state reason exit_code attempts nodes hosts world_size
@@ -20,7 +19,7 @@ created_at started_at ended_at duration_s time_to_train_s results cost folder
 
 def record(run_id: str, **changes: object) -> Record:
     fold = Fold(asked(run_id), f"/runs/{run_id}")
-    fold.take([go(), result(3.0, loss=0.5), end()])
+    fold.take(parsed(go(), result(3.0, loss=0.5), end()))
     return replace(fold.record(START + 20), **changes)  # type: ignore[arg-type]
 
 
@@ -63,7 +62,7 @@ RECORDS = st.builds(
 
 @given(RECORDS)
 def test_a_record_comes_back_from_its_json(one: Record) -> None:
-    back = from_json(row_of(one))
+    back = from_row(as_row(one))
     times = ("created_at", "started_at", "ended_at")
     assert all(abs((getattr(back, name) or 0.0) - (getattr(one, name) or 0.0)) < 0.001 for name in times)
     assert replace(back, **{name: getattr(one, name) for name in times}) == one

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from podwright.runs import Home, RunFolder
-from podwright.runs.seal import read_metrics, seal, write_whole
+from podwright.runs.files import write_whole
+from podwright.runs.metrics import read_metrics
+from podwright.runs.seal import seal
 from tests.unit.runs.made import START, end, go, write_lines
 
 Add = Callable[..., str]
@@ -38,7 +40,7 @@ def finished(home: Home, add: Add) -> RunFolder:
 def test_parquet_has_the_samples_as_they_were(home: Home, add: Add) -> None:
     folder = finished(home, add)
     before = list(folder.samples())
-    assert before == [row for rows in SAMPLES.values() for row in rows]
+    assert [sample.as_row() for sample in before] == [row for rows in SAMPLES.values() for row in rows]
     record = home.read(folder.id)
     assert seal(folder, record)
     assert list(read_metrics(folder.path / "metrics.parquet")) == before

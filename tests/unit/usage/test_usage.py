@@ -11,13 +11,16 @@ import pytest
 
 from podwright import launch
 from podwright.clients.ssh import Answer
+from podwright.engines.base import NodeUse, Past, QueuedJob, Status, partitions
+from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm import usage as slurm_usage
-from podwright.engines.slurm.usage import SlurmUsage, gpus_in, parse_past, tasks_in
-from podwright.engines.usage import partitions
+from podwright.engines.slurm.usage import gpus_in, parse_past, tasks_in
 from podwright.launch import pods
 from podwright.runs import Home
+from podwright.spec import Pod, SlurmScheduler
 from podwright.spec.problems import Refusal, refuse
 from podwright.usage import gather
+from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.launching import Load
 from tests.paths import CASES as ALL_CASES
 from tests.unit.runs.made import asked, end, event, go, write_lines
@@ -60,9 +63,15 @@ def adas(home: Home, tmp_path: Path) -> Home:
     return home
 
 
-def replay(monkeypatch: pytest.MonkeyPatch, reach: Recorded) -> Recorded:
-    monkeypatch.setitem(gather.CLUSTERS, "slurm", lambda scheduler: SlurmUsage(scheduler, reach))
-    return reach
+def replay(home: Home, reach: Recorded) -> launch.Session:
+    """A session whose Slurm answers with what was recorded."""
+
+    def engine(pod: Pod, scheduler: str | None) -> SlurmEngine:
+        slurm = pod.scheduler(scheduler)
+        assert isinstance(slurm, SlurmScheduler)
+        return SlurmEngine(pod, slurm, reach)
+
+    return launch.Session(home, schedulers={"slurm": engine})
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda path: path.name)
@@ -100,9 +109,9 @@ def test_gpus_of_trackable_resources(tres: str, gpus: int) -> None:
     assert gpus_in(tres) == gpus
 
 
-def test_one_squeue_and_one_sinfo_answer_for_all(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    reach = replay(monkeypatch, Recorded(CASES / "lab"))
-    (found,) = gather.queues(launch.Session(adas), "adas")
+def test_one_squeue_and_one_sinfo_answer_for_all(adas: Home) -> None:
+    reach = Recorded(CASES / "lab")
+    (found,) = gather.queues(replay(adas, reach), "adas")
     assert [command[0] for command in reach.asked] == ["sinfo", "squeue"]
     assert found.target == "adas"
     assert [node.why for node in found.nodes if node.state == "away"] == ["GPU 3 is gone"]
@@ -110,37 +119,76 @@ def test_one_squeue_and_one_sinfo_answer_for_all(adas: Home, monkeypatch: pytest
     assert (found.gpus, found.gpus_free) == (32, 10)
 
 
-def test_own_runs_are_known_by_their_names(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    replay(monkeypatch, Recorded(CASES / "lab"))
+def test_own_runs_are_known_by_their_names(adas: Home) -> None:
     for run_id in ("sweep-1234", "sweep-1234-5", "part-4444"):
         adas.create(asked(run_id), {}, {})
-    (found,) = gather.queues(launch.Session(adas), "adas:slurm")
+    (found,) = gather.queues(replay(adas, Recorded(CASES / "lab")), "adas:slurm")
     assert {job.job: job.run for job in found.jobs if job.run} == {"4_5": "sweep-1234-5", "10": "part-4444"}
     # A job may be called anything; only names that runs can have are looked up.
     assert gather.own_run(adas, "5", "../../etc") is None
     assert gather.own_run(adas, "4_[1-3]", "sweep-1234") == "sweep-1234"
 
 
-def test_a_cluster_that_is_away_does_not_hide_the_others(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_away_does_not_hide_the_others(adas: Home) -> None:
     class Away(Recorded):
         def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
             raise refuse("login1: it cannot be reached: no route", exit_code=3)
 
-    replay(monkeypatch, Away(CASES))
-    local, away = gather.queues(launch.Session(adas))
+    session = replay(adas, Away(CASES))
+    local, away = gather.queues(session)
     assert (local.target, local.away) == ("local", "")
     assert (away.target, away.away) == ("adas", "login1: it cannot be reached: no route")
     with pytest.raises(Refusal, match="no route"):
-        gather.queues(launch.Session(adas), "adas")
+        gather.queues(session, "adas")
 
 
-def test_a_target_that_is_not_slurm_is_refused(home: Home, tmp_path: Path) -> None:
+class Cluster:
+    """A cluster in which one run of ours waits, and whose nodes the user may not list."""
+
+    def queue(self) -> list[QueuedJob]:
+        return [QueuedJob("toy-2222", "toy-2222", "lab", "waiting", "", 1, 8, why="is suspended")]
+
+    def nodes(self) -> list[NodeUse]:
+        return []
+
+    def past(self, since_s: float) -> Past | None:
+        return None
+
+    def hidden(self) -> list[str]:
+        return ["you may not list nodes, so that they and their GPUs are not shown"]
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Home:
+    home = Home.open(tmp_path / "home")
     path = tmp_path / "cloud.yaml"
     path.write_text("name: cloud\nnodes: [{hosts: n1, model: dgx-a100}]\nschedulers: [{kind: kubernetes}]\n")
     pods.add(home, path)
-    with pytest.raises(Refusal, match="cloud is kubernetes, whose queue Podwright does not look at"):
-        gather.queues(launch.Session(home), "cloud")
-    assert [queue.target for queue in gather.queues(launch.Session(home))] == ["local"]
+    return home
+
+
+def test_every_engine_with_a_queue_is_asked_in_the_same_way(cloud: Home) -> None:
+    session = launch.Session(cloud, schedulers={"kubernetes": lambda pod, name: FakeEngine(cluster=Cluster())})
+    cloud.create(asked("toy-2222", target="cloud"), {}, {})
+    local, queue = gather.queues(session)
+    assert (local.target, queue.target) == ("local", "cloud")
+    assert [(job.run, job.why) for job in queue.jobs] == [("toy-2222", "is suspended")]
+    assert queue.hidden == ("you may not list nodes, so that they and their GPUs are not shown",)
+    (waste,) = gather.wasted(session, "cloud:kubernetes")
+    assert not waste.accounting
+    assert waste.waste is not None
+
+
+def test_whoever_looks_at_the_queue_releases_what_is_held(cloud: Home) -> None:
+    engine = FakeEngine(cluster=Cluster())
+    session = launch.Session(cloud, schedulers={"kubernetes": lambda pod, name: engine})
+    spec = {"spec/pod.yaml": pods.folder(cloud) / "cloud.yaml"}
+    first = cloud.create(asked("first-2222", target="cloud"), {}, spec)
+    write_lines(first.record_path / "n0.r0" / "events.jsonl", event("pilot", host="a"), go(0.0), end(10.0))
+    cloud.create(asked("toy-2222", target="cloud", after="first-2222"), {}, spec)
+    engine.says_of["toy-2222"] = Status("waiting", "waits for first-2222 to succeed", held_for="first-2222")
+    gather.queues(session, "cloud")
+    assert engine.released == ["toy-2222"]
 
 
 def test_the_queue_of_this_machine_has_its_runs(home: Home, load: Load) -> None:
@@ -165,25 +213,25 @@ def finished(home: Home, run_id: str, target: str) -> None:
         write_lines(record / f"n{node}.r0" / "metrics.jsonl", *samples)
 
 
-def test_without_accounting_own_runs_tell(adas: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replay(monkeypatch, Recorded(CASES / "lab", disabled=True))
+def test_without_accounting_own_runs_tell(adas: Home) -> None:
+    session = replay(adas, Recorded(CASES / "lab", disabled=True))
     finished(adas, "toy-2222", "local")
-    (found,) = gather.wasted(launch.Session(adas), "local", since_s=1e9)
+    (found,) = gather.wasted(session, "local", since_s=1e9)
     assert found.waste is not None
     assert not found.accounting
     assert found.waste.total.held * 3600 == pytest.approx(80.0)
     assert found.waste.total.idle * 3600 == pytest.approx(60.0)
     assert found.waste.total.unmeasured == 0
     assert [job.run for job in found.waste.jobs] == ["toy-2222"]
-    (other,) = gather.wasted(launch.Session(adas), "adas")
+    (other,) = gather.wasted(session, "adas")
     assert other.waste is not None
     assert (other.accounting, other.waste.total.held) == (False, 0.0)
 
 
 def test_with_accounting_all_jobs_tell(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    reach = replay(monkeypatch, Recorded(CASES / "lab"))
+    reach = Recorded(CASES / "lab")
     monkeypatch.setattr(gather.time, "time", lambda: 1794813988.0)
-    (found,) = gather.wasted(launch.Session(adas), "adas", since_s=86400)
+    (found,) = gather.wasted(replay(adas, reach), "adas", since_s=86400)
     assert [command[0] for command in reach.asked] == ["sacct", "sinfo"]
     assert "--starttime=now-86400seconds" in reach.asked[0]
     assert found.waste is not None

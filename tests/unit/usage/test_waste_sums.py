@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from podwright import spec
 from podwright.engines.usage import Allocation
+from podwright.runs.events import Sample
 from podwright.usage.waste import Use, backfill_gpu_s, busy_gpus, gpu_hour_price, sum_up
 
 HOUR = 3600.0
@@ -122,8 +123,8 @@ def test_backfill_never_uses_more_than_was_free(rows: list[tuple[float, float, f
 
 
 def test_busy_gpus_come_from_samples_of_that_time() -> None:
-    def sample(t: float, node: int, **values: float) -> dict[str, Any]:
-        return {"t": t, "n": node, "v": {name.replace("_", ".", 2): value for name, value in values.items()}}
+    def sample(t: float, node: int, **values: float) -> Sample:
+        return Sample(t, (0, 0), node, {name.replace("_", ".", 2): value for name, value in values.items()})
 
     samples = [
         sample(1, 0, gpu_0_utilization_percent=100, cpu_percent=50),
@@ -133,7 +134,7 @@ def test_busy_gpus_come_from_samples_of_that_time() -> None:
     ]
     assert busy_gpus(samples, 0, 5) == pytest.approx(1.0)
     assert busy_gpus(samples, 20, 30) is None
-    assert busy_gpus([{"t": 1, "n": 0, "v": {"cpu_percent": 3.0}}], 0, 5) is None
+    assert busy_gpus([Sample(1.0, (0, 0), 0, {"cpu_percent": 3.0})], 0, 5) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from podwright.cli.terminal import output
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from podwright.lab.kubernetes.binaries import Lines
+    from podwright.lab.kubernetes.binaries import BuildOutput
 
 
 class BuildProgress:
@@ -19,7 +19,7 @@ class BuildProgress:
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
-        self._lines: Lines | None = None
+        self._lines: BuildOutput | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -29,12 +29,12 @@ class BuildProgress:
             self._bar.stop()
 
     def show(self, done: int, total: int) -> None:
-        """Shows that so many of all packages are compiled."""
+        """Show that so many of all packages are compiled."""
         if sys.stderr.isatty():
             return self._draw(done, total)
-        from podwright.lab.kubernetes.binaries import Lines
+        from podwright.lab.kubernetes.binaries import BuildOutput
 
-        self._lines = self._lines or Lines(output.say)
+        self._lines = self._lines or BuildOutput(output.say)
         return self._lines(done, total)
 
     def _draw(self, done: int, total: int) -> None:

@@ -19,6 +19,7 @@ from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
 from podwright.spec.problems import refuse
 
 APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 GREET_S, TIMEOUT_S = 8.0, 30.0
 AGAIN = (429, 500, 502, 503, 504)
@@ -44,8 +45,9 @@ class Away(Exception):
 class Api:
     """One cluster, for any number of threads; `requests` counts what was asked."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, manager: str = MANAGER) -> None:
         self.entry = entry
+        self.manager = manager
         self.requests = 0
         self._idle: list[http.client.HTTPConnection] = []
         self.close = weakref.finalize(self, _close, self._idle)
@@ -77,16 +79,16 @@ class Api:
 
     def apply(self, path: str, made: Mapping[str, Any], dry: bool = False) -> dict[str, Any]:
         """Server-side apply: the object is there afterwards as we want it, whether it was or not."""
-        query = {"fieldManager": MANAGER, "force": "true", **({"dryRun": "All"} if dry else {})}
+        query = {"fieldManager": self.manager, "force": "true", **({"dryRun": "All"} if dry else {})}
         return self._json("PATCH", path, query, json.dumps(made).encode(), APPLY)
 
     def create(self, path: str, made: Mapping[str, Any]) -> dict[str, Any]:
         body = json.dumps(made).encode()
-        return self._json("POST", path, {"fieldManager": MANAGER}, body, "application/json")
+        return self._json("POST", path, {"fieldManager": self.manager}, body, "application/json")
 
     def patch(self, path: str, change: bytes, kind: str) -> dict[str, Any]:
         """Gives the object's metadata alone: it may be large otherwise."""
-        return self._json("PATCH", path, {"fieldManager": MANAGER}, change, kind)
+        return self._json("PATCH", path, {"fieldManager": self.manager}, change, kind)
 
     def delete(self, path: str, policy: str = "Background") -> None:
         """What is gone already is gone."""

@@ -23,6 +23,8 @@ class ObjectKind:
     field: str = "kubernetes.kind"
     made_by: str = ""
     """Who brings it into a cluster; nobody where it is Kubernetes' own."""
+    suspend: str = "/spec/suspend"
+    """The field that keeps it from starting, as a JSON pointer."""
 
     @property
     def group(self) -> str:
@@ -32,7 +34,13 @@ class ObjectKind:
 KINDS = {
     "job": ObjectKind("Job", "batch/v1", "jobs", "{run}-0", "{run}"),
     "mpi": ObjectKind(
-        "MPIJob", "kubeflow.org/v2beta1", "mpijobs", "{run}-worker-0", field="launcher", made_by="MPI Operator"
+        "MPIJob",
+        "kubeflow.org/v2beta1",
+        "mpijobs",
+        "{run}-worker-0",
+        field="launcher",
+        made_by="MPI Operator",
+        suspend="/spec/runPolicy/suspend",
     ),
     "jobset": ObjectKind(
         "JobSet", "jobset.x-k8s.io/v1alpha2", "jobsets", "{run}-node-0-0", "{run}-node-0", made_by="JobSet controller"

@@ -26,6 +26,7 @@ PLURALS = {
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
     "StorageClass": "storageclasses",
+    "Workload": "workloads",
 }
 PLURALS |= {kind.name: kind.plural for kind in KINDS.values()}
 GROUPS = {"StorageClass": "storage.k8s.io/v1"}

@@ -8,8 +8,10 @@ from podwright.design.plan import Design
 
 
 def dot(design: Design, fabric: str) -> str:
-    """Gives one fabric; nodes are drawn by unit, since two thousand boxes say nothing."""
-    unit_of = {host: f"unit {number}" for number, hosts in enumerate(design.units, 1) for host in hosts}
+    """Return one fabric; nodes are drawn by unit, since two thousand boxes say nothing."""
+    unit_of: dict[str, str] = {}
+    for number, unit in enumerate(design.topology.units, 1):
+        unit_of |= dict.fromkeys(unit.hosts, f"unit {number}")
     lines = [f'graph "{design.pod.name} {fabric}" {{', "  rankdir=BT;", "  node [shape=box, fontname=sans-serif];"]
     for tier in ("leaf", "spine", "core"):
         names = [switch.name for switch in design.wired[fabric].switches if switch.tier == tier]

@@ -10,7 +10,7 @@ from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.rack_drawing import racks_svg
-from podwright.design.exports.schedulers import node_labels, topology_conf, topology_yaml
+from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.sheets import rack_sheets, switch_sheets
 from podwright.design.exports.tables import addresses, bill_of_materials, cable_plan
 from podwright.design.exports.ufm import adapter_map, point_to_point, topo
@@ -19,7 +19,7 @@ from podwright.spec import SwitchModel
 
 
 def design_files(design: Design, tokens: str) -> dict[str, str]:
-    """Gives every file by its path; `tokens` is the sheet of design tokens that drawings and sheets are coloured by."""
+    """Return every file by its path; `tokens` is the sheet of design tokens that colours drawings and sheets."""
     files = {
         "design.json": json.dumps(design_json(design), indent=2) + "\n",
         "cables.csv": cable_plan(design),
@@ -28,15 +28,15 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
         "racks.html": rack_sheets(design, tokens),
         "switches.html": switch_sheets(design, tokens),
         "racks.svg": racks_svg(design, tokens),
-        "slurm/topology.conf": topology_conf(design),
-        "slurm/topology.yaml": topology_yaml(design),
-        "kubernetes/node-labels.yaml": node_labels(design),
+        **scheduler_files(design),
         **{f"netbox/{name}": text for name, text in netbox_files(design).items()},
     }
     for fabric in design.wired:
         files[f"{fabric}.svg"] = fabric_svg(design, fabric, tokens)
         files[f"{fabric}.dot"] = dot(design, fabric)
-        if _is_infiniband(design.asked.compute_switch if fabric == "compute" else design.asked.storage_switch):
+        if _is_infiniband(
+            design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
+        ):
             files[f"ufm/{fabric}-p2p.csv"] = point_to_point(design, fabric)
             files[f"ufm/{fabric}-hca-map.csv"] = adapter_map(design, fabric)
             files[f"ufm/{fabric}.topo"] = topo(design, fabric)
@@ -45,5 +45,5 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
 
 
 def _is_infiniband(switch: SwitchModel | None) -> bool:
-    """A switch that is written out by its ports alone is taken for InfiniBand: that is what these fabrics are."""
+    """Return whether a switch is InfiniBand; one that is written out by its ports alone is, as these fabrics are."""
     return switch is not None and switch.kind != "ethernet"

@@ -19,7 +19,7 @@ ETHERNET |= {400: "400gbase-x-osfp"}
 
 
 def netbox_files(design: Design) -> dict[str, str]:
-    """Gives the files by their names."""
+    """Return the files by their names."""
     site = design.pod.name
     devices = [(rack.name, unit, device) for rack in design.floor.racks for unit, device in rack.devices]
     models = {(device.model, device.rack_units): None for _, _, device in devices}
@@ -57,7 +57,7 @@ def _role(device: Device) -> str:
 
 
 def _placed(design: Design) -> Iterable[Laid]:
-    """NetBox knows devices that stand in a rack; a cable to another one cannot be imported."""
+    """Return the cables that NetBox can import: it knows only devices that stand in a rack."""
     places = design.floor.places
     return (one for one in design.laid if one.cable.a in places and one.cable.b in places)
 
@@ -83,7 +83,11 @@ def _interfaces(design: Design) -> Iterable[tuple[str, str, str]]:
 def _interface_kinds(design: Design) -> dict[str, str]:
     fabric = design.pod.management_fabric()
     above = fabric.aggregation if fabric else None
-    switches = {"compute": design.asked.compute_switch, "storage": design.asked.storage_switch, "management": above}
+    switches = {
+        "compute": design.requirements.compute_switch,
+        "storage": design.requirements.storage_switch,
+        "management": above,
+    }
     found = {}
     for name, switch in switches.items():
         known = ETHERNET if switch is not None and switch.kind == "ethernet" else INFINIBAND

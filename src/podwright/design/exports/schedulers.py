@@ -1,68 +1,35 @@
-"""The topology as schedulers take it: Slurm's topology.conf and topology.yaml, and labels of Kubernetes nodes.
-
-A scalable unit is one leaf of Slurm's tree: its rails are many switches that all see the same nodes. Units that share
-spines on every rail are a branch of their own where the rails are split into groups.
-"""
+"""The topology as files of schedulers: Slurm's topology.conf and topology.yaml, and labels of Kubernetes nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from podwright.design.plan import Design
-from podwright.design.topology import unit_name
-from podwright.spec.hostlist import fold_hosts
-
-LABEL = "podwright.dev"
+from podwright.design.topology import Topology, node_labels, topology_conf, topology_yaml
 
 
-def branches(design: Design) -> list[tuple[str, list[str], str]]:
-    """Gives Slurm's switches, lowest first: a name, its hosts or switches, and which of the two."""
-    units = [(unit_name(number), hosts) for number, hosts in enumerate(_units(design, "slurm"), 1)]
-    rows = [(name, hosts, "nodes") for name, hosts in units if hosts]
-    groups = list(_groups(design, [name for name, hosts in units if hosts]))
-    if len(groups) > 1:
-        rows += [(name, members, "switches") for name, members in groups]
-    top = [name for name, _ in groups] if len(groups) > 1 else [name for name, _, _ in rows]
-    return [*rows, ("core" if len(groups) > 1 else "spine", top, "switches")] if len(top) > 1 else rows
+def scheduler_files(design: Design) -> dict[str, str]:
+    """Return the files by their paths."""
+    slurm = _topology(design, "slurm")
+    return {
+        "slurm/topology.conf": f"# {design.pod.name}: a switch for each scalable unit\n{topology_conf(slurm)}",
+        "slurm/topology.yaml": topology_yaml(slurm),
+        "kubernetes/node-labels.yaml": _labels_yaml(design),
+    }
 
 
-def topology_conf(design: Design) -> str:
-    """Gives Slurm's topology.conf."""
-    words = {"nodes": "Nodes", "switches": "Switches"}
-    lines = [f"SwitchName={name} {words[kind]}={fold_hosts(members)}" for name, members, kind in branches(design)]
-    return "\n".join([f"# {design.pod.name}: a switch for each scalable unit", *lines]) + "\n"
+def _topology(design: Design, kind: str) -> Topology:
+    """Return the hosts that such schedulers have; all compute hosts where the pod names none."""
+    hosts: list[str] = []
+    for scheduler in design.pod.schedulers:
+        if scheduler.kind == kind:
+            hosts += design.pod.scheduler_hosts(scheduler)
+    return design.topology.part(hosts or design.pod.compute_hosts())
 
 
-def topology_yaml(design: Design) -> str:
-    """Gives Slurm's topology.yaml, which newer releases read first."""
-    words = {"nodes": "nodes", "switches": "children"}
-    lines = ["---", "- topology: default", "  cluster_default: true", "  tree:", "    switches:"]
-    for name, members, kind in branches(design):
-        lines += [f"      - switch: {name}", f"        {words[kind]}: {fold_hosts(members)}"]
-    return "\n".join(lines) + "\n"
-
-
-def node_labels(design: Design) -> str:
-    """Gives the labels of Kubernetes nodes, for `kubectl apply --server-side -f`."""
-    places = design.floor.places
+def _labels_yaml(design: Design) -> str:
+    """Return the nodes with their labels, for `kubectl apply --server-side -f`."""
+    racks = {name: place.rack for name, place in design.floor.places.items()}
     documents = []
-    for number, hosts in enumerate(_units(design, "kubernetes"), 1):
-        for host in hosts:
-            labels = {"pod": design.pod.name, "unit": unit_name(number), "rack": places[host].rack}
-            told = "".join(f'    {LABEL}/{name}: "{value}"\n' for name, value in labels.items())
-            documents.append(f"apiVersion: v1\nkind: Node\nmetadata:\n  name: {host}\n  labels:\n{told}")
+    for host, labels in node_labels(_topology(design, "kubernetes"), design.pod.name, racks).items():
+        lines = "".join(f'    {label}: "{value}"\n' for label, value in labels.items())
+        documents.append(f"apiVersion: v1\nkind: Node\nmetadata:\n  name: {host}\n  labels:\n{lines}")
     return "---\n".join(documents)
-
-
-def _units(design: Design, kind: str) -> list[list[str]]:
-    """Gives the units with the hosts that such a scheduler has; all hosts where the pod names none."""
-    own = [host for one in design.pod.schedulers if one.kind == kind for host in design.pod.scheduler_hosts(one)]
-    kept = set(own or design.asked.hosts)
-    return [[host for host in hosts if host in kept] for hosts in design.units]
-
-
-def _groups(design: Design, units: list[str]) -> Iterator[tuple[str, list[str]]]:
-    size = design.compute
-    width = size.plane_leaves if size is not None and size.groups > 1 and size.leaf != size.units else len(units)
-    for number, first in enumerate(range(0, len(units), max(width, 1)), 1):
-        yield f"group{number}", units[first : first + width]

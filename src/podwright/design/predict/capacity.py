@@ -11,14 +11,14 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podwright.design.predict.capacity_file import CapacityFile, Fleet, Labels, Sensor, Tier, Training
+    from podwright.design.predict.capacity_file import CapacityFile, CapacityTraining, Fleet, Labels, Sensor, Tier
 
 DAY_S = 86400.0
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CapacityFigure:
     """One number of the chain: its name in JSON, the number, its unit, and how it came about."""
 
     section: str
@@ -29,21 +29,21 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapacityPlan:
     """All figures of a capacity file, in the order of the chain."""
 
     name: str
-    figures: tuple[Figure, ...]
+    figures: tuple[CapacityFigure, ...]
     assumptions: tuple[str, ...] = field(default=())
 
     def get(self, section: str, name: str) -> float | None:
-        """Gives one figure's number; None where the file does not ask for it."""
+        """Return one figure's number; None where the file does not ask for it."""
         return next((one.value for one in self.figures if (one.section, one.name) == (section, name)), None)
 
 
-def reckon(file: CapacityFile) -> Plan:
-    """Follows the chain as far as the file goes."""
-    figures: list[Figure] = []
+def reckon(file: CapacityFile) -> CapacityPlan:
+    """Follow the chain as far as the file goes."""
+    figures: list[CapacityFigure] = []
     if file.fleet:
         figures += _data(file.fleet)
         per_day = _value(figures, "bytes_per_day")
@@ -53,11 +53,11 @@ def reckon(file: CapacityFile) -> Plan:
         figures += _labels(file.labels, file.fleet, figures)
     if file.labels and file.training:
         figures += _training(file.training, file.labels, _value(figures, "images"))
-    return Plan(file.name, tuple(figures), file.assumptions)
+    return CapacityPlan(file.name, tuple(figures), file.assumptions)
 
 
-def as_json(plan: Plan) -> dict[str, Any]:
-    """The figures by section, whole numbers where they count things."""
+def as_json(plan: CapacityPlan) -> dict[str, Any]:
+    """Return the figures by section, whole numbers where they count things."""
     document: dict[str, Any] = {"name": plan.name}
     for one in plan.figures:
         value = int(one.value) if one.value == int(one.value) else one.value
@@ -66,8 +66,8 @@ def as_json(plan: Plan) -> dict[str, Any]:
     return {**document, "how": how, "assumptions": list(plan.assumptions), "origin": {"kind": "modelled"}}
 
 
-def shown(figure: Figure) -> str:
-    """A figure for people: sizes and rates with the unit that fits, counts with separators."""
+def shown(figure: CapacityFigure) -> str:
+    """Return a figure for people: sizes and rates with the unit that fits, counts with separators."""
     value, unit = figure.value, figure.unit
     if unit in ("B", "B/s"):
         return si(value, unit)
@@ -76,27 +76,27 @@ def shown(figure: Figure) -> str:
 
 
 def si(value: float, unit: str) -> str:
-    """Gives `199 PB`: three figures and a decimal prefix."""
+    """Return `199 PB`: three figures and a decimal prefix."""
     power = 0
     while abs(value) >= 999.5 and power + 1 < len(_PREFIXES):
         value, power = value / 1000, power + 1
     return f"{value:.3g} {_PREFIXES[power]}{unit}"
 
 
-def _data(fleet: Fleet) -> Iterator[Figure]:
+def _data(fleet: Fleet) -> Iterator[CapacityFigure]:
     rate = sum(sensor.count * _rate(sensor) for sensor in fleet.sensors)
     frames_s = sum(sensor.count * (sensor.fps or 0.0) for sensor in fleet.sensors)
     seconds = fleet.hours_per_day * 3600
     cars = f"{_counted(fleet.cars, 'car')} x {fleet.hours_per_day:g} h"
     for sensor in fleet.sensors:
-        yield Figure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _told(sensor))
-    yield Figure("data", "car_bytes_s", rate, "B/s", "all sensors of a car")
-    yield Figure("data", "bytes_per_day", rate * seconds * fleet.cars, "B", f"{cars} x {si(rate, 'B/s')}")
+        yield CapacityFigure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _told(sensor))
+    yield CapacityFigure("data", "car_bytes_s", rate, "B/s", "all sensors of a car")
+    yield CapacityFigure("data", "bytes_per_day", rate * seconds * fleet.cars, "B", f"{cars} x {si(rate, 'B/s')}")
     per_year = rate * seconds * fleet.cars * fleet.days_per_year
-    yield Figure("data", "bytes_per_year", per_year, "B", f"{fleet.days_per_year:g} days of recording")
+    yield CapacityFigure("data", "bytes_per_year", per_year, "B", f"{fleet.days_per_year:g} days of recording")
     if frames_s:
         frames = frames_s * seconds * fleet.cars
-        yield Figure("data", "frames_per_day", frames, "", f"{cars} x {frames_s:g} pictures/s")
+        yield CapacityFigure("data", "frames_per_day", frames, "", f"{cars} x {frames_s:g} pictures/s")
 
 
 def _rate(sensor: Sensor) -> float:
@@ -111,18 +111,18 @@ def _told(sensor: Sensor) -> str:
     return f"{sensor.count} x {sensor.megapixels:g} MP x {sensor.fps:g}/s x {sensor.bits:g} bit"
 
 
-def _ingest(file: CapacityFile, per_day: float) -> Iterator[Figure]:
+def _ingest(file: CapacityFile, per_day: float) -> Iterator[CapacityFigure]:
     ingest = file.ingest
     rate = per_day / ingest.window_s
-    yield Figure("ingest", "bytes_s", rate, "B/s", f"a day's data within {ingest.window_s / 3600:g} h")
+    yield CapacityFigure("ingest", "bytes_s", rate, "B/s", f"a day's data within {ingest.window_s / 3600:g} h")
     if ingest.link_gbps is not None:
         one = ingest.link_gbps * 1e9 / 8 * ingest.link_share
         how = f"{ingest.link_gbps:g} Gb/s each, {ingest.link_share * 100:g} % of it data"
-        yield Figure("ingest", "links", ceil(rate / one), "links", how)
+        yield CapacityFigure("ingest", "links", ceil(rate / one), "links", how)
 
 
-def _tier(tier: Tier, per_day: float, fleet: Fleet) -> Figure:
-    """Data of the days that are kept; of a long time only the days with recordings count."""
+def _tier(tier: Tier, per_day: float, fleet: Fleet) -> CapacityFigure:
+    """Return what the kept days hold; of a long time only the days with recordings count."""
     days = tier.keep_s / DAY_S
     recorded = days if days <= fleet.days_per_year else days * fleet.days_per_year / 365
     stored = per_day * recorded * tier.share / tier.compression * tier.copies
@@ -130,36 +130,36 @@ def _tier(tier: Tier, per_day: float, fleet: Fleet) -> Figure:
     how += [f"{tier.share * 100:g} % of it"] if tier.share < 1 else []
     how += [f"packed {tier.compression:g}:1"] if tier.compression > 1 else []
     how += [f"{tier.copies} copies"] if tier.copies > 1 else []
-    return Figure("tiers", tier.name, stored, "B", ", ".join(how))
+    return CapacityFigure("tiers", tier.name, stored, "B", ", ".join(how))
 
 
-def _labels(labels: Labels, fleet: Fleet | None, figures: list[Figure]) -> Iterator[Figure]:
+def _labels(labels: Labels, fleet: Fleet | None, figures: list[CapacityFigure]) -> Iterator[CapacityFigure]:
     if labels.images is not None or fleet is None:
         images, how = labels.images or 0.0, "given"
     else:
         share = labels.share_of_frames or 0.0
         images = _value(figures, "frames_per_day") * fleet.days_per_year * share
         how = f"{share * 100:g} % of a year's pictures"
-    yield Figure("labels", "images", images, "", how)
+    yield CapacityFigure("labels", "images", images, "", how)
 
 
-def _training(training: Training, labels: Labels, images: float) -> Iterator[Figure]:
+def _training(training: CapacityTraining, labels: Labels, images: float) -> Iterator[CapacityFigure]:
     trainings = training.networks * training.experiments
     each = images / training.images_per_node_day
     node_days = trainings * each
     within = training.within_s / DAY_S
     nodes = ceil(round(node_days / within / training.utilization, 9))
     how = f"{_counted(training.networks, 'network')} x {_counted(training.experiments, 'experiment')}"
-    yield Figure("training", "trainings", trainings, "", how)
+    yield CapacityFigure("training", "trainings", trainings, "", how)
     speed = f"{training.images_per_node_day:,.0f} images a node and day"
-    yield Figure("training", "node_days_each", each, "", speed)
-    yield Figure("training", "node_days", node_days, "", "all trainings")
-    yield Figure("training", "gpu_days", node_days * training.gpus_per_node, "", "all GPUs of a node")
+    yield CapacityFigure("training", "node_days_each", each, "", speed)
+    yield CapacityFigure("training", "node_days", node_days, "", "all trainings")
+    yield CapacityFigure("training", "gpu_days", node_days * training.gpus_per_node, "", "all GPUs of a node")
     used = f", {training.utilization * 100:g} % used" if training.utilization < 1 else ""
-    yield Figure("training", "nodes", nodes, "nodes", f"all within {within:g} days{used}")
+    yield CapacityFigure("training", "nodes", nodes, "nodes", f"all within {within:g} days{used}")
     if labels.image_bytes is not None:
         rate = nodes * training.images_per_node_day * labels.image_bytes / DAY_S
-        yield Figure(
+        yield CapacityFigure(
             "training",
             "read_bytes_s",
             rate,
@@ -172,5 +172,5 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _value(figures: list[Figure], name: str) -> float:
+def _value(figures: list[CapacityFigure], name: str) -> float:
     return next((one.value for one in figures if one.name == name), 0.0)

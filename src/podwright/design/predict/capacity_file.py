@@ -72,7 +72,7 @@ class Labels(Strict):
     image_bytes: Size | None = Field(default=None, alias="image_size", description="of one picture as it is read")
 
 
-class Training(Strict):
+class CapacityTraining(Strict):
     """What is trained, how fast a node is, and by when."""
 
     images_per_node_day: Positive = Field(description="labelled pictures that one node trains a network on in a day")
@@ -92,12 +92,12 @@ class CapacityFile(Strict):
     ingest: Ingest = Field(default=Ingest(), description="how the data comes in")
     tiers: tuple[Tier, ...] = Field(default=(), description="where the data is kept")
     labels: Labels | None = Field(default=None, description="labelled pictures")
-    training: Training | None = Field(default=None, description="what is trained on them")
+    training: CapacityTraining | None = Field(default=None, description="what is trained on them")
     assumptions: tuple[Line, ...] = Field(default=(), description="what the numbers rest on, in words")
 
 
 def parse_capacity(text: str, file: str) -> CapacityFile:
-    """Checks a file's text; every problem is told at once, with its place."""
+    """Return the file of a text, or refuse with every problem at once, each with its place."""
     return read_text(CapacityFile, text, file, (_sensors, _chain), example="examples/capacity-fleet.yaml")
 
 
@@ -114,7 +114,7 @@ def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _chain(tree: dict[str, Any]) -> Iterator[Finding]:
-    """Each link of the chain needs the one before it."""
+    """Check that each link of the chain has the one before it."""
     labels = tree.get("labels")
     if "fleet" not in tree and "labels" not in tree:
         yield Finding((), "has nothing to reckon with", "give a `fleet`, or `labels` and `training`")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from podwright.design.predict.collectives import Job, Wires, needs_network, wires_of
-from podwright.design.requirements import asked_of
+from podwright.design.predict.collectives import CollectiveJob, Wires, needs_network, wires_of
+from podwright.design.requirements import requirements_of
 from podwright.design.sizing import size_compute
-from podwright.design.topology import scalable_units
+from podwright.design.topology import topology_of
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Placement:
 
     @property
     def span(self) -> str:
-        """The widest thing the job crosses."""
+        """Return the widest thing the job crosses."""
         if len(self.hosts) == 1:
             return "one node"
         if self.pods > 1:
@@ -60,7 +60,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BrokenPart:
     """Something broken and what of the wires is left to a job, with its ranks in order and scattered."""
 
     what: str
@@ -69,13 +69,13 @@ class Failure:
 
 
 def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
-    """Looks up where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
+    """Return where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
     models = {pod.model_of(host).name or pod.model_of(host).title: pod.model_of(host) for host in hosts}
     if len(models) > 1:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
     chosen = set(hosts)
-    counts = [sum(host in chosen for host in unit) for unit in scalable_units(pod)]
+    counts = [sum(host in chosen for host in unit.hosts) for unit in topology_of(pod).units]
     wires = wires_of(next(iter(models.values())))
     fabric = pod.compute_fabric()
     switch = fabric.switch if fabric else None
@@ -86,7 +86,7 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
 
 
 def first_hosts(pod: Pod, count: int) -> list[str]:
-    """The first so many compute hosts with GPUs."""
+    """Return the first so many compute hosts with GPUs."""
     hosts = [host for host in pod.compute_hosts() if pod.model_of(host).gpus]
     if count > len(hosts):
         raise refuse(
@@ -95,19 +95,19 @@ def first_hosts(pod: Pod, count: int) -> list[str]:
     return hosts[:count]
 
 
-def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> Job:
-    """The job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
+def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> CollectiveJob:
+    """Return the job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
     share = _share(placement, order, climb or placement.climb)
-    return Job(len(placement.hosts), placement.wires, share, placement.in_network)
+    return CollectiveJob(len(placement.hosts), placement.wires, share, placement.in_network)
 
 
-def failures(placement: Placement) -> list[Failure]:
-    """What is left of the wires when one thing is broken; only what this job would feel."""
+def failures(placement: Placement) -> list[BrokenPart]:
+    """Return what is left of the wires when one thing is broken; only what this job would feel."""
     nodes, nics = len(placement.hosts), placement.wires.nics
     if nodes == 1:
         return []
     left = (nics - 1) / nics
-    found = [Failure("port of a node", left, left)]
+    found = [BrokenPart("port of a node", left, left)]
     climb = placement.climb
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return found
@@ -118,12 +118,12 @@ def failures(placement: Placement) -> list[Failure]:
     whole = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
         after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
-        found.append(Failure(what, *after))
+        found.append(BrokenPart(what, *after))
     return found
 
 
 def _share(placement: Placement, order: str, climb: Climb | None) -> float:
-    """The part of the ports' bandwidth that gets through the narrowest place on the way.
+    """Return the part of the ports' bandwidth that gets through the narrowest place on the way.
 
     In order, one neighbour of each unit lies outside it; scattered, all do. Between pods the core's taper counts.
     """
@@ -136,10 +136,10 @@ def _share(placement: Placement, order: str, climb: Climb | None) -> float:
 
 
 def _climb(pod: Pod) -> Climb | None:
-    """A leaf's way up, as the pod's design has it."""
+    """Return a leaf's way up, as the pod's design has it."""
     fabric = pod.compute_fabric()
-    ask = asked_of(pod).compute if fabric and fabric.switch else None
-    if ask is None:
+    compute = requirements_of(pod).compute if fabric and fabric.switch else None
+    if compute is None:
         return None
-    size = size_compute(ask)
-    return Climb(ask.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, ask.taper)
+    size = size_compute(compute)
+    return Climb(compute.rail_ports, size.leaf_up, size.spines_per_plane, size.plane_leaves, compute.taper)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from podwright.design.predict.scaling import Point, fit, predict
+from podwright.design.predict.scaling import ScalingPoint, fit, predict
 
 _KEY = itemgetter("round", "submitter", "accelerator", "benchmark")
 
@@ -18,12 +18,12 @@ class Series:
     """One benchmark on several sizes of one kind of machine; without batches these are taken as all the same."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[ScalingPoint, ...]
     batch_known: bool
 
     @property
     def fixed_share(self) -> float:
-        """The fixed part of a step on the smallest size."""
+        """Return the fixed part of a step on the smallest size."""
         first = self.points[0]
         return fit(first, self.points[-1]).fixed_s / first.step_s
 
@@ -40,23 +40,23 @@ class Error:
 
     @property
     def error(self) -> float:
-        """Of the prediction that knows how many samples this batch needs."""
+        """Return the error of the prediction that knows how many samples this batch needs."""
         return self.predicted_s / self.published_s - 1
 
     @property
     def guessed_error(self) -> float:
-        """Of the prediction that takes these samples from the ends as well."""
+        """Return the error of the prediction that takes these samples from the ends as well."""
         return self.guessed_s / self.published_s - 1
 
 
 def read_series(text: str) -> list[Series]:
-    """Reads the published points; a line that starts with # is a comment."""
+    """Read the published points; a line that starts with # is a comment."""
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [_series(key, list(group)) for key, group in groupby(rows, _KEY)]
 
 
 def errors(series: Iterable[Series]) -> list[Error]:
-    """Predicts every middle size from its series' ends."""
+    """Predict every middle size from its series' ends."""
     found = []
     for one in series:
         small, *middle, large = one.points
@@ -67,7 +67,7 @@ def errors(series: Iterable[Series]) -> list[Error]:
 
 
 def table(found: Sequence[Error], reasons: dict[str, str]) -> str:
-    """Lays the errors out in Markdown; a series with a reason is one that the law does not fit."""
+    """Lay the errors out in Markdown; a series with a reason is one that the law does not fit."""
     lines = [
         "| series | size | published | predicted | error | samples from the ends too |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -92,10 +92,10 @@ def _series(key: tuple[str, ...], rows: list[dict[str, str]]) -> Series:
     return Series(name, tuple(points), known)
 
 
-def _point(row: dict[str, str]) -> Point:
-    """Epochs are those of runs that took `took` minutes; the mean run, which is published, took its share of them."""
+def _point(row: dict[str, str]) -> ScalingPoint:
+    """Return the point of a row: its epochs are of runs of `took` minutes; the published mean run took its share."""
     time_s = float(row["minutes"]) * 60
     if not row["batch"]:
-        return Point(int(row["count"]), time_s, 1.0, 1.0)
+        return ScalingPoint(int(row["count"]), time_s, 1.0, 1.0)
     samples = float(row["epochs"]) * float(row["minutes"]) / float(row["took"])
-    return Point(int(row["count"]), time_s, float(row["batch"]), samples)
+    return ScalingPoint(int(row["count"]), time_s, float(row["batch"]), samples)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from podwright.clients.kubernetes import names
@@ -13,14 +14,14 @@ from podwright.clients.kubernetes.listing import Listing
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.base import Status
 from podwright.engines.kubernetes.claim_reader import site_of
-from podwright.engines.kubernetes.states import seen
+from podwright.engines.kubernetes.states import is_launcher, seen
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked
 
 COLLECT_S = 1.0
 MOST_SINGLE = 4
 """Runs that are looked at one by one, before all are looked at together."""
 EVENTS_S = 5.0
-WORKER = "training.kubeflow.org/job-role"
 Pods = dict[str, list[dict[str, Any]]]
 
 
@@ -58,7 +59,7 @@ class ClusterWatch:
         maker = BY_NAME[site["kind"]].job
         events = self._events_of(site["namespace"], maker.format(run=folder.id)) if maker and not pods else ()
         told = seen(job, pods, events)
-        return Status(told.state, told.reason, told.outcome, handle)
+        return replace(told, handle=handle)
 
     def _silent(self, folder: RunFolder, why: object) -> Status:
         """What was known last; but a run that waited when the server was last heard of may be at work by now."""
@@ -97,7 +98,7 @@ class ClusterWatch:
                 continue
             for pod in sorted(items, key=lambda one: str(one["metadata"].get("creationTimestamp"))):
                 labels = pod["metadata"].get("labels") or {}
-                if labels.get(names.RUN) in found and labels.get(WORKER) != "launcher":
+                if labels.get(names.RUN) in found and not is_launcher(pod):
                     found[labels[names.RUN]].append(pod)
         return found
 
@@ -134,7 +135,7 @@ class ClusterWatch:
 
 
 def _missing(folder: RunFolder) -> Status:
-    if any(event["k"] == "cancel" for event in folder.client_events()):
+    if any(isinstance(event, CancelAsked) for event in folder.client_events()):
         return Status("gone", "was cancelled", "cancelled")
     if not folder.handle:
         return Status("gone", "it was never submitted")

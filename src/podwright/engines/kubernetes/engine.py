@@ -19,8 +19,10 @@ from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
+from podwright.engines.kubernetes.release import release
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -28,7 +30,6 @@ from podwright.spec.problems import Refusal, refuse
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
-LACKS = {"after": "Kubernetes cannot let a job wait for another; `podwright wait` before the next run does"}
 NO_CLAIM = "retries over several nodes need a checkpoint folder that all of them share: name a `claim:` in the pod file"
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
@@ -38,6 +39,7 @@ class KubernetesEngine:
 
     name = "kubernetes"
     lag_s = 15.0
+    holds = True
 
     def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
         self._pod, self._scheduler, self._given = pod, scheduler, api
@@ -56,7 +58,8 @@ class KubernetesEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return LACKS if self._scheduler.claim else {**LACKS, "shared": NO_CLAIM}
+        """Return what is missing without a claim: only a claim is a folder that all nodes share."""
+        return {} if self._scheduler.claim else {"shared": NO_CLAIM}
 
     def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
         """Plan the objects of every part."""
@@ -99,6 +102,15 @@ class KubernetesEngine:
         submit(self._api, site, parent, folders)
         self._cluster.forget()
         return f"{site['namespace']}/{run_id}"
+
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Resume runs that we made suspended, because they come after another."""
+        try:
+            for folder in folders:
+                release(self._api, site_of(folder), folder.id)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "release the run") from None
+        self._cluster.forget()
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """Deleting lets the pilots give their ranks the grace they were promised.
@@ -176,6 +188,11 @@ class KubernetesEngine:
         site = site_of(folder)
         if site["claim"]:
             self._claims(site["namespace"], site["claim"]).remove(folder)
+
+    def usage(self) -> KubernetesUsage:
+        """Return who answers for all jobs of the cluster, as far as the user may see them."""
+        namespace = self._scheduler.namespace or self._api.entry.namespace or "default"
+        return KubernetesUsage(self._api, namespace)
 
     def close(self) -> None:
         """Close the connections to the API server."""

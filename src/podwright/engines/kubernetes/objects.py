@@ -16,7 +16,7 @@ root:x:0:0:root:/root:/bin/sh
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 podwright:x:{uid}:{gid}:podwright:{home}:/bin/sh
 """
-HELD = f"{names.DOMAIN}/holds"
+HOLDS = f"{names.DOMAIN}/holds"
 PATCHED = (
     "serviceAccountName",
     "securityContext",
@@ -35,7 +35,7 @@ def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
     common = [_order(run, run_id, order), _secret(run, run_id)]
     service = [_service(run, run_id)] if run.kind is KINDS["job"] and run.nodes > 1 else []
     made = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
-    return [*common, *service, _queued(run, made)]
+    return [*common, *service, _held(run, made) if run.after else _queued(run, made)]
 
 
 def _object(kind: tuple[str, str], run: RunSpec, run_id: str, **fields: Any) -> Object:
@@ -55,7 +55,7 @@ def _order(run: RunSpec, run_id: str, order: str) -> Object:
 def _secret(run: RunSpec, run_id: str) -> Object:
     """Without its values: they come in when it is submitted, and are written down nowhere else."""
     made = _object(("v1", "Secret"), run, run_id, type="Opaque")
-    made["metadata"]["annotations"] = {HELD: " ".join(["token", *(f"env.{name}" for name in run.secrets)])}
+    made["metadata"]["annotations"] = {HOLDS: " ".join(["token", *(f"env.{name}" for name in run.secrets)])}
     return made
 
 
@@ -161,7 +161,24 @@ def _beside(patch: Object) -> Object:
 
 def _queued(run: RunSpec, made: Object) -> Object:
     if run.queue:
-        made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = run.queue
+        made["metadata"]["labels"][names.QUEUE] = run.queue
+    return made
+
+
+def _held(run: RunSpec, made: Object) -> Object:
+    """Suspend a run that comes after another: a client releases it when that one has succeeded.
+
+    Kueue resumes whatever has the label of a queue as soon as there is room, so that the label waits too.
+    """
+    annotations = {names.HELD: run.after}
+    if run.queue:
+        annotations[names.HELD_QUEUE] = run.queue
+    made["metadata"]["annotations"] = annotations
+    *folders, field = run.kind.suspend.strip("/").split("/")
+    place = made
+    for name in folders:
+        place = place[name]
+    place[field] = True
     return made
 
 

@@ -61,6 +61,8 @@ class RunSpec:
     shm_bytes: int | None
     grace_s: int
     deadline_s: int | None
+    after: str | None
+    """The run that must succeed first."""
     queue: str | None
     priority: str | None
     by_unit: bool
@@ -104,6 +106,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         shm_bytes=workload.resources.shm_bytes,
         grace_s=int(workload.grace_s) + 30,
         deadline_s=_deadline_s(workload),
+        after=request.after,
         queue=workload.kubernetes.queue,
         priority=workload.kubernetes.priority,
         by_unit=workload.nodes > 1 and unit_size(pod) is not None,
@@ -140,7 +143,7 @@ def mounts(request: Request, pod: Pod) -> list[Mount]:
     found = []
     checkpoint = request.workload.checkpoint
     for storage in pod.storage:
-        inside = [path for path in request.data.values() if storage.mount and _is_in(path, storage.mount)]
+        inside = [path for path in request.target_paths().values() if storage.mount and _is_in(path, storage.mount)]
         writes = storage.mount is not None and _is_in(checkpoint, storage.mount)
         if storage.mount and (inside or writes):
             found.append(Mount(storage.name, storage.mount, not writes))

@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.engines.base import Status
 
 Object = Mapping[str, Any]
 
+ROLE = "training.kubeflow.org/job-role"
+CREATION_FAILED = ("FailedCreate", "MPIJobFailed")
+"""What Jobs, and MPIJobs, call the events that say why their Kubernetes pods could not be made."""
 DONE = ("Complete", "Succeeded", "Completed")
 """What Jobs, MPIJobs and JobSets call the same."""
 FAILURES = {
@@ -59,12 +63,44 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
         return Status("gone", _failure(conditions["Failed"], pods), "failed")
+    held_for = held_run(job)
+    if held_for:
+        return Status("waiting", f"waits for {held_for} to succeed", held_for=held_for)
     if "Suspended" in conditions or job["spec"].get("suspend"):
-        queue = job["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
-        return Status("waiting", f"waits in the queue {queue}" if queue else "is suspended")
+        return Status("waiting", _suspended(job))
     if _all_ended(job, pods):
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     return _alive(job, pods, list(events))
+
+
+def held_run(job: Object) -> str:
+    """Return the run that a client of ours lets this one wait for; nothing where it is not held."""
+    return str((job["metadata"].get("annotations") or {}).get(names.HELD, ""))
+
+
+def _suspended(job: Object) -> str:
+    queue = (job["metadata"].get("labels") or {}).get(names.QUEUE)
+    if queue:
+        return f"waits in the queue {queue}"
+    return "is suspended"
+
+
+def kueue_reason(workload: Object) -> str:
+    """Return why Kueue lets a job wait, with its own message; nothing for what it has admitted."""
+    conditions = {row["type"]: row for row in workload.get("status", {}).get("conditions") or []}
+    head = f"waits in the queue {workload['spec'].get('queueName', '')}"
+    # Quota comes first, then the checks of the site; the first of them that is missing is the reason.
+    for name in ("QuotaReserved", "Admitted"):
+        condition = conditions.get(name, {})
+        if condition.get("status") != "True":
+            message = _shorter(str(condition.get("message") or ""))
+            return f"{head}: {message}" if message else head
+    return ""
+
+
+def is_launcher(pod: Object) -> bool:
+    """Return whether it is an MPIJob's launcher, which is no node of the run."""
+    return bool((pod["metadata"].get("labels") or {}).get(ROLE) == "launcher")
 
 
 def _all_ended(job: Object, pods: Sequence[Object]) -> bool:
@@ -92,7 +128,7 @@ def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Sta
         state = "waiting" if len(waiting) == len(live) else "there"
         return Status(state, max(set(waiting), key=lambda words: (waiting.count(words), words)))
     if not live:
-        refused = [str(one.get("message", "")) for one in events if one.get("reason") == "FailedCreate"]
+        refused = [str(one.get("message", "")) for one in events if one.get("reason") in CREATION_FAILED]
         return Status("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")
     return Status("there")
 

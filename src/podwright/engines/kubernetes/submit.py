@@ -16,7 +16,7 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.api import STRATEGIC, Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.manifest import yaml_objects
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.kubernetes.objects import HELD
+from podwright.engines.kubernetes.objects import HOLDS
 from podwright.engines.kubernetes.plan import OBJECTS, code_pieces
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
@@ -110,7 +110,7 @@ def _filled(made: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
     if made["kind"] != "Secret":
         return made
     values = {}
-    for key in made["metadata"]["annotations"][HELD].split():
+    for key in made["metadata"]["annotations"][HOLDS].split():
         name = key.removeprefix("env.")
         raw = (folder.path / "token").read_bytes().strip() if key == "token" else os.environ[name].encode()
         values[key] = base64.b64encode(raw).decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
@@ -16,11 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.runs import RunFolder
+from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
 START = """\
@@ -65,12 +65,16 @@ class LocalEngine:
 
     name = "local"
     lag_s = 0.0
+    holds = False
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
 
     def unsupported(self) -> Mapping[str, str]:
-        unsupported = {"mig": "the local engine gives whole GPUs, not slices"}
+        unsupported = {
+            "mig": "the local engine gives whole GPUs, not slices",
+            "usage": "nobody on this machine knows what others run on it",
+        }
         if not self._shared:
             unsupported["shared"] = "retries over several nodes need a checkpoint folder that all of them share"
         return unsupported
@@ -81,7 +85,7 @@ class LocalEngine:
         path = f'{own}:"$PATH"'
         if os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
             path = f'"$PATH":{own}'
-        missing = [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()]
+        missing = [name for name, path in request.target_paths().items() if not Path(path).exists()]
         return LocalFacts(
             python=sys.executable,
             path=path,
@@ -228,6 +232,13 @@ class LocalEngine:
         if _in_container(folder):
             container.clear(folder.id)
 
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: a run's keeper waits for the other run by itself."""
+
+    def usage(self) -> ClusterUsage | None:
+        """Return None: only runs of the user's own home are known on this machine."""
+        return None
+
     def close(self) -> None:
         """Let go of nothing: this engine holds no connection."""
 
@@ -258,20 +269,11 @@ def count_gpus() -> int:
 
 
 def lock_holder(folder: RunFolder) -> int | None:
-    """The process that keeps this run, if one does: its lock cannot outlive it."""
-    path = folder.path / "keeper.lock"
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+    """Return the process that keeps this run, if one does: its lock cannot outlive it."""
+    text = locked_text(folder.path / "keeper.lock")
+    if text is None or not text.strip().isdigit():
         return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        text = os.pread(file, 32, 0).strip()
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(file)
-    return None
+    return int(text)
 
 
 def marked(everyone: bool = False) -> dict[str, list[int]]:

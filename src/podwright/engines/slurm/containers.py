@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from podwright.engines.slurm.facts import Facts
+from podwright.engines.slurm.facts import SlurmFacts
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request
@@ -47,20 +47,20 @@ class Inside:
     gpus: bool
     rdma: bool
     secrets: tuple[str, ...]
-    facts: Facts
+    facts: SlurmFacts
 
 
 @dataclass(frozen=True)
-class Kind:
+class ContainerRuntime:
     """One way to start containers."""
 
     title: str
-    is_there: Callable[[Facts], bool]
+    is_there: Callable[[SlurmFacts], bool]
     wrap: Callable[[Inside], Wrapping]
     from_registry: bool = True
 
 
-def wrap(request: Request, scheduler: SlurmScheduler, facts: Facts, runs: str) -> Wrapping:
+def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str) -> Wrapping:
     """Gives what puts the pilots of this run into its image; a bare run has nothing around it.
 
     Points of a matrix share one script, and each has its own folder: all runs' folders are mounted for them.
@@ -82,12 +82,12 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: Facts, runs: str) -
     return replace(KINDS[name].wrap(inside), folders=made)
 
 
-def chosen(scheduler: SlurmScheduler, facts: Facts) -> str | None:
+def chosen(scheduler: SlurmScheduler, facts: SlurmFacts) -> str | None:
     """The pod file's word counts; else the first kind that the site has, in the order of the table."""
     return scheduler.container or next((name for name, kind in KINDS.items() if kind.is_there(facts)), None)
 
 
-def problems(request: Request, scheduler: SlurmScheduler, facts: Facts) -> list[Problem]:
+def problems(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> list[Problem]:
     """What stands in the way of this run's container, if it has one."""
     workload, name = request.workload, chosen(scheduler, facts)
     if workload.runtime == "bare":
@@ -101,7 +101,7 @@ def problems(request: Request, scheduler: SlurmScheduler, facts: Facts) -> list[
     return [*_image_problems(workload.image, KINDS[name]), *_path_problems(request)]
 
 
-def _image_problems(image: str, kind: Kind) -> list[Problem]:
+def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
     if kind.from_registry or image.startswith("/"):
         return []
     hint = "unpack it where all nodes see it, and name that path with `image:`"
@@ -110,7 +110,7 @@ def _image_problems(image: str, kind: Kind) -> list[Problem]:
 
 def _path_problems(request: Request) -> list[Problem]:
     """A colon or a comma ends a path wherever mounts are listed."""
-    named = {f"data.{name}": path for name, path in request.data.items()}
+    named = {f"data.{name}": path for name, path in request.target_paths().items()}
     named["checkpoint"] = request.workload.checkpoint
     words = "a path with `:` or `,` cannot be mounted into a container"
     return [
@@ -122,7 +122,9 @@ def _path_problems(request: Request) -> list[Problem]:
 
 def _mounts(request: Request) -> list[str]:
     """Absolute paths the run needs; one inside another comes with it."""
-    paths = {PurePosixPath(path) for path in [*request.data.values(), request.workload.checkpoint] if path[:1] == "/"}
+    paths = {PurePosixPath(path) for path in request.target_paths().values()}
+    if request.workload.checkpoint.startswith("/"):
+        paths.add(PurePosixPath(request.workload.checkpoint))
     return sorted(str(path) for path in paths if not paths.intersection(path.parents))
 
 
@@ -224,15 +226,15 @@ def _each(option: str, values: Iterable[str]) -> list[str]:
     return [f"{option}={value}" for value in values]
 
 
-def _has(*names: str) -> Callable[[Facts], bool]:
+def _has(*names: str) -> Callable[[SlurmFacts], bool]:
     return lambda facts: any(name in facts.programs for name in names)
 
 
 KINDS = {
-    "pyxis": Kind("Pyxis", lambda facts: facts.pyxis, _pyxis),
-    "apptainer": Kind("Apptainer", _has("apptainer", "singularity"), _apptainer),
-    "podman": Kind("Podman", _has("podman"), _podman),
-    "charliecloud": Kind("Charliecloud", _has("ch-run"), _charliecloud, from_registry=False),
-    "oci": Kind("an OCI bundle", lambda facts: facts.oci, _oci, from_registry=False),
+    "pyxis": ContainerRuntime("Pyxis", lambda facts: facts.pyxis, _pyxis),
+    "apptainer": ContainerRuntime("Apptainer", _has("apptainer", "singularity"), _apptainer),
+    "podman": ContainerRuntime("Podman", _has("podman"), _podman),
+    "charliecloud": ContainerRuntime("Charliecloud", _has("ch-run"), _charliecloud, from_registry=False),
+    "oci": ContainerRuntime("an OCI bundle", lambda facts: facts.oci, _oci, from_registry=False),
 }
 """In the order in which they are looked for: what a site set up for this purpose first."""

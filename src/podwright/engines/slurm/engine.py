@@ -15,12 +15,14 @@ from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.slurm.facts import PROBE, Facts, parse_probe
-from podwright.engines.slurm.queue import FORGOTTEN, Queue
+from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
 from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
+from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -50,10 +52,10 @@ PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
-class SlurmSite:
+class SlurmProbe:
     """What is known of a cluster and of this user's folder there."""
 
-    slurm: Facts
+    slurm: SlurmFacts
     folder: str
     proved: bool
     """That login and compute nodes share the folder was seen before."""
@@ -75,12 +77,13 @@ class SlurmEngine:
 
     name = "slurm"
     lag_s = 10.0
+    holds = False
 
     def __init__(self, pod: Pod, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
         self._pod, self._scheduler = pod, scheduler
         login, config = scheduler.login, scheduler.ssh_config
         self._reach: Reach = reach or (Ssh(login, config) if login else Here())
-        self._queue = Queue(self._reach)
+        self._queue = SlurmQueue(self._reach)
         self._mirrored_at: dict[str, float] = {}
 
     # pure
@@ -88,7 +91,7 @@ class SlurmEngine:
     def unsupported(self) -> Mapping[str, str]:
         return {}
 
-    def plan(self, request: Request, facts: SlurmSite) -> SlurmJob:
+    def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         workload, slurm = request.workload, facts.slurm
         _check_data(request, facts.missing_data)
@@ -133,22 +136,22 @@ class SlurmEngine:
 
     # looking at the cluster
 
-    def probe(self, request: Request) -> SlurmSite:
+    def probe(self, request: Request) -> SlurmProbe:
         """Ask the cluster what it has, make the user's folder there, and look for the data."""
         answer = self._reach.call(["sh", "-c", PROBE])
         if answer.code:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
-        data = [path for path in request.data.values() if path.startswith("/")]
-        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
+        data = request.target_paths()
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
         if look.code:
             words = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
             raise refuse(words, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        names = tuple(name for name, path in request.data.items() if path in missing)
-        return SlurmSite(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
+        names = tuple(name for name, path in data.items() if path in missing)
+        return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
         """Prove that login and compute nodes share the folder: a file made here is looked for there.
@@ -288,11 +291,18 @@ class SlurmEngine:
             root = f"{site_of(folder)['folder']}/runs"
             self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
 
+    def release(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: Slurm itself knows which job comes after which."""
+
+    def usage(self) -> SlurmUsage:
+        """Return who answers for all jobs of the cluster."""
+        return SlurmUsage(self._reach)
+
     def close(self) -> None:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event["hosts"] for event in folder.events() if event["k"] == "go"]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
         where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
@@ -314,7 +324,7 @@ def _from_parent(request: Request) -> Request:
 
 
 def _is_overdue(folder: RunFolder) -> bool:
-    asked = [event["t"] for event in folder.client_events() if event["k"] == "cancel"]
+    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
     grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
     return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
 
@@ -324,7 +334,7 @@ def _check_data(request: Request, missing: Sequence[str]) -> None:
     if missing:
         hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
         raise workload.refusal(
-            (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
+            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
         )
 
 

@@ -72,7 +72,7 @@ OLDEST = min(VERSIONS)
 
 
 @dataclass(frozen=True)
-class NodeKind:
+class SlurmNodeKind:
     """Nodes of a partition that are alike."""
 
     count: int
@@ -90,7 +90,7 @@ class Partition:
     up: bool
     time_limit_s: int | None
     """None: a job may run for ever."""
-    nodes: tuple[NodeKind, ...]
+    nodes: tuple[SlurmNodeKind, ...]
     max_nodes: int | None = None
     exclusive: bool = False
     """Its nodes are given whole."""
@@ -102,7 +102,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SlurmFacts:
     """A cluster as its login node shows it. Stored with a run, so that it can be planned again to the letter."""
 
     version: tuple[int, int]
@@ -144,7 +144,7 @@ class Facts:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Facts:
+    def from_json(cls, row: Mapping[str, Any]) -> SlurmFacts:
         values = _tuples(row)
         values["partitions"] = tuple(_partition(one) for one in row["partitions"])
         return cls(**values)
@@ -152,7 +152,7 @@ class Facts:
 
 def _partition(row: Mapping[str, Any]) -> Partition:
     values = dict(row)
-    values["nodes"] = tuple(NodeKind(**_tuples(kind)) for kind in row["nodes"])
+    values["nodes"] = tuple(SlurmNodeKind(**_tuples(kind)) for kind in row["nodes"])
     return Partition(**values)
 
 
@@ -161,14 +161,14 @@ def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
-def parse_probe(text: str) -> Facts:
+def parse_probe(text: str) -> SlurmFacts:
     """Reads what PROBE printed; raises a refusal in words when Slurm is not there or does not answer."""
     sections = _sections(text)
     version, config = _version(sections), _config(sections.get("config", []))
     if not config:
         raise _no_answer(sections.get("config", []))
     partitions = _partitions(sections)
-    return Facts(
+    return SlurmFacts(
         version=version,
         cluster=config.get("ClusterName", ""),
         partitions=partitions,
@@ -283,12 +283,12 @@ def _read_partition(name: str, rows: list[list[str]], rules: dict[str, str]) -> 
     )
 
 
-def _kind(row: list[str]) -> NodeKind:
+def _kind(row: list[str]) -> SlurmNodeKind:
     gpus = re.findall(r"\bgpu(?::([^:,()]+))??:(\d+)", row[6])
     features = () if row[7] == "(null)" else tuple(row[7].split(","))
     types = tuple(dict.fromkeys(name for name, _ in gpus if name))
     count = sum(int(number) for _, number in gpus)
-    return NodeKind(int(row[3]), _leading(row[4]), _leading(row[5]), count, types, features)
+    return SlurmNodeKind(int(row[3]), _leading(row[4]), _leading(row[5]), count, types, features)
 
 
 def _leading(text: str) -> int:

@@ -29,7 +29,7 @@ FORGOTTEN = Status("gone", "Slurm does not know it any more")
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """One job or one task of an array, as squeue lists it."""
 
     job: str
@@ -39,10 +39,10 @@ class Row:
     run: str
 
 
-class Queue:
+class SlurmQueue:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[QueueRow]] = {}
         self._asked_at = -FLOOR_S
         self._away = ""
         self._absent: dict[str, float] = {}
@@ -78,7 +78,7 @@ class Queue:
         found.update(self._missing(missing))
         return found
 
-    def _row(self, folder: RunFolder) -> Row | None:
+    def _row(self, folder: RunFolder) -> QueueRow | None:
         """The job that was given for this run; where its client died before it could say which, the first of its name.
 
         Others of that name come from a submission that was thought lost and repeated; they start nothing.
@@ -161,7 +161,7 @@ def explained(folder: RunFolder, state: str, reason: str) -> Status:
     return seen(state, reason)
 
 
-def parse_queue(text: str) -> list[Row]:
+def parse_queue(text: str) -> list[QueueRow]:
     """squeue's lines; a task of an array belongs to the point of that number."""
     rows = []
     for line in text.splitlines():
@@ -169,5 +169,5 @@ def parse_queue(text: str) -> list[Row]:
         if len(parts) == 5:
             job, array, state, reason, name = parts
             task = job.partition("_")[2]
-            rows.append(Row(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
+            rows.append(QueueRow(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
     return rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podwright.design.topology import unit_size
 from podwright.engines.slurm import containers
 from podwright.engines.slurm.containers import Problem
-from podwright.engines.slurm.facts import Facts, NodeKind, Partition, time_text
+from podwright.engines.slurm.facts import Partition, SlurmFacts, SlurmNodeKind, time_text
 from podwright.spec.problems import refuse, short
 from podwright.spec.quantity import exact_duration
 from podwright.theme.words import format_size
@@ -33,7 +33,7 @@ MANGLED = re.compile(r"[\s%\\'\"#]")
 
 
 def sbatch_options(
-    request: Request, pod: Pod | None, scheduler: SlurmScheduler, facts: Facts, runs: str, after: str | None = None
+    request: Request, pod: Pod | None, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
 ) -> Options:
     """The #SBATCH lines of a run whose folders lie in `runs`; `after` is the Slurm job that it waits for.
 
@@ -53,7 +53,7 @@ def sbatch_options(
     ]
 
 
-def step_options(request: Request, facts: Facts) -> list[str]:
+def step_options(request: Request, facts: SlurmFacts) -> list[str]:
     """Options of the one step: a pilot on each node, which sees the whole of what the job was given there.
 
     The pilot binds ranks itself, so Slurm must not bind it to a part of the cores.
@@ -77,7 +77,7 @@ def _name(request: Request) -> Options:
     return [("--job-name", request.run_id), ("--comment", "podwright")]
 
 
-def _size(request: Request, facts: Facts) -> Options:
+def _size(request: Request, facts: SlurmFacts) -> Options:
     workload, resources = request.workload, request.workload.resources
     cpus, memory = _cpus(workload, facts), resources.memory_bytes
     options: Options = [("--nodes", str(workload.nodes)), ("--ntasks-per-node", "1")]
@@ -91,7 +91,7 @@ def _size(request: Request, facts: Facts) -> Options:
     return options
 
 
-def _cpus(workload: Workload, facts: Facts) -> int | None:
+def _cpus(workload: Workload, facts: SlurmFacts) -> int | None:
     """As given; else what the site gives by itself: whole nodes, or cores that come with each GPU; else one a rank."""
     partitions = chosen(workload, facts)
     if workload.resources.cpus is not None:
@@ -102,7 +102,7 @@ def _cpus(workload: Workload, facts: Facts) -> int | None:
     return None if with_gpus else workload.ranks_per_node
 
 
-def _gpus(workload: Workload, facts: Facts) -> Options:
+def _gpus(workload: Workload, facts: SlurmFacts) -> Options:
     """`--gpus-per-node` is known to cons_tres alone; every other Slurm takes a GRES."""
     count, profile = workload.resources.gpus, workload.resources.mig
     if count == 0:
@@ -114,13 +114,13 @@ def _gpus(workload: Workload, facts: Facts) -> Options:
     return [("--gres", f"gpu:{count}")]
 
 
-def _slice_type(profile: str, facts: Facts) -> str | None:
+def _slice_type(profile: str, facts: SlurmFacts) -> str | None:
     """Slurm names the slices of a GPU after it: `a100_1g.5gb`."""
     fitting = (name for name in facts.gpu_types if name == profile or name.endswith(f"_{profile}"))
     return next(fitting, None)
 
 
-def _time(workload: Workload, facts: Facts) -> Options:
+def _time(workload: Workload, facts: SlurmFacts) -> Options:
     """A slice ends early enough to write a checkpoint; without slices Slurm's limit comes after the run's own."""
     limit_s, slice_s = workload.time_limit_s, workload.slurm.time_s
     options: Options = []
@@ -143,7 +143,7 @@ def _queue(workload: Workload) -> Options:
     return [(f"--{name}", value) for name in names if (value := getattr(workload.slurm, name))]
 
 
-def _place(workload: Workload, pod: Pod | None, facts: Facts) -> Options:
+def _place(workload: Workload, pod: Pod | None, facts: SlurmFacts) -> Options:
     """A job that fits into one scalable unit is kept under its leaf switches."""
     unit = unit_size(pod) if pod else None
     fits = unit is not None and 1 < workload.nodes <= unit
@@ -184,7 +184,7 @@ def check_folder(folder: str) -> None:
         raise refuse(words, field="folder", hint="name another folder with `folder:` of the scheduler")
 
 
-def cluster_folder(scheduler: SlurmScheduler, facts: Facts) -> str:
+def cluster_folder(scheduler: SlurmScheduler, facts: SlurmFacts) -> str:
     """Where runs live on the cluster, absolute: `$USER`, `$HOME` and `~` are those of the login node."""
     folder = scheduler.folder or "$HOME/podwright"
     known = {"USER": facts.user, "HOME": facts.home, "LOGNAME": facts.user}
@@ -197,7 +197,7 @@ def cluster_folder(scheduler: SlurmScheduler, facts: Facts) -> str:
     return folder.rstrip("/")
 
 
-def chosen(workload: Workload, facts: Facts) -> list[Partition]:
+def chosen(workload: Workload, facts: SlurmFacts) -> list[Partition]:
     """The partitions a run may go to, of those there are; a verbatim option counts last, as in Slurm."""
     names = _partition_names(workload)
     found = [facts.partition(name) for name in names] if names else [facts.partition(None)]
@@ -212,7 +212,7 @@ def _partition_names(workload: Workload) -> list[str]:
     return [name for name in given.split(",") if name]
 
 
-def check(request: Request, scheduler: SlurmScheduler, facts: Facts) -> None:
+def check(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> None:
     """Refuses what the cluster cannot give, all of it at once."""
     workload = request.workload
     found = [*_names_problems(workload), *_partition_problems(workload, facts)]
@@ -236,7 +236,7 @@ def _names_problems(workload: Workload) -> Iterator[Problem]:
             yield f"slurm.{name}", f'"{short(value)}" is no name that Slurm takes', None
 
 
-def _partition_problems(workload: Workload, facts: Facts) -> Iterator[Problem]:
+def _partition_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
     names = [one.name for one in facts.partitions]
     for name in _partition_names(workload):
         one = facts.partition(name)
@@ -264,7 +264,7 @@ def _node_problems(workload: Workload, partitions: list[Partition]) -> Iterator[
         yield "nodes", f"{workload.nodes} nodes are asked for; {where} gives {most} {such}", None
 
 
-def _lacking(workload: Workload, kinds: list[NodeKind], where: str) -> Iterator[Problem]:
+def _lacking(workload: Workload, kinds: list[SlurmNodeKind], where: str) -> Iterator[Problem]:
     asked = workload.resources
     rows: list[tuple[str, int, list[int], Callable[[int], str]]] = [
         ("gpus", asked.gpus, [kind.gpus for kind in kinds], lambda count: f"{count} GPUs"),
@@ -286,7 +286,7 @@ def _most_nodes(workload: Workload, partition: Partition) -> int:
     return fitting if partition.max_nodes is None else min(fitting, partition.max_nodes)
 
 
-def _fits(workload: Workload, kind: NodeKind) -> bool:
+def _fits(workload: Workload, kind: SlurmNodeKind) -> bool:
     resources = workload.resources
     enough = resources.gpus <= kind.gpus and (resources.cpus or 0) <= kind.cpus
     return enough and _mib(resources.memory_bytes or 0) <= kind.memory_mib
@@ -321,7 +321,7 @@ def _slice_problems(workload: Workload) -> Iterator[Problem]:
         yield "slurm.time", words, f"give it more than {exact_duration(2 * least)}, or shorten `grace`"
 
 
-def _mpi_problems(workload: Workload, facts: Facts) -> Iterator[Problem]:
+def _mpi_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
     """An image or a `module load` may bring mpirun along."""
     brought = bool(workload.setup) or workload.runtime == "container"
     if workload.launcher == "mpi" and workload.nodes > 1 and workload.runtime == "container":
@@ -332,7 +332,7 @@ def _mpi_problems(workload: Workload, facts: Facts) -> Iterator[Problem]:
         yield "launcher", words, "load your site's MPI: `setup: [module load openmpi]`"
 
 
-def _mig_problems(workload: Workload, facts: Facts) -> Iterator[Problem]:
+def _mig_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
     profile = workload.resources.mig
     if profile is not None and _slice_type(profile, facts) is None:
         slices = [name for name in facts.gpu_types if re.search(r"\dg\.\d", name)]

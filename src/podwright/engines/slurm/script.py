@@ -13,7 +13,7 @@ from podwright.pilot import protocol
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request
-    from podwright.engines.slurm.facts import Facts
+    from podwright.engines.slurm.facts import SlurmFacts
     from podwright.spec import Pod, SlurmScheduler
 
 EXIT_NO_FOLDER = 66
@@ -172,7 +172,7 @@ class ScriptJob:
 
 
 def script_job(
-    request: Request, pod: Pod, scheduler: SlurmScheduler, facts: Facts, runs: str, after: str | None = None
+    request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
 ) -> ScriptJob:
     """What the script of this run says; `after` is the Slurm job it waits for. Refuses what the cluster cannot give."""
     around = wrap(request, scheduler, facts, runs)
@@ -215,7 +215,7 @@ def render_script(job: ScriptJob) -> str:
     )
 
 
-def mpi_words(request: Request, facts: Facts) -> list[str]:
+def mpi_words(request: Request, facts: SlurmFacts) -> list[str]:
     """What starts all ranks of an MPI program from node 0's pilot; empty where plain mpirun does.
 
     The ranks are a second step beside that of the pilots, which holds all there is. Cores are the pilots' to bind.

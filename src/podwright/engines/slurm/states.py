@@ -8,7 +8,7 @@ from typing import NamedTuple
 from podwright.engines.base import Status
 
 
-class Row(NamedTuple):
+class Meaning(NamedTuple):
     """A state of Slurm: what it means for a run, how the run ended if it did, and words."""
 
     seen: str
@@ -18,36 +18,36 @@ class Row(NamedTuple):
 
 STATES = {
     # base states
-    "PENDING": Row("waiting", "", "waits in the queue"),
-    "RUNNING": Row("there", "", ""),
-    "SUSPENDED": Row("there", "", "is suspended; its nodes may be used by others"),
-    "COMPLETED": Row("gone", "succeeded", ""),
-    "CANCELLED": Row("gone", "cancelled", "was cancelled"),
-    "FAILED": Row("gone", "failed", "ended with an error"),
-    "TIMEOUT": Row("gone", "failed", "reached its time limit in Slurm"),
-    "NODE_FAIL": Row("gone", "failed", "lost a node, and was not put back into the queue"),
-    "PREEMPTED": Row("gone", "failed", "had to make room for another job, and was not put back into the queue"),
-    "BOOT_FAIL": Row("gone", "failed", "could not start: a node did not boot"),
-    "DEADLINE": Row("gone", "failed", "could not end before its deadline"),
-    "OUT_OF_MEMORY": Row("gone", "failed", "used more memory than it had asked for"),
+    "PENDING": Meaning("waiting", "", "waits in the queue"),
+    "RUNNING": Meaning("there", "", ""),
+    "SUSPENDED": Meaning("there", "", "is suspended; its nodes may be used by others"),
+    "COMPLETED": Meaning("gone", "succeeded", ""),
+    "CANCELLED": Meaning("gone", "cancelled", "was cancelled"),
+    "FAILED": Meaning("gone", "failed", "ended with an error"),
+    "TIMEOUT": Meaning("gone", "failed", "reached its time limit in Slurm"),
+    "NODE_FAIL": Meaning("gone", "failed", "lost a node, and was not put back into the queue"),
+    "PREEMPTED": Meaning("gone", "failed", "had to make room for another job, and was not put back into the queue"),
+    "BOOT_FAIL": Meaning("gone", "failed", "could not start: a node did not boot"),
+    "DEADLINE": Meaning("gone", "failed", "could not end before its deadline"),
+    "OUT_OF_MEMORY": Meaning("gone", "failed", "used more memory than it had asked for"),
     # flags, which Slurm shows in the place of the base state
-    "COMPLETING": Row("there", "", "is ending: its last processes are being cleared away"),
-    "STAGE_OUT": Row("there", "", "is ending: its files are being copied out"),
-    "CONFIGURING": Row("waiting", "", "has its nodes, which are still starting"),
-    "POWER_UP_NODE": Row("waiting", "", "has its nodes, which are being switched on"),
-    "RESIZING": Row("there", "", "is changing its size"),
-    "REQUEUED": Row("waiting", "", "is back in the queue"),
-    "REQUEUE_FED": Row("waiting", "", "is back in the queue of another cluster"),
-    "REQUEUE_HOLD": Row("waiting", "", "is back in the queue and held; `scontrol release` lets it go on"),
-    "SPECIAL_EXIT": Row("waiting", "", "is back in the queue and held by a rule of the site"),
-    "EXPEDITING": Row("waiting", "", "is being put back into the queue, ahead of others"),
-    "STOPPED": Row("there", "", "is stopped and keeps its nodes"),
-    "REVOKED": Row("gone", "", "was taken over by another cluster"),
-    "RESV_DEL_HOLD": Row("waiting", "", "is held: its reservation was deleted"),
-    "SIGNALING": Row("there", "", "is being sent a signal"),
-    "LAUNCH_FAILED": Row("waiting", "", "could not be started on a node"),
-    "RECONFIG_FAIL": Row("waiting", "", "waits for nodes that could not be set up"),
-    "UPDATE_DB": Row("there", "", ""),
+    "COMPLETING": Meaning("there", "", "is ending: its last processes are being cleared away"),
+    "STAGE_OUT": Meaning("there", "", "is ending: its files are being copied out"),
+    "CONFIGURING": Meaning("waiting", "", "has its nodes, which are still starting"),
+    "POWER_UP_NODE": Meaning("waiting", "", "has its nodes, which are being switched on"),
+    "RESIZING": Meaning("there", "", "is changing its size"),
+    "REQUEUED": Meaning("waiting", "", "is back in the queue"),
+    "REQUEUE_FED": Meaning("waiting", "", "is back in the queue of another cluster"),
+    "REQUEUE_HOLD": Meaning("waiting", "", "is back in the queue and held; `scontrol release` lets it go on"),
+    "SPECIAL_EXIT": Meaning("waiting", "", "is back in the queue and held by a rule of the site"),
+    "EXPEDITING": Meaning("waiting", "", "is being put back into the queue, ahead of others"),
+    "STOPPED": Meaning("there", "", "is stopped and keeps its nodes"),
+    "REVOKED": Meaning("gone", "", "was taken over by another cluster"),
+    "RESV_DEL_HOLD": Meaning("waiting", "", "is held: its reservation was deleted"),
+    "SIGNALING": Meaning("there", "", "is being sent a signal"),
+    "LAUNCH_FAILED": Meaning("waiting", "", "could not be started on a node"),
+    "RECONFIG_FAIL": Meaning("waiting", "", "waits for nodes that could not be set up"),
+    "UPDATE_DB": Meaning("there", "", ""),
 }
 """Every state of Slurm 22.05 to 26.05 by its long name, as `squeue -o %T`, `sacct -o State` and JSON give it."""
 

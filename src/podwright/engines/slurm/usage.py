@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from podwright.clients.ssh import Here, Reach, Ssh
+from podwright.clients.ssh import Reach
 from podwright.engines.slurm.states import seen
 from podwright.engines.usage import Allocation, NodeUse, Past, QueuedJob
 from podwright.spec.problems import refuse
-
-if TYPE_CHECKING:
-    from podwright.spec import SlurmScheduler
 
 ENVIRONMENT = {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
 """Without the last, squeue cuts the numbers of an array's tasks short."""
@@ -49,18 +46,19 @@ NO_ANSWER = "*$!%@^"
 class SlurmUsage:
     """One cluster, asked through its login node."""
 
-    def __init__(self, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
-        login = scheduler.login
-        self._reach: Reach = reach or (Ssh(login, scheduler.ssh_config) if login else Here())
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
 
     def queue(self) -> list[QueuedJob]:
+        """Return the jobs that run or wait, by one squeue."""
         return parse_jobs(self._ask(["squeue", "--noheader", f"--Format={_whole(QUEUE)}"]))
 
     def nodes(self) -> list[NodeUse]:
+        """Return the nodes of all partitions, by one sinfo."""
         return parse_nodes(self._ask(["sinfo", "--noheader", "--Node", f"--Format={_whole(NODES)}"]))
 
     def past(self, since_s: float) -> Past | None:
-        """Jobs that ran or waited in these last seconds; None where nobody keeps account."""
+        """Return the jobs that ran or waited in these last seconds; None where nobody keeps account."""
         how = ["--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"]
         command = ["sacct", *how, f"--starttime=now-{int(since_s)}seconds", f"--format={','.join(PAST)}"]
         answer = self._reach.call(command, env=ENVIRONMENT)
@@ -70,6 +68,10 @@ class SlurmUsage:
             raise refuse(f"Slurm's accounting does not answer: {_last(answer.err)}", exit_code=3)
         gpus = {node.node: node.gpus for node in self.nodes() if node.state != "away"}
         return Past(tuple(parse_past(answer.text)), sum(gpus.values()))
+
+    def hidden(self) -> list[str]:
+        """Return nothing: what a site hides from its users, Slurm leaves out without a word."""
+        return []
 
     def _ask(self, command: list[str]) -> str:
         answer = self._reach.call(command, env=ENVIRONMENT)

@@ -7,22 +7,21 @@ Only the GPUs are claimed, and the virtual nodes are played by KWOK.
 from __future__ import annotations
 
 import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from podwright.lab import packages, processes, watch
+from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
 from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
-from podwright.lab.kubernetes.control import Control, running
+from podwright.lab.kubernetes.control import Control
 from podwright.lab.kubernetes.nodes import Nodes
-from podwright.lab.kubernetes.shape import CONTROL, Ports, Shape
-from podwright.lab.machines import HUB, Machines, end
-from podwright.lab.slurm.lab import Say, quiet
+from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
+from podwright.lab.machines import HUB, Machines
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -41,117 +40,87 @@ PACKAGES = {
 
 
 def no_progress(done: int, total: int) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
-class Lab:
+class KubernetesLab(StartedLab):
     """A lab that was started in a folder; making this object touches nothing."""
 
-    def __init__(self, folder: Path, wanted: Shape, ports: Ports) -> None:
-        self.folder = folder
+    shape: KubernetesLabShape
+
+    def __init__(self, folder: Path, wanted: KubernetesLabShape, ports: LabPorts) -> None:
+        super().__init__(folder, Machines(folder, wanted.addresses()))
         self.shape = wanted
         self.ports = ports
-        self.machines = Machines(folder, wanted.addresses())
-
-    @property
-    def name(self) -> str:
-        """The lab's name, which is that of its pod and of its kubeconfig's context."""
-        return self.shape.name
-
-    @property
-    def pod_file(self) -> Path:
-        """The lab as a pod."""
-        return self.folder / "pod.yaml"
 
     @property
     def kubeconfig(self) -> Path:
-        """The way in for the lab's ordinary user."""
+        """Return the way in for the lab's ordinary user."""
         return self.folder / "kubeconfig"
 
     @property
     def admin_kubeconfig(self) -> Path:
-        """The way in for who may do everything."""
+        """Return the way in for who may do everything."""
         return self.folder / "admin.kubeconfig"
 
     @property
     def image(self) -> str:
-        """The image that workloads without one run in, by the name that this machine and the nodes know it by."""
+        """Return the image that workloads without one run in, by the name that this machine and the nodes know."""
         return self.ports.image()
 
     @property
     def kubectl_path(self) -> Path:
-        """The kubectl of the lab's own release."""
+        """Return the kubectl of the lab's own release."""
         return self._parts()["kubectl"]
 
-    def kubectl(self, *words: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs kubectl as the lab's user, or as its administrator."""
+    def kubectl(self, *arguments: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the lab's user, or as its administrator."""
         config = self.admin_kubeconfig if admin else self.kubeconfig
-        command = [str(self.kubectl_path), f"--kubeconfig={config}", *words]
+        command = [str(self.kubectl_path), f"--kubeconfig={config}", *arguments]
         return subprocess.run(command, input=give, capture_output=True, text=True, check=False)
 
-    def kill_node(self, node: str) -> None:
-        """Powers a node off: all its processes, and all containers, are gone at once."""
-        self.machines.kill([self._node(node)])
-
-    def cut_node(self, node: str) -> None:
-        """Takes a node off the network; what runs on it goes on."""
-        self.machines.set_wire(self._node(node), up=False)
-
     def kill_kubelet(self, node: str) -> None:
-        """Kills a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
-        self._kill_program(self._node(node), "kubelet")
+        """Kill a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
+        self._kill_program(self.node(node), "kubelet")
 
     def kill_controller(self) -> None:
-        """Kills the API server, as a crash would."""
+        """Kill the API server, as a crash would."""
         self._kill_program(CONTROL, "kube-apiserver")
 
     def _kill_program(self, machine: str, program: str) -> None:
-        """Kills a program and waits until its last thread has let go of its port."""
-        victims = running(self.machines, machine).get(program, [])
-        for one in victims:
-            processes.kill(one)
-        processes.until(lambda: not any(Path(f"/proc/{one}").exists() for one in victims), 10, every_s=0.01)
+        """Kill a program and wait until its last thread has let go of its port."""
+        victims = self.machines.running(machine).get(program, [])
+        for pid in victims:
+            processes.kill(pid)
+        processes.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in victims), 10, every_s=0.01)
 
     def restart_controller(self) -> None:
-        """Kills the API server if it runs and starts it again."""
+        """Kill the API server if it runs and start it again."""
         self.kill_controller()
         with locked(self.folder), self._control(self._parts()) as control:
             control.start_store()
             control.start_rest()
 
     def heal(self, node: str | None = None) -> list[str]:
-        """Starts what has died and joins what was cut off, of one node or of all; gives the nodes that it touched."""
+        """Start what has died and join what was cut off, of one node or of all; return the nodes that it touched."""
         with locked(self.folder):
-            return self._heal([self._node(node)] if node else self.shape.hosts(), self._parts(), quiet)
-
-    def down(self) -> None:
-        """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
-        with locked(self.folder):
-            end(self.folder)
+            hosts = [self.node(node)] if node else self.shape.hosts()
+            return self._heal(hosts, self._parts(), quiet)
 
     def node_states(self) -> dict[str, str]:
-        """Gives kubectl's word for every node."""
+        """Return kubectl's word for every node."""
         with self._control({}) as control:
             return control.node_states()
 
     def status(self) -> list[dict[str, str]]:
-        """Gives every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
-        up, wires = self.machines.up(), self.machines.wires()
-        states = self.node_states() if "kube-apiserver" in running(self.machines, CONTROL) else {}
-        rows = [
-            {
-                "machine": name,
-                "role": "control plane" if name == CONTROL else "node",
-                "address": address,
-                "state": "off" if name not in up else "up" if wires.get(name, False) else "cut",
-                "kubernetes": states.get(name, ""),
-            }
-            for name, address in self.machines.addresses.items()
-        ]
+        """Return every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
+        answering = "kube-apiserver" in self.machines.running(CONTROL)
+        states = self.node_states() if answering else {}
+        rows = self.rows("kubernetes", {CONTROL: "control plane", "": "node"}, states)
         return [*rows, *self._virtual(states)]
 
     def _virtual(self, states: dict[str, str]) -> list[dict[str, str]]:
-        """Gives all virtual nodes in one row: they differ in nothing but their numbers."""
+        """Return all virtual nodes in one row: they differ in nothing but their numbers."""
         hosts = self.shape.virtual_hosts()
         if not hosts:
             return []
@@ -160,21 +129,22 @@ class Lab:
         name = fold_hosts(hosts)
         return [{"machine": name, "role": "virtual nodes", "address": "", "state": "", "kubernetes": word}]
 
-    def _node(self, name: str) -> str:
+    def node(self, name: str) -> str:
+        """Return the name of a real node; any other is refused."""
         hosts = self.shape.hosts()
         if name in hosts:
             return name
         raise refuse(f'"{name}" is no real node of {self.name}', hint=f"its nodes are {', '.join(hosts)}", field="NODE")
 
     def _parts(self) -> dict[str, Path]:
-        """Gives the programs it was started with; those of now where they have been cleared away."""
+        """Return the programs it was started with; those of now where they have been cleared away."""
         return binaries.kept(self.folder / "parts.json") or binaries.get(quiet, no_progress)
 
     def _control(self, programs: dict[str, Path]) -> closing[Control]:
         return closing(Control(self.machines, self.shape, self.ports, programs))
 
     def _heal(self, hosts: list[str], programs: dict[str, Path], say: Say) -> list[str]:
-        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         nodes = Nodes(self.machines, self.shape, programs)
         started = self._start_machines(hosts)
         with self._control(programs) as control:
@@ -193,7 +163,7 @@ class Lab:
         return [host for host in hosts if host in {*started, *fresh}]
 
     def _start_machines(self, hosts: list[str]) -> list[str]:
-        """Starts the machines that do not live and joins those that were cut off; gives their names."""
+        """Start the machines that do not live and join those that were cut off; return their names."""
         if self.machines.start([HUB]):
             # What was wired to a hub that is gone can be reached by nobody.
             self.machines.kill(self.machines.addresses)
@@ -207,12 +177,12 @@ class Lab:
 
 def up(
     folder: Path, say: Say = quiet, progress: Progress = no_progress, ends_with: int | None = None, **wanted: Any
-) -> Lab:
-    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+) -> KubernetesLab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `KubernetesLabShape` by name.
 
     It stays until it is taken down, or as long as a process that is given by its number.
     """
-    asked = Shape(**wanted)
+    asked = KubernetesLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     if find(folder) is None:
@@ -223,36 +193,26 @@ def up(
             watch.start(folder, ends_with)
         lab = find(folder)
         if lab is None:
-            lab = Lab(folder, asked, Ports(*doors.choose(2)))
+            lab = KubernetesLab(folder, asked, LabPorts(*doors.choose(2)))
             say("lab", f"{asked.name} in {folder}")
             files.write_all(folder, asked, lab.ports, binaries.get(say, progress))
         lab._heal(asked.hosts(), lab._parts(), say)
         return lab
 
 
-def find(folder: Path) -> Lab | None:
-    """Gives the lab in a folder, running or not; None where there is none."""
+def find(folder: Path) -> KubernetesLab | None:
+    """Return the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
-    return None if kept is None else Lab(folder, *kept)
+    return None if kept is None else KubernetesLab(folder, *kept)
 
 
-def _check(folder: Path, asked: Shape) -> None:
+def _check(folder: Path, asked: KubernetesLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)
-    check_environment(Path(sys.prefix))
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
         raise refuse(
             f"{asked.name} is there already, with {kept[0].words()}",
             hint="`podwright lab down` ends it; another --name makes a second one",
-        )
-
-
-def check_environment(prefix: Path) -> None:
-    """Refuses an environment that containers, which have a /tmp of their own, would not see."""
-    if prefix.is_relative_to("/tmp"):
-        raise refuse(
-            f"containers of the lab would not see this Python environment: {prefix} lies in /tmp",
-            hint="put the environment anywhere else",
         )

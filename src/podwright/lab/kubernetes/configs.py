@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from podwright.lab.kubernetes.shape import CONTROL, CONTROL_ADDRESS, Ports, Shape
+from podwright.lab.kubernetes.shape import CONTROL, CONTROL_ADDRESS, KubernetesLabShape, LabPorts
+from podwright.lab.machines import ENVIRONMENT
 from podwright.lab.scripts import INSIDE
 
 ETC = f"{INSIDE}/etc"
@@ -23,6 +25,7 @@ PAUSE_IMAGE = "lab/pause:1"
 PLAYED_FOR = "pod-complete.stage.kwok.x-k8s.io/delay"
 """The annotation that says how long a Kubernetes pod of a job is played on a virtual node, such as 5m."""
 _PLAYED_S = 10
+SHOW_SCRIPT = "show"
 
 # The folders that kubelet, containerd and the network plugins keep under /var.
 _STATE = ("lib/kubelet", "lib/containerd", "lib/cni", "log/pods", "log/containers")
@@ -37,8 +40,8 @@ _SETTINGS = {
 }
 
 
-def node_lines(shape: Shape) -> str:
-    """Gives what a node does as it starts: own /run, own places under /var, own kernel settings, and its routes.
+def node_lines(shape: KubernetesLabShape) -> str:
+    """Return what a node does as it starts: own /run, own places under /var, own kernel settings, and its routes.
 
     The control plane shares these lines; it only needs the way to the Kubernetes pods.
     """
@@ -76,12 +79,12 @@ fi
 
 
 def keeper() -> str:
-    """Gives the script that starts a program again whenever it ends."""
+    """Return the script that starts a program again whenever it ends."""
     return '#!/bin/sh\nwhile :; do\n\t"$@"\n\tsleep 1\ndone\n'
 
 
 def corefile() -> str:
-    """Gives the configuration of the cluster's DNS."""
+    """Return the configuration of the cluster's DNS."""
     return f"""\
 .:53 {{
 	bind {CONTROL_ADDRESS}
@@ -96,7 +99,7 @@ def corefile() -> str:
 
 
 def registry() -> str:
-    """Gives the configuration of the registry."""
+    """Return the configuration of the registry."""
     config = {
         "version": 0.1,
         "log": {"level": "warn"},
@@ -107,13 +110,13 @@ def registry() -> str:
 
 
 def registry_hosts() -> str:
-    """Tells containerd where the registry is that this machine knows by a port of its loopback."""
+    """Tell containerd where the registry is that this machine knows by a port of its loopback."""
     address = f"http://{CONTROL_ADDRESS}:{REGISTRY_PORT}"
     return f'server = "{address}"\n\n[host."{address}"]\n  capabilities = ["pull", "resolve"]\n'
 
 
-def network(shape: Shape, host: str) -> str:
-    """Gives the network of a node's Kubernetes pods, for the CNI plugins."""
+def network(shape: KubernetesLabShape, host: str) -> str:
+    """Return the network of a node's Kubernetes pods, for the CNI plugins."""
     addresses = {
         "type": "host-local",
         "ranges": [[{"subnet": shape.pod_network(host)}]],
@@ -125,8 +128,8 @@ def network(shape: Shape, host: str) -> str:
     return json.dumps({"cniVersion": "0.4.0", "name": "lab", "plugins": [bridge, ports]}, indent=1) + "\n"
 
 
-def containerd(ports: Ports, host: str) -> str:
-    """Gives containerd's configuration on a node; the same words serve its versions 1.6 and 1.7."""
+def containerd(ports: LabPorts, host: str) -> str:
+    """Return containerd's configuration on a node; the same words serve its versions 1.6 and 1.7."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""\
 version = 2
@@ -157,21 +160,36 @@ disabled_plugins = [
 """
 
 
-def container(default: dict[str, Any], shown: Iterable[Path]) -> str:
-    """Gives what every container starts from: the default, and this machine's Python environment, read-only.
-
-    So nodes show it to containers as a GPU's driver is shown to them: no image of gigabytes, nothing to ask for.
-    """
-    mounts = [
-        {"destination": str(path), "type": "bind", "source": str(path), "options": ["rbind", "ro"]} for path in shown
-    ]
+def container(default: dict[str, Any]) -> str:
+    """Return what every container starts from: the default, and a hook that shows it this machine's Python."""
     # Limits of the default are lower than what containerd itself may use and hands on.
     process = {key: value for key, value in default["process"].items() if key != "rlimits"}
-    return json.dumps({**default, "process": process, "mounts": [*default["mounts"], *mounts]}, indent=1) + "\n"
+    hook = {"path": f"{INSIDE}/bin/{SHOW_SCRIPT}", "env": [f"PATH={ENVIRONMENT['PATH']}"]}
+    return json.dumps({**default, "process": process, "hooks": {"createContainer": [hook]}}, indent=1) + "\n"
+
+
+def show_script(folders: Iterable[Path]) -> str:
+    """Return the hook that shows a container folders of this machine, read-only.
+
+    So nodes show it the Python environment as they show it a GPU's driver: no image of gigabytes, nothing to ask for.
+    A mount of the container's own configuration would come before those of its Kubernetes pod, and a pod that has a
+    /tmp of its own would cover an environment that lies there. The hook comes last. It runs where the container's root
+    is, while the node's file system is still to be seen.
+    """
+    lines = "".join(f"show {shlex.quote(str(folder))}\n" for folder in folders)
+    return f"""\
+#!/bin/sh
+set -eu
+show() {{
+	mkdir -p ".$1"
+	mount -n --rbind "$1" ".$1"
+	mount -n -o remount,bind,ro ".$1"
+}}
+{lines}"""
 
 
 def kubelet(host: str, tree: str) -> str:
-    """Gives kubelet's configuration on a node."""
+    """Return kubelet's configuration on a node."""
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -204,7 +222,7 @@ def kubelet(host: str, tree: str) -> str:
 
 
 def jobset() -> str:
-    """Gives the configuration of the JobSet controller; its certificate is one of the lab's own."""
+    """Return the configuration of the JobSet controller; its certificate is one of the lab's own."""
     config = {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
         "kind": "Configuration",
@@ -217,7 +235,7 @@ def jobset() -> str:
 
 
 def scheduler() -> str:
-    """Gives the scheduler's configuration.
+    """Return the scheduler's configuration.
 
     It looks at all nodes. By default it stops once a hundred would do, and may never see the unit that a run is in.
     """
@@ -232,7 +250,7 @@ def scheduler() -> str:
 
 
 def ending(stage: str) -> str:
-    """Gives KWOK's stage that ends what a job runs on virtual nodes, with the time that it takes.
+    """Return KWOK's stage that ends what a job runs on virtual nodes, with the time that it takes.
 
     Else the first of a large job would be over, and their nodes free again, before the last have found theirs.
     """

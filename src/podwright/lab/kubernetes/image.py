@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from podwright.lab.kubernetes.binaries import Say, cache_root, locked
+from podwright.clients.registry import digest_of
+from podwright.lab.base import Say
+from podwright.lab.kubernetes.binaries import cache_root, locked
 from podwright.spec.problems import refuse
 
 _PACKAGES = ("python3", "openmpi-bin", "openssh-server", "openssh-client", "ca-certificates", "iproute2", "procps")
@@ -34,7 +36,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
-class Layer:
+class PackedLayer:
     """A compressed tar of files, with the digests that it has packed and unpacked."""
 
     file: Path
@@ -42,7 +44,7 @@ class Layer:
     unpacked: str
 
     def descriptor(self) -> dict[str, Any]:
-        """Gives how a manifest names it."""
+        """Return how a manifest names it."""
         return {"mediaType": f"{_MEDIA}.layer.v1.tar+gzip", "digest": self.digest, "size": self.file.stat().st_size}
 
 
@@ -50,11 +52,11 @@ class Layer:
 class Image:
     """An image of one layer, as a registry takes it."""
 
-    layer: Layer
+    layer: PackedLayer
     config: bytes
 
     def manifest(self) -> bytes:
-        """Gives the manifest, which names config and layer by their digests."""
+        """Return the manifest, which names config and layer by their digests."""
         config = {
             "mediaType": f"{_MEDIA}.config.v1+json",
             "digest": digest_of(self.config),
@@ -64,17 +66,12 @@ class Image:
         return _json({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
 
 
-def digest_of(data: bytes) -> str:
-    """Gives the name of some bytes in a registry."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 def _json(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True).encode()
 
 
-def image(layer: Layer, settings: Mapping[str, Any]) -> Image:
-    """Gives the image of a layer and what a container of it starts with."""
+def image(layer: PackedLayer, settings: Mapping[str, Any]) -> Image:
+    """Return the image of a layer and what a container of it starts with."""
     config = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
@@ -87,13 +84,13 @@ def image(layer: Layer, settings: Mapping[str, Any]) -> Image:
 
 
 def base(say: Say) -> Image:
-    """Gives the image that workloads without one of their own run in; the environment of this Python comes first."""
+    """Return the image that workloads without one of their own run in; the environment of this Python comes first."""
     path = f"{sys.prefix}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return image(base_layer(say), {"Env": [f"PATH={path}", "LANG=C.UTF-8"], "Cmd": ["/bin/bash"], "User": "1000"})
 
 
 def pause(program: Path) -> Image:
-    """Gives the image of the container that every Kubernetes pod has."""
+    """Return the image of the container that every Kubernetes pod has."""
     folder = cache_root() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
@@ -108,8 +105,8 @@ def pause(program: Path) -> Image:
     return image(_layer(kept), {"Entrypoint": ["/pause"], "User": "65535"})
 
 
-def base_layer(say: Say) -> Layer:
-    """Gives the layer of the base image from the cache, and makes it first where it is not there."""
+def base_layer(say: Say) -> PackedLayer:
+    """Return the layer of the base image from the cache, and make it first where it is not there."""
     suite = _suite()
     key = hashlib.sha256(_json([suite, _PACKAGES, _LEFT_OUT, _HOOK, _SKIPPED])).hexdigest()[:8]
     kept = cache_root() / "images" / f"base-{suite}-{key}.tar.gz"
@@ -136,10 +133,10 @@ def _make(kept: Path, suite: str) -> None:
 
 
 def _suite() -> str:
-    found = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
-    if not found:
+    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    if not suite:
         raise refuse("this system does not tell the name of its release", hint="a lab runs on Debian or Ubuntu")
-    return found
+    return suite
 
 
 def _sources() -> str:
@@ -149,13 +146,13 @@ def _sources() -> str:
     return str(there[0])
 
 
-def _layer(kept: Path) -> Layer:
-    """Gives a layer with its digests, which are counted once and kept beside it."""
+def _layer(kept: Path) -> PackedLayer:
+    """Return a layer with its digests, which are counted once and kept beside it."""
     note = kept.with_name(f"{kept.name}.json")
     if not note.exists():
         with kept.open("rb") as packed, gzip.open(kept) as unpacked:
             note.write_text(json.dumps({"digest": _digest(packed), "unpacked": _digest(unpacked)}))
-    return Layer(kept, **json.loads(note.read_text()))
+    return PackedLayer(kept, **json.loads(note.read_text()))
 
 
 def _digest(file: BinaryIO | gzip.GzipFile) -> str:

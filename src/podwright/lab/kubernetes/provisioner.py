@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podwright.lab.kubernetes.api import Api, ApiError
+from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.lab.kubernetes.api import admin_api, follow
 
 PROVISIONER = "podwright.lab/folder"
 PROGRAM = "provisioner"
@@ -24,7 +25,7 @@ _AGAIN_S = 1.0
 
 
 def volume_for(claim: dict[str, Any], storage_class: str, folder: Path) -> dict[str, Any] | None:
-    """Gives the volume that a claim waits for; None where it waits for none of ours."""
+    """Return the volume that a claim waits for; None where it waits for none of ours."""
     spec = claim["spec"]
     deleted = claim["metadata"].get("deletionTimestamp")
     if spec.get("storageClassName") != storage_class or spec.get("volumeName") or deleted:
@@ -47,43 +48,42 @@ def volume_for(claim: dict[str, Any], storage_class: str, folder: Path) -> dict[
 
 
 def is_left(volume: dict[str, Any]) -> bool:
-    """Says whether a volume of ours has lost its claim."""
+    """Return whether a volume of ours has lost its claim."""
     ours = volume["metadata"].get("annotations", {}).get("pv.kubernetes.io/provisioned-by") == PROVISIONER
     return bool(ours and volume.get("status", {}).get("phase") == "Released")
 
 
 def provide(api: Api, claim: dict[str, Any], storage_class: str, folder: Path) -> None:
-    """Makes the folder and the volume of a claim; any user may write into it, as none of them is known here."""
+    """Make the folder and the volume of a claim; any user may write into it, as none of them is known here."""
     volume = volume_for(claim, storage_class, folder)
     if volume is not None:
         path = Path(volume["spec"]["hostPath"]["path"])
         path.mkdir(exist_ok=True)
         path.chmod(0o777)
-        api.apply(_VOLUMES, volume)
+        api.apply(f"{_VOLUMES}/{volume['metadata']['name']}", volume)
 
 
 def take_back(api: Api, volume: dict[str, Any]) -> None:
-    """Removes a volume that has lost its claim, and what lies on it."""
+    """Remove a volume that has lost its claim, and what lies on it."""
     if is_left(volume):
         shutil.rmtree(volume["spec"]["hostPath"]["path"], ignore_errors=True)
-        api.ask("DELETE", f"{_VOLUMES}/{volume['metadata']['name']}")
+        api.delete(f"{_VOLUMES}/{volume['metadata']['name']}")
 
 
 def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[str, Any]], None]) -> None:
-    """Handles all objects of a kind for ever; after any trouble it begins again with all there are."""
-    api = Api(*where)
+    """Handle all objects of a kind for ever; after any trouble it begins again with all there are."""
+    api = admin_api(*where)
     while True:
         try:
-            for thing in api.follow(path):
+            for thing in follow(api, path):
                 handle(api, thing)
-        except (OSError, ApiError, ValueError) as error:
+        except (OSError, ApiError, Away, ValueError) as error:
             print(f"{path}: {error}", file=sys.stderr, flush=True)
-        api.close()
         time.sleep(_AGAIN_S)
 
 
 def main(host: str, port: str, pki: str, folder: str, storage_class: str) -> None:
-    """Runs until it is killed."""
+    """Run until it is killed."""
     # The name by which the lab finds its programs.
     Path("/proc/self/comm").write_text(PROGRAM)
     where = (host, int(port), Path(pki))

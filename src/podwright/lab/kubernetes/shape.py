@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.slurm.shape import MOST_GPUS, check_name, model
+from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -22,57 +22,52 @@ DEFAULT = "lab-kubernetes"
 MOST_NODES = 16
 MOST_VIRTUAL = 5000
 _UNIT = 20
-DGX_GPUS = 8
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What can be chosen of a lab."""
+class KubernetesLabShape(LabShape):
+    """What can be chosen of a Kubernetes lab; its `nodes` are the real ones."""
 
     name: str = DEFAULT
     nodes: int = 2
-    virtual_nodes: int = 140
     gpus: int = DGX_GPUS
+    virtual_nodes: int = 140
     grace_s: int = 30
     """How long a node may be silent before Kubernetes gives it up."""
 
-    def hosts(self) -> list[str]:
-        """Gives the names of the real nodes."""
-        return [f"n{number}" for number in range(1, self.nodes + 1)]
-
     def virtual_hosts(self) -> list[str]:
-        """Gives the names of the nodes that KWOK plays."""
+        """Return the names of the nodes that KWOK plays."""
         width = max(3, len(str(self.virtual_nodes)))
         return [f"dgx{number:0{width}}" for number in range(1, self.virtual_nodes + 1)]
 
     def addresses(self) -> dict[str, str]:
-        """Gives every machine an address on the lab's own network."""
+        """Give every machine an address on the lab's own network."""
         return {CONTROL: CONTROL_ADDRESS} | {host: f"10.77.1.{i}" for i, host in enumerate(self.hosts(), 1)}
 
     def pod_network(self, host: str) -> str:
-        """Gives the network of the Kubernetes pods of a node."""
+        """Return the network of the Kubernetes pods of a node."""
         return f"10.78.{self.hosts().index(host) + 1}.0/24"
 
     def words(self) -> str:
-        """Gives the shape in words."""
+        """Return the shape in words."""
         real = f"{self.nodes} node{'' if self.nodes == 1 else 's'} of {self.gpus} GPUs"
         return f"{real}, {self.virtual_nodes} virtual" if self.virtual_nodes else real
 
 
 @dataclass(frozen=True)
-class Ports:
+class LabPorts:
     """The ports of this machine's loopback that lead into the lab; chosen once, as images are named after one."""
 
     api: int
     registry: int
 
     def image(self, name: str = IMAGE) -> str:
-        """Gives the name of an image in the lab's registry."""
+        """Return the name of an image in the lab's registry."""
         return f"localhost:{self.registry}/{name}"
 
 
-def check(wanted: Shape) -> None:
-    """Refuses a shape that cannot be made."""
+def check(wanted: KubernetesLabShape) -> None:
+    """Refuse a shape that cannot be made."""
     check_name(wanted.name)
     limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
     for option, value, most in (*limits, ("--virtual-nodes", wanted.virtual_nodes, MOST_VIRTUAL)):
@@ -82,18 +77,18 @@ def check(wanted: Shape) -> None:
         raise refuse("a lab without any node runs nothing", field="--nodes")
 
 
-def read(folder: Path) -> tuple[Shape, Ports] | None:
-    """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
-    return kept(folder, KIND, lambda words: (Shape(**words["shape"]), Ports(**words["ports"])))
+def read(folder: Path) -> tuple[KubernetesLabShape, LabPorts] | None:
+    """Return shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
+    return kept(folder, KIND, lambda lab: (KubernetesLabShape(**lab["shape"]), LabPorts(**lab["ports"])))
 
 
-def write(folder: Path, shape: Shape, ports: Ports) -> None:
-    """Keeps shape and ports in the lab's folder."""
+def write(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> None:
+    """Keep shape and ports in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), ports=asdict(ports))
 
 
-def pod_text(folder: Path, shape: Shape, ports: Ports) -> str:
-    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
+def pod_text(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> str:
+    """Return the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
     scheduler = {
         "kind": "kubernetes",
         "context": shape.name,
@@ -115,8 +110,8 @@ schedulers:
 """
 
 
-def _groups(shape: Shape) -> list[tuple[str, int]]:
-    """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
+def _groups(shape: KubernetesLabShape) -> list[tuple[str, int]]:
+    """Return the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
     groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
     return [(fold_hosts(hosts), gpus) for hosts, gpus in groups if hosts]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 
 from podwright.lab import processes
+from podwright.lab.base import Say
 from podwright.lab.machines import Machines
 from podwright.lab.scripts import INSIDE
 
@@ -27,10 +27,9 @@ _OPTIONS = (
 )
 
 
-def start(machines: Machines, controller: str, cluster: str, user: str, say: Callable[[str, str], None]) -> None:
-    """Starts what does not run of database and slurmdbd, and makes the lab's account on the first time."""
-    pid = machines.pid(controller)
-    running = processes.running([pid])[pid] if pid else {}
+def start(machines: Machines, controller: str, cluster: str, user: str, say: Say) -> None:
+    """Start what does not run of database and slurmdbd, and make the lab's account on the first time."""
+    running = machines.running(controller)
     if "mariadbd" not in running:
         say("database", "MariaDB, for accounting")
         _start_database(machines, controller)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from podwright.bringup.slurm import Version, render
 from podwright.lab import mask, scripts, ssh
+from podwright.lab.folder import write
 from podwright.lab.machines import ENVIRONMENT, HUB
 from podwright.lab.slurm import shape
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import site
 from podwright.lab.user import LabUser, account_files
 from podwright.spec import SlurmScheduler, load_pod
@@ -23,9 +24,12 @@ from podwright.spec.problems import refuse
 
 _FOLDERS = ("bin", "db", "dev", "etc", "home", "log", "munge", "pids", "run", "shared", "spool", "ssh", "state", "tmp")
 
+# What others shall not read.
+_MODES = {"shadow": 0o640, "slurmdbd.conf": 0o600}
 
-def write_all(folder: Path, wanted: Shape, user: LabUser, addresses: Mapping[str, str]) -> None:
-    """Writes everything; may be repeated, and what says that there is a lab comes last."""
+
+def write_all(folder: Path, wanted: SlurmLabShape, user: LabUser, addresses: Mapping[str, str]) -> None:
+    """Write everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     write(folder / "pod.yaml", shape.pod_text(folder, wanted))
@@ -39,15 +43,7 @@ def write_all(folder: Path, wanted: Shape, user: LabUser, addresses: Mapping[str
     shape.write(folder, wanted, user)
 
 
-def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Writes a file that at no moment has more rights than it shall have."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
-
-
-def _write_machines(folder: Path, wanted: Shape, user: LabUser) -> None:
+def _write_machines(folder: Path, wanted: SlurmLabShape, user: LabUser) -> None:
     seen = [*mask.needed_folders(), *map(Path, wanted.reveal), folder]
     covers = mask.veils(seen, mask.may_enter(user), always=[Path("/run")])
     over = {f"/etc/{name}": f"etc/{name}" for name in ("passwd", "group", "shadow", "hosts")}
@@ -56,7 +52,7 @@ def _write_machines(folder: Path, wanted: Shape, user: LabUser) -> None:
     write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script())
 
 
-def _write_hardware(folder: Path, wanted: Shape) -> None:
+def _write_hardware(folder: Path, wanted: SlurmLabShape) -> None:
     for host in wanted.hosts():
         (folder / "spool" / host).mkdir(exist_ok=True)
         (folder / "tmp" / host).mkdir(exist_ok=True)
@@ -69,11 +65,11 @@ def _write_hardware(folder: Path, wanted: Shape) -> None:
 
 
 def _write_user(folder: Path, user: LabUser) -> None:
-    """Writes the accounts and the user's folders; a login shell of his finds the environment this runs in."""
+    """Write the accounts and the user's folders; a login shell of his finds the environment this runs in."""
     home = folder / "home" / user.name
     files = account_files(user, home, Path("/etc/passwd").read_text(), Path("/etc/group").read_text())
     for name, text in files.items():
-        write(folder / "etc" / name, text, 0o640 if name == "shadow" else 0o644)
+        write(folder / "etc" / name, text, _MODES.get(name, 0o644))
     for own in (home, folder / "shared" / user.name):
         own.mkdir(exist_ok=True, mode=0o700)
         os.chown(own, user.uid, user.gid)
@@ -81,7 +77,7 @@ def _write_user(folder: Path, user: LabUser) -> None:
 
 
 def user_path() -> str:
-    """Gives the PATH of the lab's user: this environment first."""
+    """Return the PATH of the lab's user: this environment first."""
     return f"{Path(sys.prefix) / 'bin'}:{ENVIRONMENT['PATH']}"
 
 
@@ -91,19 +87,19 @@ def _write_ssh(folder: Path, name: str, user: LabUser) -> None:
     write(folder / "known_hosts", f"{name} {(folder / 'host_key.pub').read_text()}")
 
 
-def _write_slurm(folder: Path, wanted: Shape) -> None:
+def _write_slurm(folder: Path, wanted: SlurmLabShape) -> None:
     pod = load_pod(folder / "pod.yaml")
     scheduler = pod.scheduler("slurm")
     assert isinstance(scheduler, SlurmScheduler)
     for name, text in render(pod, scheduler, site(wanted, _version())).items():
-        write(folder / "etc" / name, text, 0o600 if name == "slurmdbd.conf" else 0o644)
+        write(folder / "etc" / name, text, _MODES.get(name, 0o644))
     if not (folder / "munge" / "key").exists():
         write(folder / "munge" / "key", secrets.token_hex(512), 0o400)
 
 
 def _version() -> Version:
-    words = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", words)
-    if found is None:
+    answer = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"(\d+)\.(\d+)", answer)
+    if version is None:
         raise refuse("slurmctld does not tell its version", hint="does `slurmctld -V` work?")
-    return int(found[1]), int(found[2])
+    return int(version[1]), int(version[2])

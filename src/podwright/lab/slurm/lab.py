@@ -8,119 +8,90 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from podwright.lab import packages, processes, ssh, watch
-from podwright.lab.folder import locked
-from podwright.lab.machines import HUB, Machines, end
+from podwright.lab.base import Say, StartedLab, quiet
+from podwright.lab.folder import locked, write
+from podwright.lab.machines import HUB, Machines
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm import accounting, files, shape
-from podwright.lab.slurm.shape import Shape
+from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import CONTROLLER
 from podwright.lab.ssh import LOGIN
 from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
-Say = Callable[[str, str], None]
-
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
 _READY_S = 120.0
 
 
-def quiet(word: str, text: str) -> None:
-    """Says nothing."""
-
-
 def addresses(hosts: list[str]) -> dict[str, str]:
-    """Gives every machine an address on the lab's own network, which nothing outside the lab sees."""
+    """Give every machine an address on the lab's own network, which nothing outside the lab sees."""
     fixed = {CONTROLLER: "10.77.0.2", LOGIN: "10.77.0.3"}
     return fixed | {host: f"10.77.{1 + i // 250}.{1 + i % 250}" for i, host in enumerate(hosts)}
 
 
-class Lab:
+class SlurmLab(StartedLab):
     """A lab that was started in a folder; making this object touches nothing."""
 
-    def __init__(self, folder: Path, wanted: Shape, user: LabUser) -> None:
-        self.folder = folder
+    shape: SlurmLabShape
+
+    def __init__(self, folder: Path, wanted: SlurmLabShape, user: LabUser) -> None:
+        super().__init__(folder, Machines(folder, addresses(wanted.hosts())))
         self.shape = wanted
         self.user = user
-        self.machines = Machines(folder, addresses(wanted.hosts()))
-
-    @property
-    def name(self) -> str:
-        """The lab's name, which is that of its pod and of its login node for ssh."""
-        return self.shape.name
-
-    @property
-    def pod_file(self) -> Path:
-        """The lab as a pod."""
-        return self.folder / "pod.yaml"
 
     @property
     def ssh_config(self) -> Path:
-        """The ssh configuration that knows the login node by the lab's name."""
+        """Return the ssh configuration that knows the login node by the lab's name."""
         return self.folder / "ssh" / "config"
 
     @property
     def home(self) -> Path:
-        """The home of the lab's user."""
+        """Return the home of the lab's user."""
         return self.folder / "home" / self.user.name
 
     @property
     def shared(self) -> Path:
-        """The folder of the lab's user that login and compute nodes share."""
+        """Return the folder of the lab's user that login and compute nodes share."""
         return self.folder / "shared" / self.user.name
 
     def run(self, command: list[str], machine: str = LOGIN) -> subprocess.CompletedProcess[str]:
-        """Runs a command as the lab's user in a login shell of his, on the login node or another machine."""
+        """Run a command as the lab's user in a login shell of his, on the login node or another machine."""
         who = ["setpriv", f"--reuid={self.user.uid}", f"--regid={self.user.gid}", "--clear-groups"]
         line = 'cd; exec "$@"'
         shell = ["env", f"HOME={self.home}", f"USER={self.user.name}", "bash", "-lc", line, "bash", *command]
         return self.machines.run(machine, [*who, *shell])
 
-    def kill_node(self, node: str) -> None:
-        """Powers a node off: all its processes are gone at once."""
-        self.machines.kill([self._node(node)])
-
-    def cut_node(self, node: str) -> None:
-        """Takes a node off the network; what runs on it goes on."""
-        self.machines.set_wire(self._node(node), up=False)
-
     def kill_controller(self) -> None:
-        """Kills slurmctld, as a crash would; its machine stays."""
-        pid = self.machines.pid(CONTROLLER)
-        found = processes.running([pid] if pid else [])
-        victims = [one for programs in found.values() for one in programs.get("slurmctld", [])]
-        for one in victims:
-            processes.kill(one)
-        processes.until(lambda: all(processes.born(one) is None for one in victims), 10, every_s=0.01)
+        """Kill slurmctld, as a crash would; its machine stays."""
+        victims = self.machines.running(CONTROLLER).get("slurmctld", [])
+        for pid in victims:
+            processes.kill(pid)
+        processes.until(lambda: all(processes.born(pid) is None for pid in victims), 10, every_s=0.01)
 
     def restart_controller(self) -> None:
-        """Kills slurmctld if it runs and starts it again."""
+        """Kill slurmctld if it runs and start it again."""
         self.kill_controller()
         with locked(self.folder):
             self._start_controller()
 
     def heal(self, node: str | None = None) -> list[str]:
-        """Starts what has died and joins what was cut off, of one node or of all; gives their names."""
+        """Start what has died and join what was cut off, of one node or of all; return their names."""
         with locked(self.folder):
-            return self._heal([self._node(node)] if node else None)
+            return self._heal([self.node(node)] if node else None)
 
-    def down(self) -> None:
-        """Ends all processes of the lab and removes its folder; mounts and networks go with their last process."""
-        with locked(self.folder):
-            end(self.folder)
-
-    def _node(self, name: str) -> str:
+    def node(self, name: str) -> str:
+        """Return the name of a compute node; any other is refused."""
         if name in self.shape.hosts():
             return name
         last = self.shape.hosts()[-1]
         raise refuse(f'"{name}" is no node of {self.name}', hint=f"its nodes are n1 to {last}", field="NODE")
 
     def _heal(self, nodes: list[str] | None, say: Say = quiet) -> list[str]:
-        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         if self.machines.start([HUB]):
             # What was wired to a hub that is gone can be reached by nobody.
             self.machines.kill(self.machines.addresses)
@@ -167,12 +138,12 @@ class Lab:
         folder = self.folder / "ssh"
         if not ssh.answers(self.ssh_config, self.name):
             port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
-            files.write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
+            write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
         if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 60):
             raise self.machines.failed("sshd", "sshd.log")
 
     def _await_nodes(self, nodes: list[str]) -> None:
-        """Waits until every node may take jobs; Slurm is asked again to use those that it gave up."""
+        """Wait until every node may take jobs; Slurm is asked again to use those that it gave up."""
 
         def ready() -> bool:
             states = self.node_states()
@@ -187,37 +158,26 @@ class Lab:
             raise refuse(f"not every node came up: {', '.join(missing[:8])}", hint=f"logs are in {self.folder / 'log'}")
 
     def node_states(self) -> dict[str, str]:
-        """Gives Slurm's short word for every node."""
+        """Return Slurm's short word for every node."""
         answer = self.machines.run(CONTROLLER, ["sinfo", "-h", "-N", "-p", "gpu,cpu", "-o", "%N %t"])
         return dict(line.split() for line in answer.stdout.splitlines())
 
     def status(self) -> list[dict[str, str]]:
-        """Gives every machine with its role, address, state (up, off, cut) and Slurm's word for it."""
-        up, wires = self.machines.up(), self.machines.wires()
-        states = self.node_states() if wires.get(CONTROLLER) else {}
-        roles = {CONTROLLER: "controller", LOGIN: "login"}
-        return [
-            {
-                "machine": name,
-                "role": roles.get(name, "compute"),
-                "address": address,
-                "state": "off" if name not in up else "up" if wires.get(name, False) else "cut",
-                "slurm": states.get(name, ""),
-            }
-            for name, address in self.machines.addresses.items()
-        ]
+        """Return every machine with its role, address, state (up, off, cut) and Slurm's word for it."""
+        roles = {CONTROLLER: "controller", LOGIN: "login", "": "compute"}
+        reached = self.machines.wires().get(CONTROLLER)
+        return self.rows("slurm", roles, self.node_states() if reached else {})
 
     def _has(self, machine: str, program: str) -> bool:
-        pid = self.machines.pid(machine)
-        return pid is not None and program in processes.running([pid])[pid]
+        return program in self.machines.running(machine)
 
 
-def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> Lab:
-    """Start a lab in a folder, or whatever of it has died; takes the fields of `Shape` by name.
+def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> SlurmLab:
+    """Start a lab in a folder, or whatever of it has died; takes the fields of `SlurmLabShape` by name.
 
     It stays until it is taken down, or as long as a process that is given by its number.
     """
-    asked = Shape(**wanted)
+    asked = SlurmLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -230,16 +190,18 @@ def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: A
         return lab
 
 
-def find(folder: Path) -> Lab | None:
-    """Gives the lab in a folder, running or not; None where there is none."""
+def find(folder: Path) -> SlurmLab | None:
+    """Return the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
-    return None if kept is None else Lab(folder, *kept)
+    return None if kept is None else SlurmLab(folder, *kept)
 
 
-def _check(folder: Path, asked: Shape) -> None:
+def _check(folder: Path, asked: SlurmLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "slurm"])
-    wanted = packages.BASE | packages.SLURM | (packages.ACCOUNTING if asked.accounting else {})
+    wanted = packages.BASE | packages.SLURM
+    if asked.accounting:
+        wanted |= packages.ACCOUNTING
     packages.check_packages(wanted)
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
@@ -249,18 +211,18 @@ def _check(folder: Path, asked: Shape) -> None:
         )
 
 
-def _made(folder: Path, asked: Shape, say: Say) -> Lab:
-    """Gives the lab of a folder; its files are written when there is none yet."""
-    found = find(folder)
-    if found is None:
-        found = Lab(folder, asked, lab_user(os.environ))
-        say("lab", f"{asked.name} in {folder}, user {found.user.name}")
-        files.write_all(folder, asked, found.user, found.machines.addresses)
-    return found
+def _made(folder: Path, asked: SlurmLabShape, say: Say) -> SlurmLab:
+    """Return the lab of a folder; its files are written when there is none yet."""
+    lab = find(folder)
+    if lab is None:
+        lab = SlurmLab(folder, asked, lab_user(os.environ))
+        say("lab", f"{asked.name} in {folder}, user {lab.user.name}")
+        files.write_all(folder, asked, lab.user, lab.machines.addresses)
+    return lab
 
 
-def _check_python(lab: Lab) -> None:
-    """Runs the environment's Python as the lab's user on a node: what every job will do."""
+def _check_python(lab: SlurmLab) -> None:
+    """Run the environment's Python as the lab's user on a node: what every job will do."""
     done = lab.run(["python", "-c", "import podwright"], machine=lab.shape.hosts()[0])
     if done.returncode:
         raise refuse(

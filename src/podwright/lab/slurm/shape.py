@@ -3,52 +3,45 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.lab.folder import keep, kept
+from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
 from podwright.lab.user import LabUser
-from podwright.spec.problems import refuse, short
+from podwright.spec.problems import refuse
 
 KIND = "slurm"
 MOST_NODES = 1000
-MOST_GPUS = 16
-_DGX_GPUS = 8
-_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What can be chosen of a lab."""
+class SlurmLabShape(LabShape):
+    """What can be chosen of a Slurm lab."""
 
     name: str = "lab-slurm"
     nodes: int = 4
-    gpus: int = 8
+    gpus: int = DGX_GPUS
     accounting: bool = True
     min_job_age_s: int = 300
     """How long the controller remembers a finished job."""
     reveal: tuple[str, ...] = ()
     """Further folders that the lab's user shall see, where a closed folder lies above them."""
 
-    def hosts(self) -> list[str]:
-        """Gives the names of the compute nodes; short, as Slurm makes socket paths of them."""
-        return [f"n{number}" for number in range(1, self.nodes + 1)]
-
     def unit(self) -> int:
-        """Gives the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
+        """Return the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
         return max(1, min(20, self.nodes // 2))
 
     def words(self) -> str:
-        """Gives the shape in words."""
+        """Return the shape in words."""
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''} of {self.gpus} GPUs"
         return nodes if self.accounting else f"{nodes} without accounting"
 
 
-def check(wanted: Shape) -> None:
-    """Refuses a shape that cannot be made."""
+def check(wanted: SlurmLabShape) -> None:
+    """Refuse a shape that cannot be made."""
     check_name(wanted.name)
     if not 1 <= wanted.nodes <= MOST_NODES:
         raise refuse(f"a lab has 1 to {MOST_NODES} nodes, not {wanted.nodes}", field="--nodes")
@@ -56,33 +49,23 @@ def check(wanted: Shape) -> None:
         raise refuse(f"a node of a lab has 0 to {MOST_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
 
 
-def check_name(name: str) -> None:
-    """Refuses a name that is none for a pod; it also names a folder."""
-    if not _NAME.fullmatch(name):
-        raise refuse(
-            f'"{short(name)}" is not a name for a lab',
-            hint="use lower-case letters, digits and dashes, 40 at most, and a letter first",
-            field="--name",
-        )
+def read(folder: Path) -> tuple[SlurmLabShape, LabUser] | None:
+    """Return shape and user of the lab in a folder; None where there is no Slurm lab."""
+
+    def from_file(lab: dict[str, Any]) -> tuple[SlurmLabShape, LabUser]:
+        wanted: dict[str, Any] = lab["shape"]
+        return SlurmLabShape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**lab["user"])
+
+    return kept(folder, KIND, from_file)
 
 
-def read(folder: Path) -> tuple[Shape, LabUser] | None:
-    """Gives shape and user of the lab in a folder; None where there is no Slurm lab."""
-
-    def made(words: dict[str, Any]) -> tuple[Shape, LabUser]:
-        wanted: dict[str, Any] = words["shape"]
-        return Shape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**words["user"])
-
-    return kept(folder, KIND, made)
-
-
-def write(folder: Path, shape: Shape, user: LabUser) -> None:
-    """Keeps shape and user in the lab's folder."""
+def write(folder: Path, shape: SlurmLabShape, user: LabUser) -> None:
+    """Keep shape and user in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), user=asdict(user))
 
 
-def pod_text(folder: Path, shape: Shape) -> str:
-    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
+def pod_text(folder: Path, shape: SlurmLabShape) -> str:
+    """Return the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
     hosts = f"n[1-{shape.nodes}]" if shape.nodes > 1 else "n1"
     scheduler = {
         "kind": "slurm",
@@ -102,13 +85,3 @@ fabrics:
 schedulers:
   - {json.dumps(scheduler)}
 """
-
-
-def model(gpus: int) -> str:
-    """Gives the node's model: from the library, or the same server with another number of GPUs written out."""
-    if gpus == _DGX_GPUS:
-        return "dgx-a100"
-    facts: dict[str, Any] = {"title": f"A DGX A100 with {gpus} GPUs", "sockets": 2, "cores": 128, "threads": 256}
-    if gpus:
-        facts["gpus"] = {"model": "A100-SXM4-40GB", "count": gpus, "memory": "40GiB"}
-    return json.dumps({**facts, "memory": "1TiB"})

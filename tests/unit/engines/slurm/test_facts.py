@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright import spec
-from podwright.engines.slurm.facts import PROBE, VERSIONS, Facts, parse_probe, time_s, time_text
+from podwright.engines.slurm.facts import PROBE, VERSIONS, SlurmFacts, parse_probe, time_s, time_text
 from tests.paths import CASES
 
 PROBES = CASES / "slurm" / "probes"
 NAMES = sorted(path.stem for path in PROBES.glob("*.txt"))
 
 
-def facts_of(name: str) -> Facts:
+def facts_of(name: str) -> SlurmFacts:
     return parse_probe((PROBES / f"{name}.txt").read_text())
 
 
@@ -32,7 +32,7 @@ def test_probe(name: str, golden: Callable[[Path, str], None]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_survive_being_stored(name: str) -> None:
     facts = facts_of(name)
-    assert Facts.from_json(json.loads(json.dumps(facts.as_json()))) == facts
+    assert SlurmFacts.from_json(json.loads(json.dumps(facts.as_json()))) == facts
 
 
 def test_every_generation_is_in_the_table() -> None:

@@ -11,7 +11,7 @@ import pytest
 from podwright.clients.ssh import Answer
 from podwright.engines.base import Status
 from podwright.engines.slurm import queue as queue_module
-from podwright.engines.slurm.queue import Queue, parse_queue
+from podwright.engines.slurm.queue import SlurmQueue, parse_queue
 from podwright.runs import Home, RunFolder
 from tests.unit.runs.made import asked
 
@@ -75,7 +75,7 @@ def test_any_number_of_runs_is_one_question(tmp_path: Path, clock: Clock) -> Non
     cluster = Cluster()
     points = [add(tmp_path, f"sweep-3333-{i}", "71", parent="sweep-3333", index=i - 1) for i in range(1, 41)]
     cluster.squeue = lines(*(f"71_{i}|71|PENDING|Priority|sweep-3333" for i in range(1, 41)))
-    queue = Queue(cluster)
+    queue = SlurmQueue(cluster)
     for _ in range(5):
         found = queue.status(points)
     assert {seen.state for seen in found.values()} == {"waiting"}
@@ -93,14 +93,14 @@ def test_of_two_jobs_of_one_name_the_one_that_was_given_counts(
     """A submission that was thought lost may be repeated; a client that could not say which it was takes the first."""
     cluster = Cluster()
     cluster.squeue = lines("71|71|FAILED|NonZeroExitCode|toy-2222", "70|70|RUNNING|None|toy-2222")
-    assert Queue(cluster).status([add(tmp_path, "toy-2222", handle)])["toy-2222"].state == state
+    assert SlurmQueue(cluster).status([add(tmp_path, "toy-2222", handle)])["toy-2222"].state == state
 
 
 def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     run, new, waiting = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71"), add(tmp_path, "toy-4444", "72")
     cluster.squeue = lines("70|70|RUNNING|None|toy-2222", "72|72|PENDING|Priority|toy-4444")
-    queue = Queue(cluster)
+    queue = SlurmQueue(cluster)
     assert queue.status([run, waiting])["toy-4444"].state == "waiting"
     cluster.squeue = Answer(1, b"", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
     for _ in range(5):
@@ -116,7 +116,7 @@ def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) ->
 def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     run = add(tmp_path, "toy-2222")
-    queue = Queue(cluster)
+    queue = SlurmQueue(cluster)
     assert queue.status([run])["toy-2222"].state == "there"
     clock.now += queue_module.ABSENT_S / 2
     cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
@@ -132,7 +132,7 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
     cluster = Cluster()
     cluster.sacct = lines("70|CANCELLED by 1000|None", "71_2|OUT_OF_MEMORY|None")
     runs = [add(tmp_path, "toy-2222"), add(tmp_path, "sweep-3333-2", "71", parent="sweep-3333", index=1)]
-    queue = Queue(cluster)
+    queue = SlurmQueue(cluster)
     queue.status(runs)
     clock.now += queue_module.ABSENT_S
     found = queue.status(runs)
@@ -144,19 +144,19 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
 
 def test_a_run_that_was_never_submitted_is_gone(tmp_path: Path, clock: Clock) -> None:
     run = add(tmp_path, "toy-2222", None)
-    assert Queue(Cluster()).status([run])["toy-2222"] == Status("gone", "it was never submitted")
+    assert SlurmQueue(Cluster()).status([run])["toy-2222"] == Status("gone", "it was never submitted")
 
 
 def test_a_run_whose_predecessor_failed_was_not_cancelled(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     cluster.squeue = lines("70|70|CANCELLED|DependencyNeverSatisfied|toy-2222")
     run = add(tmp_path, "toy-2222", after="first-2222")
-    found = Queue(cluster).status([run])["toy-2222"]
+    found = SlurmQueue(cluster).status([run])["toy-2222"]
     assert (found.outcome, found.reason) == ("failed", "first-2222, which it comes after, did not succeed")
 
 
 def test_a_double_is_ended_and_the_first_is_taken() -> None:
     cluster = Cluster()
     cluster.squeue = lines("72", "70", "70")
-    assert Queue(cluster).find("toy-2222") == "70"
+    assert SlurmQueue(cluster).find("toy-2222") == "70"
     assert cluster.calls[-1] == ["scancel", "--", "72"]

@@ -99,4 +99,4 @@ def test_a_context_that_is_not_there_is_told(asked: Path, tmp_path: Path) -> Non
 def test_its_name_is_not_taken_for_a_lab_that_is_started(asked: Path) -> None:
     kubernetes.borrow(home.new_folder("mine"), "kind", "mine")
     with pytest.raises(Refusal, match="mine is there already, and of another kind"):
-        home.wanted_shape(kubernetes.Shape(name="mine"), {})
+        home.wanted_shape(kubernetes.KubernetesLabShape(name="mine"), {})

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from podwright.clients.kubernetes.names import UNIT
+from podwright.design.topology import UNIT_LABEL
 from podwright.lab import scripts
 from podwright.lab.kubernetes import binaries, configs, objects, programs, shape
-from podwright.lab.kubernetes.shape import Ports, Shape
+from podwright.lab.kubernetes.shape import KubernetesLabShape, LabPorts
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "lab_kubernetes"
-SHAPE = Shape(nodes=2, virtual_nodes=140)
-PORTS = Ports(api=20001, registry=20002)
+SHAPE = KubernetesLabShape(nodes=2, virtual_nodes=140)
+PORTS = LabPorts(api=20001, registry=20002)
 PARTS = {name: Path("/parts") / name for name in binaries.PROGRAMS}
 Golden = Callable[[Path, str], None]
 
@@ -57,7 +58,7 @@ def test_command_lines(golden: Golden) -> None:
 
 
 def test_no_virtual_nodes_no_player() -> None:
-    assert "kwok" not in programs.control(Shape(virtual_nodes=0), PARTS, "python")
+    assert "kwok" not in programs.control(KubernetesLabShape(virtual_nodes=0), PARTS, "python")
 
 
 def test_programs_can_be_told_apart_by_the_name_the_kernel_keeps() -> None:
@@ -78,15 +79,17 @@ def test_a_node_without_gpus_offers_none() -> None:
 
 
 def test_units_are_labelled_as_the_engine_looks_for_them() -> None:
-    assert objects.UNIT == UNIT
+    assert UNIT_LABEL == UNIT
 
 
 def test_containers_see_the_environment_and_keep_the_limits_of_their_node() -> None:
     default: dict[str, Any] = {"process": {"cwd": "/", "rlimits": [{"soft": 1}]}, "mounts": [{"destination": "/proc"}]}
-    made = json.loads(configs.container(default, [Path("/work/env")]))
+    made = json.loads(configs.container(default))
     assert made["process"] == {"cwd": "/"}
-    added = {"destination": "/work/env", "type": "bind", "source": "/work/env", "options": ["rbind", "ro"]}
-    assert made["mounts"] == [{"destination": "/proc"}, added]
+    assert made["mounts"] == default["mounts"]
+    assert made["hooks"]["createContainer"][0]["path"] == "/run/lab/bin/show"
+    script = configs.show_script([Path("/work/env"), Path("/my work/python")])
+    assert script.splitlines()[-2:] == ["show /work/env", "show '/my work/python'"]
 
 
 def test_the_lab_is_a_pod(golden: Golden, tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_the_lab_is_a_pod(golden: Golden, tmp_path: Path) -> None:
 )
 def test_shapes_that_are_refused(wanted: dict[str, int], told: str) -> None:
     with pytest.raises(Refusal) as caught:
-        shape.check(Shape(**wanted))  # type: ignore[arg-type]
+        shape.check(KubernetesLabShape(**wanted))  # type: ignore[arg-type]
     assert str(caught.value) == told
 
 
@@ -131,5 +134,5 @@ def test_a_broken_note_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("nodes", "words"), [(1, "1 node of 8 GPUs"), (2, "2 nodes of 8 GPUs")])
 def test_words(nodes: int, words: str) -> None:
-    assert Shape(nodes=nodes, virtual_nodes=0).words() == words
-    assert Shape(nodes=nodes, virtual_nodes=140).words() == f"{words}, 140 virtual"
+    assert KubernetesLabShape(nodes=nodes, virtual_nodes=0).words() == words
+    assert KubernetesLabShape(nodes=nodes, virtual_nodes=140).words() == f"{words}, 140 virtual"

@@ -1,0 +1,111 @@
+"""The kinds of events that clients and engines write of a run: a frozen class for each."""
+
+from __future__ import annotations
+
+from podwright.pilot.protocol import Epoch
+from podwright.runs.pilot_events import EndState, Event
+
+
+class EngineEnded(Event):
+    """An engine's last word on a run, told by its keeper or by a client that asked it."""
+
+    kind = "end"
+    pid: int | None = None
+    state: EndState
+    reason: str = ""
+    code: int | None = None
+
+
+class ClientEvent(Event):
+    """What a client did or saw; `pid` is the client's."""
+
+    pid: int | None = None
+
+
+class Created(ClientEvent):
+    """The run's folder was written."""
+
+    kind = "created"
+
+
+class Submitted(ClientEvent):
+    """The engine took the run and calls it so."""
+
+    kind = "submitted"
+    handle: str
+
+
+class Waiting(ClientEvent):
+    """Why the engine has not started it yet."""
+
+    kind = "waiting"
+    why: str
+
+
+class FoundIdle(ClientEvent):
+    """No part of the run's attempt was at work when a client first looked."""
+
+    kind = "idle"
+    why: str = ""
+
+
+class Requeued(ClientEvent):
+    """The engine has the run again."""
+
+    kind = "requeued"
+    epoch: Epoch
+    why: str = ""
+
+
+class FoundGone(ClientEvent):
+    """The engine did not know the run's attempt any more when a client first looked."""
+
+    kind = "gone"
+    why: str = ""
+
+
+class CancelAsked(ClientEvent):
+    """A user wants the run to end."""
+
+    kind = "cancel"
+
+
+class Lost(ClientEvent):
+    """Nobody knows of the run any more."""
+
+    kind = "lost"
+    why: str = ""
+
+
+class Gap(ClientEvent):
+    """Something of the record is missing."""
+
+    kind = "gap"
+    text: str
+
+
+class KeeperStarted(Event):
+    """The keeper of a run on one machine is at work."""
+
+    kind = "kept"
+    pid: int | None = None
+    job: str | None = None
+
+
+class NodeStarted(Event):
+    """The keeper started a node's pilot."""
+
+    kind = "node"
+    at_node: int | None = None
+    restart: int | None = None
+    pid: int | None = None
+
+
+class NodeEnded(Event):
+    """A node's pilot is over."""
+
+    kind = "node_end"
+    at_node: int | None = None
+    restart: int | None = None
+    code: int | None = None
+    signal: str | None = None

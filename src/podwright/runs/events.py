@@ -1,0 +1,245 @@
+"""The events of a run, typed, and the readers that take any row of a record file and never raise.
+
+A field without a default is one that an event means nothing without: where it is missing, or of another type, the event
+cannot be understood. Any other field that is missing or of another type counts as not told. A kind that no class here
+has was written by a newer version, and cannot be understood either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, KEY_VALUES, Epoch
+from podwright.runs import fields
+from podwright.runs.client_events import (
+    CancelAsked,
+    ClientEvent,
+    Created,
+    EngineEnded,
+    FoundGone,
+    FoundIdle,
+    Gap,
+    KeeperStarted,
+    Lost,
+    NodeEnded,
+    NodeStarted,
+    Requeued,
+    Submitted,
+    Waiting,
+)
+from podwright.runs.pilot_events import (
+    AttemptStarted,
+    CheckpointSeen,
+    DeviceSeen,
+    Event,
+    Fenced,
+    GivenBack,
+    GoalReached,
+    Joined,
+    PilotEvent,
+    PilotStarted,
+    RankEnded,
+    RankFailed,
+    RankHung,
+    RankStarted,
+    RdmaFacts,
+    Ready,
+    ResultTold,
+    Retry,
+    RunEnded,
+    SensorBroken,
+    SignalReceived,
+    Staged,
+    Thinned,
+    fields_of,
+)
+from podwright.runs.states import BY_END
+
+__all__ = [
+    "AttemptStarted",
+    "CancelAsked",
+    "CheckpointSeen",
+    "ClientEvent",
+    "Created",
+    "DeviceSeen",
+    "EngineEnded",
+    "Event",
+    "Fenced",
+    "FoundGone",
+    "FoundIdle",
+    "Gap",
+    "GivenBack",
+    "GoalReached",
+    "Joined",
+    "KeeperStarted",
+    "Lost",
+    "NodeEnded",
+    "NodeStarted",
+    "PilotEvent",
+    "PilotStarted",
+    "RankEnded",
+    "RankFailed",
+    "RankHung",
+    "RankStarted",
+    "RdmaFacts",
+    "Ready",
+    "Requeued",
+    "ResultTold",
+    "Retry",
+    "RunEnded",
+    "Sample",
+    "SensorBroken",
+    "SignalReceived",
+    "Staged",
+    "Submitted",
+    "Thinned",
+    "Waiting",
+    "parse_event",
+    "parse_sample",
+]
+
+OF_PILOTS: Mapping[str, type[PilotEvent]] = {
+    kind.kind: kind
+    for kind in (
+        *(PilotStarted, Staged, Joined, AttemptStarted, RankStarted, Ready, ResultTold, GoalReached, CheckpointSeen),
+        *(
+            RankEnded,
+            RankFailed,
+            RankHung,
+            Retry,
+            DeviceSeen,
+            SensorBroken,
+            RdmaFacts,
+            SignalReceived,
+            Fenced,
+            GivenBack,
+        ),
+        *(Thinned, RunEnded),
+    )
+}
+OF_OTHERS: Mapping[str, type[Event]] = {
+    kind.kind: kind
+    for kind in (
+        *(Created, Submitted, Waiting, FoundIdle, Requeued, FoundGone, CancelAsked, Lost, Gap),
+        *(KeeperStarted, NodeStarted, NodeEnded, EngineEnded),
+    )
+}
+"""Kinds without a node. An `end` is the pilots' own when it names one, else the engine's."""
+
+KEYS = {
+    "time": KEY_TIME,
+    "epoch": KEY_EPOCH,
+    "node": KEY_NODE,
+    "sequence": KEY_SEQUENCE,
+    "at_node": "node",
+    "size_bytes": "bytes",
+    "mllog": "values",
+}
+"""The key of a field in a row, where it is not the field's own name."""
+
+
+def _end_state(value: object) -> str | None:
+    """A state that nobody knows would change the run's: such an end cannot be understood."""
+    return value if isinstance(value, str) and value in BY_END else None
+
+
+def _mllog(values: object) -> str | None:
+    """Pilots put the key of an MLLOG line among its numbers."""
+    return fields.text(values.get("mllog")) if isinstance(values, dict) else None
+
+
+Reader = Callable[[object], Any]
+READERS: Mapping[str, Reader] = {
+    "EndState": _end_state,
+    "Epoch": fields.epoch,
+    "Rows": fields.rows,
+    "Values": fields.numbers,
+    "float": fields.number,
+    "int": fields.whole,
+    "str": fields.text,
+    "tuple[int, ...]": fields.every(fields.whole),
+    "tuple[str, ...]": fields.every(fields.text),
+}
+"""How a field is read, by its type as it is written in the class."""
+NAMED_READERS: Mapping[str, Reader] = {
+    "time": fields.moment,
+    "node": fields.node,
+    "at_node": fields.node,
+    "mllog": _mllog,
+}
+
+
+class Slot(NamedTuple):
+    """Where a field of an event comes from."""
+
+    name: str
+    key: str
+    read: Reader
+    is_required: bool
+
+
+_SLOTS: dict[type[Event], tuple[Slot, ...]] = {}
+
+
+def slots_of(kind: type[Event]) -> tuple[Slot, ...]:
+    """Return where each field of a kind comes from; worked out when the first of the kind is read."""
+    if kind in _SLOTS:
+        return _SLOTS[kind]
+    slots = []
+    for name, (written, is_required) in fields_of(kind).items():
+        reader = NAMED_READERS.get(name) or READERS[written.removesuffix(" | None")]
+        slots.append(Slot(name, KEYS.get(name, name), reader, is_required))
+    _SLOTS[kind] = tuple(slots)
+    return _SLOTS[kind]
+
+
+def parse_event(row: object) -> Event | None:
+    """Return the event that a row holds, or None when it cannot be understood."""
+    if not isinstance(row, dict):
+        return None
+    name = row.get(KEY_KIND)
+    kinds: Mapping[str, type[Event]] = OF_PILOTS if KEY_NODE in row else OF_OTHERS
+    kind = kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        return None
+    values = _read(kind, row)
+    return None if values is None else kind(**values)
+
+
+def _read(kind: type[Event], row: Mapping[str, object]) -> dict[str, Any] | None:
+    """The fields of an event; None when one is missing that it means nothing without."""
+    values = {}
+    for slot in slots_of(kind):
+        value = slot.read(row.get(slot.key))
+        if value is not None:
+            values[slot.name] = value
+        elif slot.is_required:
+            return None
+    return values
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the sensors of a node read at one moment, by metric name."""
+
+    time: float
+    epoch: Epoch
+    node: int
+    values: Mapping[str, float]
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the sample as pilots write it."""
+        return {KEY_TIME: self.time, KEY_NODE: self.node, KEY_EPOCH: list(self.epoch), KEY_VALUES: dict(self.values)}
+
+
+def parse_sample(row: object) -> Sample | None:
+    """Return the sample that a row holds, without values that are no numbers; None when it cannot be understood."""
+    if not isinstance(row, dict):
+        return None
+    time, node = fields.moment(row.get(KEY_TIME)), fields.node(row.get(KEY_NODE))
+    epoch, values = fields.epoch(row.get(KEY_EPOCH)), fields.numbers(row.get(KEY_VALUES))
+    if time is None or node is None or epoch is None or values is None:
+        return None
+    return Sample(time, epoch, node, values)

@@ -1,0 +1,296 @@
+"""What every event of a run has, and the kinds that pilots write: a frozen class for each.
+
+A field without a default is one that an event means nothing without; any other may be missing (`runs/events.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import get_annotations
+from typing import Any, ClassVar, NoReturn, dataclass_transform
+
+from podwright.pilot.protocol import Epoch
+
+EndState = str
+"""How pilots or an engine ended a run: a key of `runs.states.BY_END`."""
+Values = dict[str, float]
+Rows = tuple[Mapping[str, str | float], ...]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Frozen:
+    """A frozen class with named fields; a type checker knows it as a dataclass.
+
+    `dataclass` itself writes and compiles methods for every class: for all kinds of events that would take longer than
+    all other imports of this folder together, at the start of every command. Here a default is an attribute of the
+    class, and only the fields that are told are stored.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.as_dict() == other.as_dict()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all fields by name."""
+        return {name: getattr(self, name) for name in fields_of(type(self))}
+
+
+def fields_of(kind: type[Frozen]) -> Mapping[str, tuple[str, bool]]:
+    """Return the fields of a class in order, each with its type as it is written and whether it has no default."""
+    known: dict[str, tuple[str, bool]] = {}
+    for owner in reversed(kind.__mro__):
+        for name, written in get_annotations(owner).items():
+            if not written.startswith("ClassVar"):
+                known[name] = (written, name not in vars(owner))
+    return known
+
+
+class Event(Frozen):
+    """What every event has; `epoch` and `node` are None where no pilot speaks of itself."""
+
+    kind: ClassVar[str] = ""
+    time: float
+    epoch: Epoch | None = None
+    node: int | None = None
+    sequence: int = 0
+
+    @property
+    def place(self) -> int | None:
+        """Return the node that the event is about: the one that wrote it, unless the event names another."""
+        return self.node
+
+
+class PilotEvent(Event):
+    """An event of a pilot, which knows its epoch and node."""
+
+    epoch: Epoch
+    node: int
+
+
+class PilotStarted(PilotEvent):
+    """A pilot began on a node, with what it found there."""
+
+    kind = "pilot"
+    host: str = ""
+    pid: int | None = None
+    restart: int | None = None
+    version: str = ""
+    python: str = ""
+    kernel: str = ""
+    cpus: int | None = None
+    memory_bytes: float | None = None
+    gpus: Rows = ()
+    driver: str = ""
+    nics: tuple[str, ...] = ()
+
+
+class Staged(PilotEvent):
+    """Code or data is on the node."""
+
+    kind = "staged"
+    what: str | None = None
+    size_bytes: float | None = None
+    took_s: float | None = None
+
+
+class Joined(PilotEvent):
+    """A node joined its leader."""
+
+    kind = "joined"
+    at_node: int | None = None
+    host: str | None = None
+    of: int | None = None
+
+    @property
+    def place(self) -> int | None:
+        """Return the node that joined."""
+        return self.at_node
+
+
+class AttemptStarted(PilotEvent):
+    """All nodes are there: an attempt begins."""
+
+    kind = "go"
+    hosts: tuple[str, ...]
+    attempt: int | None = None
+    world_size: int | None = None
+    took_s: float | None = None
+    master_addr: str = ""
+    master_port: int | None = None
+    retries_left: int | None = None
+
+
+class RankStarted(PilotEvent):
+    """A rank's process was started, bound to these places."""
+
+    kind = "rank"
+    rank: int
+    local_rank: int | None = None
+    pid: int | None = None
+    cores: tuple[int, ...] = ()
+    gpu: int | None = None
+    numa: int | None = None
+    nics: tuple[str, ...] = ()
+
+
+class Ready(PilotEvent):
+    """Every rank's shim was seen."""
+
+    kind = "ready"
+    world_size: int | None = None
+
+
+class ResultTold(PilotEvent):
+    """The program told numbers; `mllog` is the key of the MLLOG line, empty for any other."""
+
+    kind = "result"
+    rank: int
+    values: Values
+    mllog: str = ""
+
+
+class GoalReached(PilotEvent):
+    """The metric of the workload's goal is good enough for the first time."""
+
+    kind = "goal"
+    metric: str | None = None
+    value: float | None = None
+    took_s: float | None = None
+
+
+class CheckpointSeen(PilotEvent):
+    """A newer checkpoint lies in its folder."""
+
+    kind = "checkpoint"
+    name: str | None = None
+    size_bytes: float | None = None
+
+
+class RankEnded(PilotEvent):
+    """A rank's process is over."""
+
+    kind = "rank_end"
+    rank: int
+    code: int | None = None
+    signal: str | None = None
+    after_s: float | None = None
+
+
+class RankFailed(PilotEvent):
+    """A rank, or with no rank a node, failed; the others were stopped."""
+
+    kind = "failed"
+    rank: int | None = None
+    at_node: int | None = None
+    host: str | None = None
+    code: int | None = None
+    signal: str | None = None
+    after_s: float | None = None
+    why: str = ""
+    tail: tuple[str, ...] = ()
+    stopped: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> int | None:
+        """Return the node of the rank that failed."""
+        return self.at_node
+
+
+class RankHung(PilotEvent):
+    """A rank was silent for too long."""
+
+    kind = "hang"
+    rank: int | None = None
+    at_node: int | None = None
+    silent_s: float | None = None
+    why: str = ""
+
+    @property
+    def place(self) -> int | None:
+        """Return the node of the rank that hung."""
+        return self.at_node
+
+
+class Retry(PilotEvent):
+    """The attempt is over and the next one comes."""
+
+    kind = "retry"
+    attempt: int | None = None
+    why: str = ""
+    lost: int | None = None
+
+
+class DeviceSeen(PilotEvent):
+    """A device, the kernel or a disk gave a sign."""
+
+    kind = "seen"
+    what: str | None = None
+    device: str = ""
+    value: float | None = None
+    text: str = ""
+
+
+class SensorBroken(PilotEvent):
+    """A sensor cannot be read; told once."""
+
+    kind = "sensor"
+    name: str | None = None
+    error: str | None = None
+
+
+class RdmaFacts(PilotEvent):
+    """What decides whether memory can be pinned on the node."""
+
+    kind = "rdma"
+    memlock_bytes: int | None = None
+    capabilities: tuple[str, ...] = ()
+
+
+class SignalReceived(PilotEvent):
+    """Somebody sent the pilot a signal."""
+
+    kind = "signal"
+    name: str | None = None
+
+
+class Fenced(PilotEvent):
+    """A newer attempt holds the lease: this pilot gave way."""
+
+    kind = "fenced"
+    by: Epoch | None = None
+    job: str | None = None
+
+
+class GivenBack(PilotEvent):
+    """The nodes were given back to the engine."""
+
+    kind = "given_back"
+    why: str | None = None
+
+
+class Thinned(PilotEvent):
+    """Not all of the record is shipped any more."""
+
+    kind = "thinned"
+    what: str | None = None
+    from_s: float | None = None
+    to_s: float | None = None
+    text: str = ""
+
+
+class RunEnded(PilotEvent):
+    """The pilots' own last word."""
+
+    kind = "end"
+    state: EndState
+    reason: str = ""
+    exit_code: int | None = None
