@@ -75,22 +75,16 @@ def lowest(group: Group, names: list[str]) -> Optional[float]:
 def _group(mount: _Mount, path: str, root: str) -> Optional[Group]:
     top = _under(root, mount.point)
     inner = path
-    # A container may see the whole path but have only its own group mounted.
-    if mount.root != "/" and path.startswith(mount.root):
-        inner = path[len(mount.root) :]
-    elif mount.root != "/":
-        inner = "/"
+    if mount.root != "/":
+        # A container may see the whole path but have only its own group mounted.
+        inner = path[len(mount.root) :] if path.startswith(mount.root) else "/"
     job = _SLURM_JOB.match(inner)
-    if job:
-        inner = job.group(1)
-    folder = os.path.normpath(top + "/" + inner)
+    folder = os.path.normpath(top + "/" + (job.group(1) if job else inner))
     if not os.path.isdir(folder):
         folder = top
     # In version 1 only the root of a hierarchy has the mark, in version 2 every group but the root has it.
     marked = os.path.exists(os.path.join(folder, _ROOT_MARK[mount.version]))
-    if marked != (mount.version == 2):
-        return None
-    return Group(mount.version, folder, top)
+    return None if marked != (mount.version == 2) else Group(mount.version, folder, top)
 
 
 def _memberships(controller: str, root: str) -> list[tuple[int, str]]:

@@ -134,9 +134,7 @@ def _index_of(name: str, uuids: list[str]) -> Optional[int]:
     if number is not None and number < len(uuids) and name == str(number):
         return number
     fits = [index for index, uuid in enumerate(uuids) if name.startswith("GPU-") and uuid.startswith(name)]
-    if len(fits) != 1:
-        return None
-    return fits[0]
+    return None if len(fits) != 1 else fits[0]
 
 
 class GpuSensors:
@@ -226,9 +224,7 @@ class GpuSensors:
         return values
 
     def _ask(self, gpu: Gpu, row: GpuMetric) -> Optional[float]:
-        handle = gpu.board
-        if row.of_slice:
-            handle = gpu.handle
+        handle = gpu.handle if row.of_slice else gpu.board
         try:
             return row.read(self._lib, handle)
         except NvmlError as error:
@@ -310,9 +306,7 @@ class Notices:
         more = value - self._counts.get((gpu, metric), value)
         self._counts[gpu, metric] = value
         if more > 0:
-            text = "%d %s ECC errors" % (more, kind)
-            if more == 1:
-                text = "1 %s ECC error" % kind
+            text = "1 %s ECC error" % kind if more == 1 else "%d %s ECC errors" % (more, kind)
             self._say("seen", what="ecc", device="gpu " + gpu, value=more, text=text)
         return more > 0
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterator, Tuple
 
 from . import cgroup
 from .proc import Files, Reading, Scope
 from .sensors import period_of
 
+_Rows = Tuple[Tuple[str, str], ...]
 # InfiniBand counts data in words of four bytes.
 _WORD_BYTES = 4
 _IB_DATA = (("received_bytes_total", "port_rcv_data"), ("sent_bytes_total", "port_xmit_data"))
@@ -102,9 +103,7 @@ class InfinibandPorts:
         more = downed - self._downed.get(port, downed)
         self._downed[port] = downed
         if more > 0:
-            text = "the link went down %d times" % more
-            if more == 1:
-                text = "the link went down once"
+            text = "the link went down once" if more == 1 else "the link went down %d times" % more
             self._say("seen", what="link_down", device=port, value=more, text=text)
 
     def _read_rates(self, now: float) -> dict[str, float]:
@@ -122,9 +121,7 @@ def ib_ports(scope: Scope) -> list[tuple[str, str]]:
     return ports
 
 
-def _counters(
-    port: str, folder: str, rows: tuple[tuple[str, str], ...], files: Files
-) -> list[tuple[str, Callable[[], bytes]]]:
+def _counters(port: str, folder: str, rows: _Rows, files: Files) -> list[tuple[str, Callable[[], bytes]]]:
     """Return (metric, reader) of the counters that this port has; not every card has all."""
     readers = []
     for name, file in rows:
@@ -135,9 +132,7 @@ def _counters(
 
 
 def _names(folder: str) -> list[str]:
-    if not os.path.isdir(folder):
-        return []
-    return sorted(os.listdir(folder))
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterator[Reading]:
@@ -145,35 +140,23 @@ def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterat
     path = scope.path("/proc/vmstat")
     for name in ("memory.events", "memory.oom_control"):
         group = cgroup.find("memory", scope.root, name)
-        if group:
-            path = group.path(name)
-    yield Reading("oom", _OOM_PERIOD_S, OomKills(files.open(path, 16384), say).read)
+        path = group.path(name) if group else path
+    source = files.open(path, 16384)
+    before: list[int] = []
 
-
-class OomKills:
-    """The kernel's count of processes it killed for want of memory, watched for growth."""
-
-    def __init__(self, source: Callable[[], bytes], say: Callable[..., None]) -> None:
-        self._source = source
-        self._say = say
-        self._before: Optional[int] = None
-
-    def read(self, now: float) -> dict[str, float]:
-        """Say how many were killed since the last look; what was killed before the run is not its own."""
-        count = 0
-        match = _OOM_KILL.search(self._source())
-        if match:
-            count = int(match.group(1))
-        before, self._before = self._before, count
-        if before is not None and count > before:
-            self._tell(count - before)
+    def read(now: float) -> dict[str, float]:
+        match = _OOM_KILL.search(source())
+        count = int(match.group(1)) if match else 0
+        # What was killed before the first look was not of this run.
+        more = count - before[0] if before else 0
+        before[:] = [count]
+        if more > 0:
+            plural = "" if more == 1 else "es"
+            text = "the kernel killed %d process%s for want of memory" % (more, plural)
+            say("seen", what="oom", device="memory", value=more, text=text)
         return {}
 
-    def _tell(self, killed: int) -> None:
-        text = "the kernel killed %d processes for want of memory" % killed
-        if killed == 1:
-            text = "the kernel killed 1 process for want of memory"
-        self._say("seen", what="oom", device="memory", value=killed, text=text)
+    yield Reading("oom", _OOM_PERIOD_S, read)
 
 
 def _word(path: str) -> str:

@@ -59,9 +59,7 @@ class JsonLines:
     def _flush(self) -> bool:
         """Write what waits; return whether all of it went. A line that went in half is ended and written again."""
         while self._waiting:
-            data = self._waiting[0]
-            if self._torn:
-                data = b"\n" + data
+            data = b"\n" + self._waiting[0] if self._torn else self._waiting[0]
             try:
                 self._torn = os.write(self._file, data) != len(data)
             except OSError:
@@ -95,15 +93,8 @@ class Journal:
         """Write an event; safe to call from any thread."""
         with self._lock:
             seq, self._seq = self._seq, self._seq + 1
-        row: Dict[str, Any] = {
-            KEY_TIME: round(self.now(), 3),
-            KEY_EPOCH: list(self.epoch),
-            KEY_NODE: self._node,
-            KEY_SEQUENCE: seq,
-            KEY_KIND: kind,
-        }
-        row.update(fields)
-        self._lines.write(row)
+        at = {KEY_TIME: round(self.now(), 3), KEY_EPOCH: list(self.epoch), KEY_NODE: self._node}
+        self._lines.write({**at, KEY_SEQUENCE: seq, KEY_KIND: kind, **fields})
 
     def _tell_loss(self, lost: int) -> None:
         self.say("sensor", name="journal", error=f"{lost} events lost")

@@ -155,10 +155,9 @@ class Keeper:
 
     def _start(self, pilot: Pilot) -> None:
         pilot.restart += 1
-        order, host = self._order, socket.gethostname()
+        order = self._order
         # Several nodes on one machine have names of their own.
-        if order.nodes > 1:
-            host = f"node{pilot.node + 1}"
+        host = f"node{pilot.node + 1}" if order.nodes > 1 else socket.gethostname()
         environ = {
             **os.environ,
             "PODWRIGHT_RUN": order.run,
@@ -214,20 +213,16 @@ class Keeper:
             self._give_back(pilot)
         elif code in OUTCOMES:
             pilot.code = code
-        elif name:
-            self._replace(pilot, f"killed by {name}")
         else:
-            self._replace(pilot, f"exit code {code}, process {pid}")
+            self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
 
     def _processes(self) -> Set[int]:
         """Return every process that stands for a node now."""
-        processes = [pilot.pid for pilot in self._pilots] + [pilot.shipper for pilot in self._pilots]
-        return {pid for pid in processes if pid is not None}
+        pilots = {pilot.pid for pilot in self._pilots if pilot.pid}
+        return pilots | {pilot.shipper for pilot in self._pilots if pilot.shipper}
 
     def _record(self, pilot: Pilot) -> str:
-        base = self._kept.folder
-        if not self._order.shared:
-            base = scratch_of(self._kept.job, self._order.scratch, pilot.node)
+        base = self._kept.folder if self._order.shared else scratch_of(self._kept.job, self._order.scratch, pilot.node)
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
@@ -303,9 +298,7 @@ def main(argv: List[str]) -> int:
     # The client that started us waits for this line and no longer.
     print("kept", flush=True)
     _detach_output()
-    verdict: Optional[Dict[str, Any]] = None
-    if after and runs:
-        verdict = wait_for(after, runs, loop)
+    verdict = wait_for(after, runs, loop) if after and runs else None
     for run in runs:
         if verdict is not None or run.is_cancelled:
             run.end(clock.now(), verdict or STOPPED)
@@ -325,10 +318,7 @@ def parts_of(folder: str) -> List[str]:
 
 
 def succeeded(folder: str) -> Optional[bool]:
-    """Return whether the run in `folder` succeeded; None while it is not over.
-
-    Its pilots or a client tell when its keeper died.
-    """
+    """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client tell."""
     files = [os.path.join(folder, "engine.jsonl")]
     for node, _, path in record_folders(os.path.join(folder, "record")):
         if node == 0:

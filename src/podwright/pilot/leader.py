@@ -297,9 +297,7 @@ class Leader:
         stopped = [other for other in range(self._order.world_size) if other != rank]
         fields = {name: failure[name] for name in ("rank", "code", "signal", "after_s", "why", "tail")}
         self._say("failed", node=node, host=host, stopped=stopped, **fields)
-        who = f"rank {rank} on {host}"
-        if rank is None:
-            who = f"node {node} on {host}:"
+        who = f"node {node} on {host}:" if rank is None else f"rank {rank} on {host}"
         why = f"{who} {failure['why']}"
         if failure.get("fatal"):
             self.stop_for_good("failed", why, failure["code"], FAILURE_GRACE_S)
@@ -395,4 +393,4 @@ class Leader:
             return
         checkpoint = self._checkpoints.look()
         if checkpoint:
-            self._say("checkpoint", name=checkpoint.name, bytes=checkpoint.size_bytes)
+            self._say("checkpoint", name=checkpoint[0], bytes=checkpoint[1])

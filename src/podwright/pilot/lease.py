@@ -70,9 +70,7 @@ class Leases:
     def newest(self) -> Optional[LeaseClaim]:
         """Return the claim of the greatest epoch, or None where there is none."""
         epochs = self._epochs()
-        if not epochs:
-            return None
-        return self._read(epochs[-1])
+        return self._read(epochs[-1]) if epochs else None
 
     def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[LeaseClaim]:
         """Return the claim that fences `epoch`: of another job or copy, or for a leader (`own_too`) of any process.
@@ -83,16 +81,12 @@ class Leases:
         if newest is None or newest.epoch <= epoch:
             return None
         other_copy = newest.job != "" and newest.copy != self._copy
-        if own_too or self._is_other(newest) or other_copy:
-            return newest
-        return None
+        return newest if own_too or self._is_other(newest) or other_copy else None
 
     def rival(self) -> Optional[LeaseClaim]:
         """Return the living holder that is not this job: the mark of a run that was submitted twice."""
         newest = self.newest()
-        if newest and self._is_other(newest) and newest.age_s < STALE_S:
-            return newest
-        return None
+        return newest if newest and self._is_other(newest) and newest.age_s < STALE_S else None
 
     def _is_other(self, claim: LeaseClaim) -> bool:
         """Return whether a claim is of another job.

@@ -100,16 +100,11 @@ def free_port(bind: str) -> int:
 
 
 def _family(address: str) -> socket.AddressFamily:
-    if ":" in address:
-        return socket.AF_INET6
-    return socket.AF_INET
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def accept(sock: socket.socket, token: bytes, instance: str) -> Tuple[Link, Dict[str, Any]]:
-    """Shake hands on the leader's side: challenge, check, prove ourselves.
-
-    Return the link and what the member says of itself.
-    """
+    """Shake hands on the leader's side: challenge, check, prove ourselves; return the link and the member's facts."""
     sock.settimeout(HANDSHAKE_S)
     mine = os.urandom(16).hex()
     _say(sock, {"nonce": mine, "instance": instance})
@@ -137,10 +132,7 @@ def find_leader(leader: str, run: str, token: bytes, facts: Dict[str, Any]) -> T
 
 
 def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_index: int) -> Tuple[Link, str]:
-    """Shake hands on the member's side: one try at one of the run's ports.
-
-    Return the link and which leader process answered.
-    """
+    """Shake hands on the member's side, at one of the run's ports; return the link and which leader answered."""
     port = join_ports(run)[port_index % len(join_ports(run))]
     try:
         sock = socket.create_connection((leader, port), timeout=HANDSHAKE_S)

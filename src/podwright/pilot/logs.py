@@ -91,9 +91,7 @@ class RankLog:
             data = self._node.mask(data)
             whole = max(len(data) - self._node.mask.overlap, 0)
         self._rest[stream] = data[whole:]
-        if not whole:
-            return []
-        return self._keep(stream, data[:whole])
+        return self._keep(stream, data[:whole]) if whole else []
 
     def end(self) -> List[bytes]:
         """Keep a last line that was not ended; return it as `feed` does."""
@@ -128,9 +126,7 @@ class NodeLog:
 
     def rank(self, name: str) -> RankLog:
         """Open the log of a rank by its number, or of the launcher's own words by `-`."""
-        file = f"rank{name}.log"
-        if name == LAUNCHER:
-            file = "launcher.log"
+        file = "launcher.log" if name == LAUNCHER else f"rank{name}.log"
         return RankLog(name, BoundedFile(os.path.join(self._folder, file), self._limit), self)
 
     def merge(self, name: str, stream: str, lines: Sequence[bytes]) -> None:

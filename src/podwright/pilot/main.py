@@ -75,9 +75,7 @@ def _orders(role: str, argv: List[str]) -> List[str]:
         return argv[2:]
     if role == "keep":
         return argv
-    if role in ("node", "ship"):
-        return argv[:1]
-    return []
+    return argv[:1] if role in ("node", "ship") else []
 
 
 def _complaint(orders: List[str]) -> str:

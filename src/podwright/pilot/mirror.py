@@ -41,7 +41,7 @@ class Giver:
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """Give what was added to a file; a log that was turned over is found again by its inode under its older name."""
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
         try:
             with open(path, "rb") as file:
                 inode, offset = os.fstat(file.fileno()).st_ino, known[1]

@@ -289,9 +289,7 @@ class Nvml:
             if error.code == TIMEOUT:
                 return None
             raise
-        if event.type != XID_EVENT:
-            return None
-        return Xid(event.device, event.data)
+        return None if event.type != XID_EVENT else Xid(event.device, event.data)
 
     def free_set(self, events: c_void_p) -> None:
         self.call("nvmlEventSetFree", events)
@@ -324,6 +322,4 @@ class Nvml:
 
 def _number(value: float, blank: float = _BLANK_32, factor: float = 1.0) -> Optional[float]:
     # A value that is no number fails this comparison too.
-    if value < blank:
-        return float(value) * factor
-    return None
+    return float(value) * factor if value < blank else None

@@ -51,13 +51,11 @@ RANKS: Tuple[Tuple[str, str], ...] = (
 
 def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
     """Return which node this is; the first engine whose node variable is set wins, none set means a run of one node."""
-    told = [engine for engine in ENGINES if whole_number(environ.get(engine.node, "")) is not None]
-    engine = (told or ENGINES)[0]
+    engines = [engine for engine in ENGINES if whole_number(environ.get(engine.node, "")) is not None]
+    engine = (engines or list(ENGINES))[0]
     host = environ.get("PODWRIGHT_HOST") or socket.gethostname()
     restart = _number(environ, engine.restart)
-    copy = ""
-    if engine.whole:
-        copy = str(restart)
+    copy = str(restart) if engine.whole else ""
     return NodePlace(
         node=_number(environ, engine.node),
         restart=restart,

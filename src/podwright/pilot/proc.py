@@ -32,14 +32,10 @@ class Scope(NamedTuple):
         return os.path.normpath(self.root + "/" + path)
 
     def variable(self, name: str) -> Optional[str]:
-        if self.environ is None:
-            return os.environ.get(name)
-        return self.environ.get(name)
+        return os.environ.get(name) if self.environ is None else self.environ.get(name)
 
     def allowed_cpus(self) -> frozenset[int]:
-        if self.cpus is None:
-            return frozenset(os.sched_getaffinity(0))
-        return self.cpus
+        return frozenset(os.sched_getaffinity(0)) if self.cpus is None else self.cpus
 
 
 class Reading(NamedTuple):
@@ -113,27 +109,17 @@ def cpu_count(scope: Scope) -> float:
 
 def _group_cpu(group: cgroup.Group, cores: float, files: Files) -> Callable[[float], dict[str, float]]:
     share = CpuShare(cores)
-    if group.version == 1:
-        source, used_s = files.open(group.path("cpuacct.usage"), 512), _nanoseconds
-    else:
-        source, used_s = files.open(group.path("cpu.stat"), 512), _usage_usec
+    old = group.version == 1
+    source = files.open(group.path("cpuacct.usage" if old else "cpu.stat"), 512)
 
     def read(now: float) -> dict[str, float]:
-        percent = share.percent(used_s(source()), now)
-        if percent is None:
-            return {}
-        return {"cpu_percent": percent}
+        text = source()
+        # Version 1 is one number of nanoseconds; version 2 begins with "usage_usec N".
+        used_s = int(text) / 1e9 if old else int(text.split(None, 2)[1]) / 1e6
+        percent = share.percent(used_s, now)
+        return {} if percent is None else {"cpu_percent": percent}
 
     return read
-
-
-def _nanoseconds(text: bytes) -> float:
-    return int(text) / 1e9
-
-
-def _usage_usec(text: bytes) -> float:
-    """Return the seconds in the first line of `cpu.stat`, which is `usage_usec N`."""
-    return int(text.split(None, 2)[1]) / 1e6
 
 
 def _machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
@@ -144,19 +130,16 @@ def _machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, floa
     if len(allowed) >= present:
         # The first line is the sum of all CPUs.
         prefixes = (b"cpu ",)
-    shortest = _SHORTEST_S * TICKS_PER_S * len(allowed)
     before = [0, 0]
 
     def read(now: float) -> dict[str, float]:
         busy, total = _jiffies(source(), prefixes)
         used, passed = busy - before[0], total - before[1]
         first = before[1] == 0
-        if not first and passed < shortest:
+        if not first and passed < _SHORTEST_S * TICKS_PER_S * len(allowed):
             return {}
         before[:] = [busy, total]
-        if first:
-            return {}
-        return {"cpu_percent": round(100.0 * max(0, used) / passed, 2)}
+        return {} if first else {"cpu_percent": round(100.0 * max(0, used) / passed, 2)}
 
     return read
 
@@ -217,12 +200,10 @@ def _group_memory(group: cgroup.Group, files: Files) -> Callable[[float], dict[s
     stat = files.open(group.path("memory.stat"), 8192)
 
     def read(now: float) -> dict[str, float]:
-        # Page cache that nothing has touched for a while is dropped before a process is killed.
-        cache = 0
         text = stat()
         at = text.find(key)
-        if at >= 0:
-            cache = int(text[at + len(key) : text.index(b"\n", at + 1)])
+        # Page cache that nothing has touched for a while is dropped before a process is killed.
+        cache = int(text[at + len(key) : text.index(b"\n", at + 1)]) if at >= 0 else 0
         return {"memory_used_bytes": float(max(0, int(used()) - cache))}
 
     return read

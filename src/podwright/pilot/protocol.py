@@ -148,9 +148,7 @@ def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    if isinstance(value, dict):
-        return value
-    return None
+    return value if isinstance(value, dict) else None
 
 
 def read_lines(path: str, offset: int = 0) -> Tuple[List[Dict[str, Any]], int]:
@@ -203,9 +201,7 @@ def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
 def goal_reached(goal: Mapping[str, Any], value: float) -> bool:
     """Return whether a value of the goal's metric reaches it; a goal has one of the bounds `at_least`, `at_most`."""
     least = goal.get("at_least")
-    if least is not None:
-        return bool(value >= least)
-    return bool(value <= goal["at_most"])
+    return bool(value <= goal["at_most"] if least is None else value >= least)
 
 
 def is_number(value: object) -> bool:
@@ -235,9 +231,7 @@ def encode_frame(frame: Frame) -> Optional[str]:
     payload = base64.b64encode(zlib.compress(head + b"\n" + frame.data, 6)).decode()
     place = f"{frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq}"
     line = f"{SEPARATOR}pw1 {place} {frame_crc(place, payload):08x} {payload}"
-    if len(line) > FRAME_LIMIT_BYTES:
-        return None
-    return line
+    return None if len(line) > FRAME_LIMIT_BYTES else line
 
 
 def decode_frame(line: str) -> Optional[Frame]:
@@ -263,10 +257,7 @@ def decode_frame(line: str) -> Optional[Frame]:
 
 
 def frame_crc(place: str, payload: str) -> int:
-    """Return the checksum of a frame, over node, epoch and sequence too.
-
-    A digit that was damaged on the way must not move a piece elsewhere.
-    """
+    """Return a checksum over node, epoch and sequence too: a digit damaged on the way must not move a piece."""
     return zlib.crc32(f"{place} {payload}".encode())
 
 

@@ -82,7 +82,7 @@ class Ranks:
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
-        """Listen for shims on an abstract socket: nothing to leave behind, no path too long; only this user is let in."""
+        """Listen for shims on an abstract socket: it leaves nothing behind, no path is too long."""
         self.socket_name = f"podwright-{self._order.run}-{self._node}-{os.getpid()}-{time.monotonic_ns()}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.bind("\0" + self.socket_name)
@@ -148,6 +148,7 @@ class Ranks:
             link, _ = self._listener.accept()
         except OSError:
             return
+        # Anybody may connect to an abstract socket; only this user is let in.
         _, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         if uid != os.getuid() or not self.running:
             link.close()
@@ -159,7 +160,7 @@ class Ranks:
             link.close()
 
     def _welcome(self, link: socket.socket, hello: Dict[str, Any]) -> None:
-        """Take a shim in; a second one with the same number is refused: two processes must not believe they are one rank."""
+        """Take a shim in, not a second one of a number: two processes must not believe they are one rank."""
         number = int(hello["rank"])
         first = self._node * self._order.ranks_per_node
         local = number - first
@@ -187,9 +188,7 @@ class Ranks:
 
     def _place(self, local: int) -> Dict[str, Any]:
         """Return where a local rank runs; nothing where ranks are not bound."""
-        if local < len(self.places):
-            return self.places[local]
-        return {}
+        return self.places[local] if local < len(self.places) else {}
 
     def _contract(self, number: int, local: int, place: Dict[str, Any]) -> Dict[str, str]:
         """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same."""
@@ -357,13 +356,9 @@ def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
 def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]:
     """Return the line of torchrun, of the interpreter the command names, so that both see the same PyTorch."""
     program = order.command[0]
-    torchrun = ["torchrun"]
-    if re.fullmatch(r"python(3(\.\d+)?)?", os.path.basename(program)):
-        torchrun = [program, "-m", "torch.distributed.run"]
-    # Virtual nodes share a machine, whose name torchrun would take for each of them.
-    meeting = "--rdzv-backend=static"
-    if order.engine == "local":
-        meeting = f"--local-addr={order.bind}"
+    is_python = re.fullmatch(r"python(3(\.\d+)?)?", os.path.basename(program)) is not None
+    torchrun = [program, "-m", "torch.distributed.run"] if is_python else ["torchrun"]
+    meeting = f"--local-addr={order.bind}" if order.engine == "local" else "--rdzv-backend=static"
     return [
         *torchrun,
         f"--nnodes={order.nodes}",
@@ -389,9 +384,7 @@ def _read(pipe: int) -> Optional[bytes]:
 
 
 def _how(code: int, signal_name: Optional[str]) -> str:
-    if signal_name:
-        return f"was killed by {signal_name}"
-    return f"exited with {code}"
+    return f"was killed by {signal_name}" if signal_name else f"exited with {code}"
 
 
 def _text(log: RankLog) -> List[str]:

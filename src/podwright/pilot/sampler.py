@@ -125,9 +125,7 @@ class Sampler:
 def _words(error: Exception) -> str:
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
-    if not error.filename:
-        return error.strerror.lower()
-    return "%s: %s" % (error.strerror.lower(), error.filename)
+    return "%s: %s" % (error.strerror.lower(), error.filename) if error.filename else error.strerror.lower()
 
 
 def main(argv: list[str]) -> int:
@@ -174,8 +172,6 @@ def _table(values: dict[str, float]) -> list[str]:
     for name, value in values.items():
         metric = metric_of(name)
         unit = metric.unit if metric else ""
-        shown = "%.2f" % value
-        if value == int(value):
-            shown = "%d" % value
+        shown = "%d" % value if value == int(value) else "%.2f" % value
         lines.append("%-*s  %20s  %s" % (width, name, shown, unit))
     return lines

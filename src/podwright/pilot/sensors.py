@@ -42,9 +42,7 @@ class Metric(NamedTuple):
 
 
 def _row(name: str, unit: str, period_s: float, title: str, text: str) -> Metric:
-    kind = GAUGE
-    if name.endswith("_total"):
-        kind = COUNTER
+    kind = COUNTER if name.endswith("_total") else GAUGE
     return Metric(name, unit, kind, period_s, title, text)
 
 

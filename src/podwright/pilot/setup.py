@@ -26,10 +26,7 @@ class SetupFailed(Exception):
 
 
 def unpack(tar: str, sha256: str, folder: str) -> int:
-    """Unpack the snapshot into `folder`, once; return the bytes read.
-
-    A half unpacked one is never seen under that name.
-    """
+    """Unpack the snapshot into `folder`, once and never seen by half under that name; return the bytes read."""
     digest = hashlib.sha256()
     with open(tar, "rb") as file:
         for piece in iter(lambda: file.read(1 << 20), b""):
@@ -86,9 +83,7 @@ def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Call
     """Return the environment after the user's own shell lines: the one place where a shell is used."""
     if not lines:
         return environ
-    shell = "/bin/sh"
-    if os.path.exists("/bin/bash"):
-        shell = "/bin/bash"
+    shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
     with tempfile.TemporaryFile() as dump, tempfile.TemporaryFile() as talk:
         script = "set -e\n" + "\n".join(lines) + f"\nenv -0 >&{dump.fileno()}\n"
         child = subprocess.Popen(

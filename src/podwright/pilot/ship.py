@@ -66,10 +66,7 @@ class Shipper:
         self._held = _last_lines(self._send("events.jsonl", data), HELD_BYTES)
 
     def _worth_sending(self, data: bytes) -> Iterator[bytes]:
-        """Yield the lines of events; once metrics thin out, results do.
-
-        What a rank told meanwhile is added up, so that each last value comes.
-        """
+        """Yield lines; once metrics thin out results do, added up meanwhile so that each last value comes."""
         for line in data.splitlines(keepends=True):
             row = parse_line(line) or {}
             if row.get(KEY_KIND) == "result" and self._period_s > THIN[0][1]:
@@ -143,20 +140,13 @@ class Shipper:
             self._note(what="metrics", text="the budget is used up: no more metrics come")
 
     def _note(self, **fields: Any) -> None:
-        row = {
-            KEY_TIME: round(time.time(), 3),
-            KEY_EPOCH: list(self._epoch),
-            KEY_NODE: self._node,
-            KEY_KIND: "thinned",
-        }
-        self._send("ship.jsonl", _line({**row, **fields}))
+        at = {KEY_TIME: round(time.time(), 3), KEY_EPOCH: list(self._epoch), KEY_NODE: self._node}
+        self._send("ship.jsonl", _line({**at, KEY_KIND: "thinned", **fields}))
 
     def _room(self, name: str) -> int:
-        kept = RESERVE_BYTES
         if self._is_final:
-            kept = 0
-        elif name in AT_ONCE:
-            kept = RESERVE_BYTES // 2
+            return self._budget - self._used
+        kept = RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
         return self._budget - kept - self._used
 
     def _send(self, name: str, data: bytes) -> bytes:
@@ -188,9 +178,7 @@ def _line(row: Dict[str, Any]) -> bytes:
 
 def _last_lines(data: bytes, limit_bytes: int) -> bytes:
     """Return the last whole lines; the newline before them ends a line of which only the start was sent."""
-    if len(data) <= limit_bytes:
-        return data
-    return b"\n" + data[-limit_bytes:].partition(b"\n")[2]
+    return data if len(data) <= limit_bytes else b"\n" + data[-limit_bytes:].partition(b"\n")[2]
 
 
 def main(order_file: str) -> int:

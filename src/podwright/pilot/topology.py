@@ -64,9 +64,8 @@ def binding(
     cores = _shares(homes, nodes, allowed, _siblings(facts))
     bindings = []
     for rank, gpu in enumerate(gpus):
-        numa = homes[rank]
-        if numa is None:
-            numa = _node_around(cores[rank], nodes)
+        home = homes[rank]
+        numa = _node_around(cores[rank], nodes) if home is None else home
         bindings.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
     return bindings
 
@@ -74,9 +73,7 @@ def binding(
 def merged(machine: Facts, hardware: Optional[Facts]) -> Facts:
     """Return what the machine says of itself, completed by the hardware library's entry where it is silent."""
     hardware = hardware or {}
-    facts = dict(machine)
-    if not machine.get("numa"):
-        facts = dict(hardware)
+    facts = dict(machine) if machine.get("numa") else dict(hardware)
     gpus = machine.get("gpus") or []
     if gpus:
         facts["gpus"] = _gpus_with_nodes(gpus, hardware.get("gpus") or [])
@@ -95,9 +92,7 @@ def _gpus_with_nodes(gpus: Sequence[Facts], of_hardware: Sequence[Facts]) -> lis
         return [dict(row) for row in gpus]
     filled = []
     for row in gpus:
-        numa = row["numa"]
-        if numa is None:
-            numa = nodes.get(row["index"])
+        numa = nodes.get(row["index"]) if row["numa"] is None else row["numa"]
         filled.append({**row, "numa": numa})
     return filled
 
@@ -145,9 +140,7 @@ def _shares(
             taken |= cpus
     shares = {}
     for home, ranks in ranks_of.items():
-        cpus = allowed - taken or allowed
-        if home is not None:
-            cpus = nodes[home]
+        cpus = nodes[home] if home is not None else allowed - taken or allowed
         for rank, share in zip(ranks, _split(cpus, len(ranks), siblings, node_of)):
             shares[rank] = share
     return shares
@@ -188,9 +181,7 @@ def _siblings(facts: Facts) -> dict[int, int]:
 def _home(facts: Facts, gpu: Optional[GpuIndex], nodes: dict[int, set[int]]) -> Optional[int]:
     """Return the node of a rank's GPU, where it is known and has a CPU that is allowed."""
     node = _node_of(facts, gpu)
-    if node is None or not nodes.get(node):
-        return None
-    return node
+    return None if node is None or not nodes.get(node) else node
 
 
 def _node_of(facts: Facts, gpu: Optional[GpuIndex]) -> Optional[int]:
@@ -251,14 +242,10 @@ def places(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, r
 def rdma_report(root: str = "/") -> dict[str, Any]:
     """Return what decides whether RDMA can pin memory here: the lock limit (-1: none) and the capabilities held."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    if limit == resource.RLIM_INFINITY:
-        limit = -1
-    bits = 0
     match = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(Scope(root).path("/proc/self/status")), re.MULTILINE)
-    if match:
-        bits = int(match.group(1), 16)
+    bits = int(match.group(1), 16) if match else 0
     held = ["CAP_" + name.upper() for bit, name in enumerate(_CAPABILITIES.split()) if bits >> bit & 1]
-    return {"memlock_bytes": limit, "capabilities": held}
+    return {"memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit, "capabilities": held}
 
 
 def _node(folder: str) -> Optional[int]:
