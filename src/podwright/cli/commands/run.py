@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podwright.cli import crash
+from podwright.cli.commands.report import write_report
 from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadFile, complete_run
 from podwright.cli.terminal import output, verdict
 from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_left
 
 if TYPE_CHECKING:
-    from podwright.launch import Run, Session
-    from podwright.spec import Workload
+    from podwright.launch import Run
 
 RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
 
@@ -31,13 +33,12 @@ def run_command(
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
-    from podwright import spec
-    from podwright.launch import Session
+    from podwright import launch, spec
 
     asked = spec.load_workload(workload, sets)
     crash.keep_out(asked.secrets)
-    with Session.open() as session:
-        run = _start(session, asked, {"on": on, "repeat": repeat, "after": after})
+    with launch.Session.open() as session:
+        run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
         _, points = run.records()
         introduce(run, len(points))
         if not detach:
@@ -52,14 +53,12 @@ def run_command(
     return 0
 
 
-def _start(session: Session, workload: Workload, options: dict[str, Any]) -> Run:
+def _start(start: Callable[[], Run]) -> Run:
     """Start the run whole: a Ctrl-C that comes meanwhile takes effect when there is an id to name."""
-    from podwright import launch
-
     started: list[Run] = []
     try:
         with held_interrupt():
-            started.append(launch.start(session, workload, **options))
+            started.append(start())
     except KeyboardInterrupt:
         say_left([run.id for run in started])
         raise
@@ -79,7 +78,7 @@ def attach_command(run: RunRef, as_json: AsJson = False) -> int:
 
 def _to_the_end(run: Run, as_json: bool) -> int:
     try:
-        record, points = follow(run)
+        record, points = follow(run, write_report)
     except KeyboardInterrupt:
         if as_json:
             output.print_json(document_of(*run.records()))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from podwright.cli.commands.report import write_report
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.live import Line, View, elapsed, picture, view_for
 from podwright.cli.terminal.progress import Progress
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 LEAST_PAUSE_S, MOST_PAUSE_S = 1.0, 5.0
 
 
-def follow(run: Run, write: WriteReport = write_report) -> tuple[Record, list[Record]]:
-    """Show a run until it has ended and say how; return its record and those of its points.
+def follow(run: Run, write: WriteReport) -> tuple[Record, list[Record]]:
+    """Show a run until it has ended, write its report and say how it ended; return its record and its points'.
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
