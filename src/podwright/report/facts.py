@@ -103,27 +103,19 @@ def recipe(story: Story) -> RerunRecipe:
 
 
 def _started_by(argv: list[str]) -> str:
-    if not argv:
-        return ""
-    return shlex.join([Path(argv[0]).name, *argv[1:]])
+    return shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""
 
 
 def _code(code: object) -> str:
-    if not isinstance(code, Mapping):
-        return ""
-    return f"sha256 {code.get('sha256')}"
+    return f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""
 
 
 def _texts(value: object) -> list[str]:
-    if not isinstance(value, list):
-        return []
-    return [str(part) for part in value]
+    return [str(part) for part in value] if isinstance(value, list) else []
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        return {}
-    return value
+    return value if isinstance(value, Mapping) else {}
 
 
 def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:

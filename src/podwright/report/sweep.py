@@ -1,5 +1,6 @@
 """The points of a sweep on one page: what came out over what went in, and every point in a table. Pure."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -115,31 +116,23 @@ def axes_of(stories: Sequence[Story]) -> list[Axis]:
     rows = [_matrix(story) for story in stories]
     if not all(rows):
         return []
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row)
-    axes = []
-    for name in names:
-        values = _in_order([row.get(name) for row in rows])
-        if len(values) > 1:
-            axes.append(Axis(name, values))
-    return axes
+    names = dict.fromkeys(itertools.chain.from_iterable(rows))
+    axes = [Axis(name, _in_order(rows, name)) for name in names]
+    return [axis for axis in axes if len(axis.values) > 1]
 
 
 def _matrix(story: Story) -> Mapping[str, Any]:
     matrix = story.data.record.get("matrix")
-    if isinstance(matrix, Mapping):
-        return matrix
-    return {}
+    return matrix if isinstance(matrix, Mapping) else {}
 
 
-def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
+def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     """Return each value once: numbers by size, anything else as it came."""
     # A list, not a set: a value of a matrix may be a list or a mapping.
     unlike: list[Any] = []
-    for value in values:
-        if value not in unlike:
-            unlike.append(value)
+    for row in rows:
+        if row.get(name) not in unlike:
+            unlike.append(row.get(name))
     if all(as_number(value) is not None for value in unlike):
         unlike.sort()
     return tuple(unlike)
@@ -169,24 +162,18 @@ def _ranked(stories: Sequence[Story]) -> list[Story]:
     goal = curves.goal_of(stories[0].data)
     if goal is None:
         return list(stories)
-    read = result(goal.metric)
+    read, sign = result(goal.metric), -1 if goal.at_least else 1
 
     def place(story: Story) -> float:
         value = read(story)
-        if value is None:
-            return math.inf
-        if goal.at_least:
-            return -value
-        return value
+        return math.inf if value is None else sign * value
 
     return sorted(stories, key=place)
 
 
 def _ranked_by(stories: Sequence[Story]) -> str:
     goal = curves.goal_of(stories[0].data)
-    if goal is None:
-        return ""
-    return f"best {words.metric_name(goal.metric)} first"
+    return f"best {words.metric_name(goal.metric)} first" if goal else ""
 
 
 def _title(stories: Sequence[Story]) -> str:
@@ -249,12 +236,11 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figu
     for story in stories:
         place = str(_matrix(story).get(down.name)), str(_matrix(story).get(across.name))
         places.setdefault(place, []).append(story)
-    maps = []
-    for figure in figures:
-        distinct = {figure.read(story) for story in stories}
-        if len(distinct) > 1:
-            maps.append(_map(figure, places, down, across))
-    return maps
+    return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
+
+
+def _varies(figure: Figure, stories: Sequence[Story]) -> bool:
+    return len({figure.read(story) for story in stories}) > 1
 
 
 def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
@@ -272,23 +258,19 @@ def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down
         title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
         return SweepCell(text, _shade(medians[place], least, greatest), title)
 
-    rows = []
-    for row in down.values:
-        cells = tuple(cell(row, column) for column in across.values)
-        rows.append((str(row), cells))
-    return FigureMap(figure.name, across, down, tuple(rows))
+    def cells(row: Any) -> tuple[SweepCell, ...]:
+        return tuple(cell(row, column) for column in across.values)
+
+    return FigureMap(figure.name, across, down, tuple((str(row), cells(row)) for row in down.values))
 
 
 def _why_empty(stories: Sequence[Story]) -> str:
-    if not stories:
-        return "no such point"
-    return verdict.verdict_of(stories[0]).sentence
+    return verdict.verdict_of(stories[0]).sentence if stories else "no such point"
 
 
 def _shade(value: float, least: float, greatest: float) -> int:
-    if greatest <= least:
-        return 0
-    share = (value - least) / (greatest - least)
+    # Where all are equal, each is the least.
+    share = (value - least) / ((greatest - least) or 1.0)
     return round(_MOST_SHADE * share)
 
 
