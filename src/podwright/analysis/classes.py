@@ -23,7 +23,7 @@ class ClassBar:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConfusionCell:
     """One cell of the confusion matrix: how many pixels, and their share of the true class."""
 
     count: int
@@ -45,7 +45,7 @@ class MatrixRow:
 
     name: str
     total: int
-    cells: tuple[Cell, ...]
+    cells: tuple[ConfusionCell, ...]
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,13 @@ def matrix_rows(confusion: Confusion) -> list[MatrixRow]:
     ]
 
 
-def _cell(confusion: Confusion, truth: str, at: int, counts: tuple[int, ...]) -> Cell:
+def _cell(confusion: Confusion, truth: str, at: int, counts: tuple[int, ...]) -> ConfusionCell:
     share = counts[at] / sum(counts)
     taken = confusion.classes[at]
     what = f"{truth}, rightly named" if taken == truth else f"{truth}, taken for {taken}"
-    return Cell(counts[at], share, f"{what}: {words.number(counts[at])} pixels, {words.percent(share, 1)} of {truth}")
+    return ConfusionCell(
+        counts[at], share, f"{what}: {words.number(counts[at])} pixels, {words.percent(share, 1)} of {truth}"
+    )
 
 
 def most_mixed(confusion: Confusion) -> list[Mixed]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
+from podwright.pilot.protocol import goal_reached
 from podwright.runs.events import ResultTold
 from podwright.theme import words
 
@@ -16,7 +17,7 @@ NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One value a rank told, when, and at which step if it said so."""
 
     t: float
@@ -25,16 +26,17 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Goal:
+class QualityGoal:
     """The quality that was asked for."""
 
     metric: str
     bound: float
     at_least: bool
 
-    def met_by(self, value: float | None) -> bool:
-        """Whether a value is good enough."""
-        return value is not None and (value >= self.bound if self.at_least else value <= self.bound)
+    def reached_by(self, value: float) -> bool:
+        """Return whether a value is good enough."""
+        name = "at_least" if self.at_least else "at_most"
+        return goal_reached({name: self.bound}, value)
 
     @property
     def text(self) -> str:
@@ -47,8 +49,8 @@ class Curve:
     """One named value of the run."""
 
     name: str
-    points: tuple[Point, ...]
-    goal: Goal | None = None
+    points: tuple[CurvePoint, ...]
+    goal: QualityGoal | None = None
 
     @property
     def title(self) -> str:
@@ -56,7 +58,7 @@ class Curve:
         return words.metric_name(self.name)
 
 
-def goal_of(data: ReportData) -> Goal | None:
+def goal_of(data: ReportData) -> QualityGoal | None:
     """The goal in what was asked, if there is one."""
     workload = data.asked.get("workload")
     goal = data.record.get("goal") or (workload.get("goal") if isinstance(workload, Mapping) else None)
@@ -64,7 +66,7 @@ def goal_of(data: ReportData) -> Goal | None:
         return None
     for name, at_least in (("at_least", True), ("at_most", False)):
         if isinstance(goal.get(name), int | float):
-            return Goal(goal["metric"], float(goal[name]), at_least)
+            return QualityGoal(goal["metric"], float(goal[name]), at_least)
     return None
 
 
@@ -88,15 +90,15 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     return list(kept.values())
 
 
-def _told(data: ReportData) -> dict[str, tuple[Point, ...]]:
-    by_name: dict[str, dict[int, list[Point]]] = {}
+def _told(data: ReportData) -> dict[str, tuple[CurvePoint, ...]]:
+    by_name: dict[str, dict[int, list[CurvePoint]]] = {}
     steps: dict[int, float] = {}
     for event in data.of(ResultTold):
         if "step" in event.values:
             steps[event.rank] = float(event.values["step"])
         for name, value in event.values.items():
             if name not in NO_CURVE and not name.startswith("iou."):
-                point = Point(event.time, steps.get(event.rank), float(value))
+                point = CurvePoint(event.time, steps.get(event.rank), float(value))
                 by_name.setdefault(name, {}).setdefault(event.rank, []).append(point)
     return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in by_name.items()}
 
@@ -139,12 +141,12 @@ def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, An
     }
 
 
-def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
+def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]:
     """At most `limit` points, the least and the greatest of every stretch kept."""
     if len(points) <= limit:
         return list(points)
     width = math.ceil(len(points) / (limit // 2))
-    kept: list[Point] = []
+    kept: list[CurvePoint] = []
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
         ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
@@ -152,7 +154,7 @@ def thin(points: Sequence[Point], limit: int = _POINTS) -> list[Point]:
     return kept
 
 
-def _value(point: Point) -> float:
+def _value(point: CurvePoint) -> float:
     return point.value
 
 

@@ -41,7 +41,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class LogTail:
+class LastLines:
     """The last lines of one rank, or of the launcher when it is None, each with its stream: `o` or `e`."""
 
     rank: int | None
@@ -75,7 +75,7 @@ class ReportData:
     confusion: Confusion | None = None
     iou: Mapping[str, float | None] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
-    tails: tuple[LogTail, ...] = ()
+    tails: tuple[LastLines, ...] = ()
     files: tuple[TextFile, ...] = ()
     workload_in_code: str = ""
     unread: tuple[str, ...] = ()

@@ -6,12 +6,12 @@ from typing import Any
 
 from podwright.analysis.ranks import Story, exit_words
 from podwright.runs.events import (
+    AttemptStarted,
     CheckpointSeen,
     DeviceSeen,
     EngineEnded,
     Event,
     Fenced,
-    Go,
     GoalReached,
     NodeEnded,
     RankFailed,
@@ -101,7 +101,7 @@ def _staged(event: Staged) -> str:
     return ", ".join([f"{event.what} staged", " ".join(parts)]) if parts else f"{event.what} staged"
 
 
-def _go(event: Go) -> str:
+def _go(event: AttemptStarted) -> str:
     proven = "" if event.took_s is None else f" proven in {words.duration(event.took_s)}"
     return f"attempt {event.attempt}: world size {event.world_size}{proven}"
 

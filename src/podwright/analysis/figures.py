@@ -11,7 +11,7 @@ Read = Callable[[Story], float | None]
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunFigure:
     """What it is called, how it is read and shown; what is counted differs by whole numbers."""
 
     name: str
@@ -50,11 +50,11 @@ def four(value: float | None) -> str:
     return words.number(value, 4)
 
 
-def cost_figure(stories: Sequence[Story]) -> Figure:
+def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """What each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
+    return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
 
 
 def _amount(story: Story) -> float | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from podwright.analysis.data import Confusion, Example, LogTail, ReportData, TextFile, Track, in_order
+from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, Sample
 from podwright.spec.problems import Refusal
@@ -188,7 +188,7 @@ def _picture(results: Path, name: object) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LogTail]:
+def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
     """The last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
     kept: dict[int | None, deque[tuple[str, str]]] = {}
     nodes: dict[int | None, int] = {}
@@ -201,7 +201,7 @@ def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LogTail]:
     if None in kept:
         shown.append(None)
     for rank in shown:
-        yield LogTail(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
+        yield LastLines(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
 
 
 def _files(folder: Path) -> Iterator[TextFile]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from podwright.analysis.data import ReportData
 from podwright.runs.events import (
+    AttemptStarted,
     EngineEnded,
     Event,
     Fenced,
     GivenBack,
-    Go,
     PilotEvent,
     PilotStarted,
     RankEnded,
@@ -41,7 +41,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Rank:
+class RankSummary:
     """One rank of the last attempt."""
 
     rank: int
@@ -83,7 +83,7 @@ def span_of(data: ReportData) -> Span:
 def hosts_by_node(data: ReportData) -> dict[int, str]:
     """The host of every node that was heard of; the latest word counts."""
     hosts = dict(enumerate(_texts(data.record.get("hosts"))))
-    for go in data.of(Go):
+    for go in data.of(AttemptStarted):
         hosts |= dict(enumerate(go.hosts))
     for pilot in data.of(PilotStarted):
         hosts[pilot.node] = pilot.host
@@ -104,11 +104,11 @@ def node_names(hosts: Mapping[int, str]) -> dict[int, str]:
 
 def attempts_of(data: ReportData, span: Span) -> list[Attempt]:
     """Every attempt with its end: the first retry, failure, hang or end after its GO, else the next GO."""
-    goes = data.of(Go)
+    goes = data.of(AttemptStarted)
     return [_attempt(data, goes, i, span) for i in range(len(goes))]
 
 
-def _attempt(data: ReportData, goes: Sequence[Go], i: int, span: Span) -> Attempt:
+def _attempt(data: ReportData, goes: Sequence[AttemptStarted], i: int, span: Span) -> Attempt:
     go, is_last = goes[i], i == len(goes) - 1
     until = span.end if is_last else goes[i + 1].time
     closing: list[Event] = [event for event in data.of(*_CLOSING) if go.time <= event.time <= until]
@@ -134,7 +134,7 @@ def _closed_by(event: Event) -> tuple[str, str]:
             return event.kind, ""
 
 
-def ranks_of(data: ReportData) -> list[Rank]:
+def ranks_of(data: ReportData) -> list[RankSummary]:
     """The ranks as they were last started, by rank, with how each ended."""
     ends = {event.rank: event for event in data.of(RankEnded)}
     starts = {event.rank: event for event in data.of(RankStarted)}
@@ -143,9 +143,9 @@ def ranks_of(data: ReportData) -> list[Rank]:
     return [_rank(starts[rank], ends.get(rank), hosts, names) for rank in sorted(starts)]
 
 
-def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], names: Mapping[int, str]) -> Rank:
+def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], names: Mapping[int, str]) -> RankSummary:
     has_ended = end is not None and end.time >= start.time
-    return Rank(
+    return RankSummary(
         rank=start.rank,
         node=start.node,
         name=names.get(start.node, f"node {start.node}"),
@@ -179,7 +179,7 @@ class Story:
     span: Span
     hosts: Mapping[int, str]
     names: Mapping[int, str]
-    ranks: Sequence[Rank]
+    ranks: Sequence[RankSummary]
     attempts: Sequence[Attempt]
 
     def name(self, node: int | None) -> str:

@@ -143,7 +143,7 @@ class Ssh:
 
 
 def _remote(argv: Sequence[str]) -> str:
-    """Return one line for whatever shell the user has there: it starts a login shell of sh, so that its profile counts."""
+    """Return one line for whatever shell the user has there: a login shell of sh, so that its profile counts."""
     return "exec sh -lc " + shlex.join([REMOTE, "podwright", *argv])
 
 

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Request:
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""
         if self.is_parent:
-            return f"{self.run_id}-{index + 1}"
+            return point_id(self.run_id, index)
         return self.run_id
 
     def part_ids(self) -> list[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from podwright.launch.journal import note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
+from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
@@ -235,19 +235,9 @@ def _by_run(files: Files) -> dict[str, dict[str, bytes]]:
     return by_run
 
 
-@contextmanager
-def submitting(folder: RunFolder) -> Iterator[bool]:
-    """Let one client at a time submit a run; yields False to one that finds another at it, and leaves it to that."""
-    lock = os.open(folder.path / "submit.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        alone = True
-    except OSError:
-        alone = False
-    try:
-        yield alone
-    finally:
-        os.close(lock)
+def submitting(folder: RunFolder) -> AbstractContextManager[bool]:
+    """Return the lock a client holds while it submits a run; whoever finds it held leaves the run to the holder."""
+    return try_lock(folder.path / "submit.lock")
 
 
 def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:

@@ -180,7 +180,7 @@ class Leader:
     # what time tells
 
     def tick(self) -> None:
-        """Do what the phase asks for now; called at every turn of the loop."""
+        """Do what the phase asks for; called at every turn of the loop."""
         self._phases[self.phase]()
 
     def beat(self) -> None:

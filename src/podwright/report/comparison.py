@@ -6,7 +6,7 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import Figure, as_number, cost_figure, field, four
+from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import overlay, page, verdict
 from podwright.report.sweep import is_sweep, render_sweep
@@ -83,7 +83,7 @@ def _rows(stories: Sequence[Story]) -> list[ComparisonRow]:
     return [row for row in rows if row.has_value]
 
 
-def _row(figure: Figure, stories: Sequence[Story]) -> ComparisonRow:
+def _row(figure: RunFigure, stories: Sequence[Story]) -> ComparisonRow:
     first, *others = [figure.read(story) for story in stories]
     cells = [Compared(figure.show(first), "")]
     for value in others:
@@ -103,11 +103,11 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
 
 
 _FIGURES = (
-    Figure("time to train", field("time_to_train_s"), words.duration),
-    Figure("duration", field("duration_s"), words.duration),
-    Figure("world size", field("world_size"), words.number, counted=True),
-    Figure("nodes", field("nodes"), words.number, counted=True),
-    Figure("attempts", field("attempts"), words.number, counted=True),
+    RunFigure("time to train", field("time_to_train_s"), words.duration),
+    RunFigure("duration", field("duration_s"), words.duration),
+    RunFigure("world size", field("world_size"), words.number, counted=True),
+    RunFigure("nodes", field("nodes"), words.number, counted=True),
+    RunFigure("attempts", field("attempts"), words.number, counted=True),
 )
 
 

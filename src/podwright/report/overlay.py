@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from podwright.analysis import curves
-from podwright.analysis.figures import Figure, four, result, results_of
+from podwright.analysis.figures import RunFigure, four, result, results_of
 from podwright.analysis.ranks import Story
 from podwright.theme import words
 
@@ -28,6 +28,6 @@ def result_names(stories: Sequence[Story]) -> list[str]:
     return [name for name in names if name not in curves.NO_CURVE]
 
 
-def result_figure(name: str) -> Figure:
+def result_figure(name: str) -> RunFigure:
     """Return the figure of one value that the programs told."""
-    return Figure(words.metric_name(name), result(name), four)
+    return RunFigure(words.metric_name(name), result(name), four)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from podwright.analysis import curves
-from podwright.analysis.figures import Figure, as_number, cost_figure, field, result
+from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, result
 from podwright.analysis.ranks import Story
 from podwright.report import overlay, page, verdict
 from podwright.theme import words
@@ -89,7 +89,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
     return page.page("sweep.html.j2", view, payload)
 
 
-def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figure]) -> dict[str, Any]:
+def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
     """Return the maps of two axes, or the first figure along each of more; a single axis is told by the points."""
     view: dict[str, Any] = {"maps": [], "shares": [], "share_of": ""}
     if figures:
@@ -138,20 +138,20 @@ def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     return tuple(unlike)
 
 
-def _figures(stories: Sequence[Story]) -> list[Figure]:
+def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     """Return the goal's metric, then what the points told, then time and cost; each only where a point has it."""
     names = overlay.result_names(stories)
     goal = curves.goal_of(stories[0].data)
     if goal:
         names.sort(key=lambda name: name != goal.metric)
     figures = [overlay.result_figure(name) for name in names]
-    figures.append(Figure("time to train", field("time_to_train_s"), words.duration))
-    figures.append(Figure("duration", field("duration_s"), words.duration))
+    figures.append(RunFigure("time to train", field("time_to_train_s"), words.duration))
+    figures.append(RunFigure("duration", field("duration_s"), words.duration))
     figures.append(cost_figure(stories))
     return [figure for figure in figures if _known(figure, stories)]
 
 
-def _known(figure: Figure, stories: Sequence[Story]) -> list[float]:
+def _known(figure: RunFigure, stories: Sequence[Story]) -> list[float]:
     """Return the values of the points that have one."""
     values = [figure.read(story) for story in stories]
     return [value for value in values if value is not None]
@@ -183,7 +183,7 @@ def _title(stories: Sequence[Story]) -> str:
     return f"{words.count(len(stories), 'run')} compared"
 
 
-def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figure]) -> str:
+def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> str:
     """Say which point did best where a goal says what is best; else between what the first figure lies."""
     if not figures:
         return "None of these points told a value."
@@ -194,7 +194,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     goal = curves.goal_of(stories[0].data)
     if goal:
         value, story = greatest if goal.at_least else least
-        met = "reached" if goal.met_by(value) else "missed"
+        met = "reached" if goal.reached_by(value) else "missed"
         return f"Best is {_at(story, axes)}: {figure.name} {figure.show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figure.name} is {figure.show(least[0])} at every point."
@@ -215,7 +215,7 @@ def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
     return [(looks.get(state, state), f"{count} {state}") for state, count in counts.items()]
 
 
-def _point(story: Story, axes: Sequence[Axis], figures: Sequence[Figure]) -> dict[str, Any]:
+def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
     matrix, outcome = _matrix(story), verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
@@ -228,7 +228,7 @@ def _point(story: Story, axes: Sequence[Axis], figures: Sequence[Figure]) -> dic
     }
 
 
-def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figure]) -> list[FigureMap]:
+def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> list[FigureMap]:
     down, across = sorted(axes, key=lambda axis: len(axis.values))
     if len(across.values) > _WIDEST:
         return []
@@ -239,11 +239,11 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[Figu
     return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
 
 
-def _varies(figure: Figure, stories: Sequence[Story]) -> bool:
+def _varies(figure: RunFigure, stories: Sequence[Story]) -> bool:
     return len({figure.read(story) for story in stories}) > 1
 
 
-def _map(figure: Figure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
+def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
     values = {place: _known(figure, stories) for place, stories in places.items()}
     medians = {place: median(known) for place, known in values.items() if known}
     least, greatest = min(medians.values()), max(medians.values())
@@ -274,14 +274,14 @@ def _shade(value: float, least: float, greatest: float) -> int:
     return round(_MOST_SHADE * share)
 
 
-def _spread(figure: Figure, known: Sequence[float], stories: Sequence[Story]) -> str:
+def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story]) -> str:
     """Say whose value it is, or of how many it is the median and how far these lie apart."""
     if len(stories) == 1:
         return str(stories[0].data.record.get("id"))
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
-def _spreads(stories: Sequence[Story], axis: Axis, figure: Figure) -> list[FigureSpread]:
+def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
     rows = []
     for value in axis.values:
         points = [story for story in stories if _matrix(story).get(axis.name) == value]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import Goal, goal_of, progress_of
+from podwright.analysis.curves import QualityGoal, goal_of, progress_of
 from podwright.analysis.ranks import Story
 from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
@@ -58,10 +58,10 @@ def _succeeded(story: Story) -> Verdict:
     return Verdict("Succeeded, goal missed", _MISSED, missed)
 
 
-def quality_of(story: Story, goal: Goal) -> float | None:
+def quality_of(story: Story, goal: QualityGoal) -> float | None:
     """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
     last = _result(story, goal.metric)
-    if goal.met_by(last):
+    if last is not None and goal.reached_by(last):
         return last
     goals = story.data.of(GoalReached)
     return goals[-1].value if goals else last

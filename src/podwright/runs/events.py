@@ -21,7 +21,7 @@ from podwright.runs.client_events import (
     FoundGone,
     FoundIdle,
     Gap,
-    Kept,
+    KeeperStarted,
     Lost,
     NodeEnded,
     NodeStarted,
@@ -30,12 +30,12 @@ from podwright.runs.client_events import (
     Waiting,
 )
 from podwright.runs.pilot_events import (
+    AttemptStarted,
     CheckpointSeen,
     DeviceSeen,
     Event,
     Fenced,
     GivenBack,
-    Go,
     GoalReached,
     Joined,
     PilotEvent,
@@ -58,6 +58,7 @@ from podwright.runs.pilot_events import (
 from podwright.runs.states import BY_END
 
 __all__ = [
+    "AttemptStarted",
     "CancelAsked",
     "CheckpointSeen",
     "ClientEvent",
@@ -70,10 +71,9 @@ __all__ = [
     "FoundIdle",
     "Gap",
     "GivenBack",
-    "Go",
     "GoalReached",
     "Joined",
-    "Kept",
+    "KeeperStarted",
     "Lost",
     "NodeEnded",
     "NodeStarted",
@@ -103,8 +103,19 @@ __all__ = [
 OF_PILOTS: Mapping[str, type[PilotEvent]] = {
     kind.kind: kind
     for kind in (
-        *(PilotStarted, Staged, Joined, Go, RankStarted, Ready, ResultTold, GoalReached, CheckpointSeen, RankEnded),
-        *(RankFailed, RankHung, Retry, DeviceSeen, SensorBroken, RdmaFacts, SignalReceived, Fenced, GivenBack),
+        *(PilotStarted, Staged, Joined, AttemptStarted, RankStarted, Ready, ResultTold, GoalReached, CheckpointSeen),
+        *(
+            RankEnded,
+            RankFailed,
+            RankHung,
+            Retry,
+            DeviceSeen,
+            SensorBroken,
+            RdmaFacts,
+            SignalReceived,
+            Fenced,
+            GivenBack,
+        ),
         *(Thinned, RunEnded),
     )
 }
@@ -112,7 +123,7 @@ OF_OTHERS: Mapping[str, type[Event]] = {
     kind.kind: kind
     for kind in (
         *(Created, Submitted, Waiting, FoundIdle, Requeued, FoundGone, CancelAsked, Lost, Gap),
-        *(Kept, NodeStarted, NodeEnded, EngineEnded),
+        *(KeeperStarted, NodeStarted, NodeEnded, EngineEnded),
     )
 }
 """Kinds without a node. An `end` is the pilots' own when it names one, else the engine's."""

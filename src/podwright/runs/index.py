@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from podwright.runs.record import Record, as_row, from_row
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY, parent TEXT, created_at REAL NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL
@@ -96,9 +98,9 @@ class Index:
             self._link.close()
             self._link = None
 
-    def put(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Records in their JSON form plus `created_s`."""
-        values = [(r["id"], r["parent"], r["created_s"], r["state"], json.dumps(r)) for r in rows]
+    def put(self, records: Iterable[Record]) -> None:
+        """Put records in, in place of what was known of their runs."""
+        values = [(r.id, r.parent, r.created_at, r.state, json.dumps(as_row(r))) for r in records]
         if not values:
             return
         link = self._open()
@@ -136,11 +138,11 @@ class Index:
         )
         return [row[0] for row in self._ask(query, (text, text + "\U0010ffff") * 2)]
 
-    def latest(self, limit: int | None) -> list[dict[str, Any]]:
-        """The newest runs that are no point of another, oldest first."""
+    def latest(self, limit: int | None) -> list[Record]:
+        """Return the newest runs that are no point of another, oldest first; all of them without a limit."""
         query = "SELECT record FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
         rows = self._ask(query, (-1 if limit is None else limit,))
-        return [json.loads(row[0]) for row in reversed(rows)]
+        return [from_row(json.loads(row[0])) for row in reversed(rows)]
 
     def open_ids(self, now: float) -> list[str]:
         """Runs that may still change, points apart; a lost one may turn up again for a week."""

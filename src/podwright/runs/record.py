@@ -39,7 +39,14 @@ class Asked:
     command_line: list[str] = field(default_factory=list)
     version: str = ""
 
+    @property
+    def gpus(self) -> int:
+        """Return how many GPUs the run asked for, on all its nodes together."""
+        resources = self.workload.get("resources") or {}
+        return self.nodes * int(resources.get("gpus") or 0)
+
     def as_json(self) -> dict[str, Any]:
+        """Return what run.json holds."""
         return dict(vars(self))
 
 
@@ -85,14 +92,25 @@ class Record:
         return row
 
 
-def from_json(row: Mapping[str, Any]) -> Record:
-    """The record that `as_json` wrote."""
-    names = {one.name for one in fields(Record)}
+def as_row(record: Record) -> dict[str, Any]:
+    """Return a record as the index keeps it: its JSON form and what a list of runs needs beside."""
+    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
+
+
+def from_row(row: Mapping[str, Any]) -> Record:
+    """Return the record that `as_row` wrote."""
+    names = {field.name for field in fields(Record)}
     values = {name: value for name, value in row.items() if name in names}
     values["hosts"] = tuple(row["hosts"])
     for name in ("created_at", "started_at", "ended_at"):
-        values[name] = datetime.fromisoformat(row[name]).timestamp() if row[name] else None
+        values[name] = _unix(row[name])
     return Record(**values)
+
+
+def _unix(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return datetime.fromisoformat(text).timestamp()
 
 
 def iso(unix_s: float | None) -> str | None:
@@ -138,7 +156,7 @@ class Fold:
         match event:
             case kinds.ResultTold():
                 self._take_result(event)
-            case kinds.Go():
+            case kinds.AttemptStarted():
                 self._take_go(event)
             case kinds.RunEnded() if event.epoch >= self._epoch:
                 self._end = event
@@ -157,7 +175,7 @@ class Fold:
             case kinds.Lost():
                 self._lost = event
 
-    def _take_go(self, event: kinds.Go) -> None:
+    def _take_go(self, event: kinds.AttemptStarted) -> None:
         self._goes.add(event.epoch)
         self._started = min(self._started or event.time, event.time)
         if event.epoch > self._epoch:

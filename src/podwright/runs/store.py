@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from podwright.pilot.protocol import field_lines
 from podwright.runs.events import Event
@@ -103,7 +102,7 @@ class Home:
             state, at = self._kept.get(record.id, ("", 0.0))
             if record.state != state or now - at > KEEP_S:
                 self._kept[record.id] = (record.state, now)
-                due.append(row_of(record))
+                due.append(record)
         self.index.put(due)
 
     def new_id(self, name: str) -> str:
@@ -209,14 +208,15 @@ class Home:
             return
         there, known = set(self.all_ids()), self.index.ids()
         self.index.drop(known - there)
-        self.index.put(self._rows(there - known))
+        self.index.put(self._records(there - known))
         if time.time_ns() - runs_ns > 2_000_000_000:  # a folder made within the clock's grain must not be overlooked
             self.index.see(runs_ns)
 
-    def _rows(self, ids: set[str]) -> Iterator[dict[str, Any]]:
+    def _records(self, ids: set[str]) -> Iterator[Record]:
+        """Yield the records of these runs; a folder that cannot be read does not hide the others."""
         for run_id in ids:
             try:
-                yield row_of(self.read(run_id))
+                yield self.read(run_id)
             except Refusal:
                 continue
 
@@ -262,11 +262,6 @@ def _link(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def row_of(record: Record) -> dict[str, Any]:
-    """A record as the index keeps it: its JSON form and what a list of runs needs beside."""
-    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
 
 
 def home_refusal(path: Path, error: OSError) -> Refusal:

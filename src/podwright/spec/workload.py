@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from podwright.pilot.protocol import goal_reached
 from podwright.spec.findings import Finding, problems
 from podwright.spec.placeholders import Scalar
 from podwright.spec.problems import Refusal
@@ -76,7 +77,7 @@ class Goal(Strict):
 
     def reached_by(self, value: float) -> bool:
         """Says whether this value reaches the goal."""
-        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+        return goal_reached({"at_least": self.at_least, "at_most": self.at_most or 0.0}, value)
 
 
 class SlurmOptions(Strict):

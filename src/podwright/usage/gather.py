@@ -180,7 +180,7 @@ def _own_job(folder: RunFolder, record: Record) -> QueuedJob:
         state="running",
         partition="local",
         nodes=record.nodes,
-        gpus=_gpus(folder),
+        gpus=folder.asked.gpus,
         tasks=max(1, folder.asked.points),
         hosts=",".join(dict.fromkeys(record.hosts)),
         starts_at=record.started_at,
@@ -191,12 +191,6 @@ def _own_job(folder: RunFolder, record: Record) -> QueuedJob:
     if record.state == "pending":
         row = replace(row, state="waiting", why=record.reason)
     return row
-
-
-def _gpus(folder: RunFolder) -> int:
-    """Return the number of GPUs on all nodes of a run."""
-    resources = folder.asked.workload.get("resources") or {}
-    return folder.asked.nodes * int(resources.get("gpus") or 0)
 
 
 def _limit_s(folder: RunFolder) -> float | None:
@@ -260,7 +254,7 @@ def _own_allocations(session: Session, target: UsageTarget, since: float) -> Ite
     for run_id in sorted(session.home.all_ids()):
         with suppress(Refusal):
             folder = session.home.folder(run_id)
-            if folder.asked.points or folder.asked.target not in target.aliases or not _gpus(folder):
+            if folder.asked.points or folder.asked.target not in target.aliases or not folder.asked.gpus:
                 continue
             record = reconcile(session, [run_id])[0]
             if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
@@ -278,7 +272,7 @@ def _own_allocation(folder: RunFolder, record: Record) -> Allocation:
         ended_at=record.ended_at,
         limit_s=_limit_s(folder),
         nodes=record.nodes,
-        gpus_asked=_gpus(folder),
-        gpus=_gpus(folder),
+        gpus_asked=folder.asked.gpus,
+        gpus=folder.asked.gpus,
         run=record.id,
     )

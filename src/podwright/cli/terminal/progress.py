@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
-from podwright.pilot.sensors import is_of
 
 if TYPE_CHECKING:
-    from podwright.runs.events import DeviceSeen, Event, Go, GoalReached, RankHung, Sample
+    from podwright.runs.events import AttemptStarted, DeviceSeen, Event, GoalReached, RankHung, Sample
 
 HISTORY = 60
 
@@ -63,6 +62,8 @@ class NodeView:
 
 
 def _is_gpu(name: str, metric: str) -> bool:
+    from podwright.pilot.sensors import is_of
+
     return is_of(name, f"gpu.N.{metric}")
 
 
@@ -97,7 +98,7 @@ class Progress:
             self.node(event.node).host = event.host
         elif isinstance(event, kinds.Joined):
             self.joined += 1
-        elif isinstance(event, kinds.Go):
+        elif isinstance(event, kinds.AttemptStarted):
             self.joined = 0
         elif isinstance(event, kinds.ResultTold):
             self.values.update(event.values)
@@ -148,7 +149,7 @@ def goal_text(goal: Mapping[str, Any]) -> str:
     return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
 
 
-def _go(progress: Progress, event: Go) -> tuple[str, str]:
+def _go(progress: Progress, event: AttemptStarted) -> tuple[str, str]:
     proven = f"world size {event.world_size} proven in {figures.duration(event.took_s)}"
     if event.attempt in (None, 1):
         return "joined", proven

@@ -53,6 +53,8 @@ def explanation(record: Mapping[str, Any], lines: Sequence[str]) -> Iterator[tup
 
 
 def _reached(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> str:
+    from podwright.pilot.protocol import goal_reached
+
     results = record.get("results") or {}
     if not goal:
         shown = figures.results(results, limit=4)
@@ -62,8 +64,7 @@ def _reached(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> str:
         return f"{goal['metric']} was never told (goal {goal_text(goal)}), in "
     if record.get("time_to_train_s") is None:
         return f"{goal['metric']} {figures.value(got)}, goal {goal_text(goal)} not reached, in "
-    holds = got >= goal["at_least"] if goal.get("at_least") is not None else got <= goal["at_most"]
-    how = f"{goal_text(goal)} in" if holds else "after the goal was reached, in"
+    how = f"{goal_text(goal)} in" if goal_reached(goal, got) else "after the goal was reached, in"
     return f"{goal['metric']} {figures.value(got)} {how} "
 
 

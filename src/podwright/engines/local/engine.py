@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
@@ -21,6 +20,7 @@ from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.runs import RunFolder
+from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
 START = """\
@@ -269,20 +269,11 @@ def count_gpus() -> int:
 
 
 def lock_holder(folder: RunFolder) -> int | None:
-    """The process that keeps this run, if one does: its lock cannot outlive it."""
-    path = folder.path / "keeper.lock"
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+    """Return the process that keeps this run, if one does: its lock cannot outlive it."""
+    text = locked_text(folder.path / "keeper.lock")
+    if text is None or not text.strip().isdigit():
         return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        text = os.pread(file, 32, 0).strip()
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(file)
-    return None
+    return int(text)
 
 
 def marked(everyone: bool = False) -> dict[str, list[int]]:

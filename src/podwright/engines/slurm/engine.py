@@ -22,7 +22,7 @@ from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, 
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
-from podwright.runs.events import CancelAsked, Go
+from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -302,7 +302,7 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, Go)]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
         where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
