@@ -33,16 +33,14 @@ def result(name: str) -> Read:
     """A value that the program told, as it was last."""
 
     def read(story: Story) -> float | None:
-        results = story.data.record.get("results")
-        return as_number(results.get(name)) if isinstance(results, Mapping) else None
+        return as_number(story.data.mapping("results").get(name))
 
     return read
 
 
 def results_of(story: Story) -> list[str]:
     """The names of what the program told."""
-    results = story.data.record.get("results")
-    return [str(name) for name in results] if isinstance(results, Mapping) else []
+    return [str(name) for name in story.data.mapping("results")]
 
 
 def four(value: float | None) -> str:
@@ -58,8 +56,7 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
 
 
 def _amount(story: Story) -> float | None:
-    cost = story.data.record.get("cost")
-    return as_number(cost.get("amount")) if isinstance(cost, Mapping) else None
+    return as_number(story.data.mapping("cost").get("amount"))
 
 
 def as_number(value: object) -> float | None:

@@ -88,11 +88,11 @@ def recipe(story: Story) -> RerunRecipe:
     """Return what was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
     argv = _texts(asked.get("command_line"))
-    matrix = _mapping(record.get("matrix"))
+    matrix = story.data.mapping("matrix")
     facts = [
         ("Run", str(record.get("id") or "")),
         ("Target", str(record.get("target") or "")),
-        ("Command", shlex.join(_texts(_mapping(asked.get("workload")).get("command")))),
+        ("Command", shlex.join(_texts(story.data.workload.get("command")))),
         ("Started by", _started_by(argv)),
         ("Code", _code(asked.get("code"))),
         ("Matrix point", ", ".join(f"{name} {value}" for name, value in matrix.items())),
@@ -112,10 +112,6 @@ def _code(code: object) -> str:
 
 def _texts(value: object) -> list[str]:
     return [str(part) for part in value] if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:

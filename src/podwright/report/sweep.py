@@ -76,7 +76,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sentence": _sentence(stories, axes, figures),
         "states": _states(stories),
         **over_matrix,
-        "repeated": len(stories) > len({str(_matrix(story)) for story in stories}),
+        "repeated": len(stories) > len({str(story.data.mapping("matrix")) for story in stories}),
         "axes": axes,
         "figures": figures,
         "points": [_point(story, axes, figures) for story in ranked],
@@ -113,17 +113,12 @@ def _sections(mapped: bool, drawn: bool) -> list[tuple[str, str]]:
 
 def axes_of(stories: Sequence[Story]) -> list[Axis]:
     """Return what differs between the points, in the order of the file; what is the same for all is no axis."""
-    rows = [_matrix(story) for story in stories]
+    rows = [story.data.mapping("matrix") for story in stories]
     if not all(rows):
         return []
     names = dict.fromkeys(itertools.chain.from_iterable(rows))
     axes = [Axis(name, _in_order(rows, name)) for name in names]
     return [axis for axis in axes if len(axis.values) > 1]
-
-
-def _matrix(story: Story) -> Mapping[str, Any]:
-    matrix = story.data.record.get("matrix")
-    return matrix if isinstance(matrix, Mapping) else {}
 
 
 def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
@@ -204,7 +199,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:
     """Return `x=1, y=7`, or the run's name where nothing was varied."""
-    matrix = _matrix(story)
+    matrix = story.data.mapping("matrix")
     return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or str(story.data.record.get("id"))
 
 
@@ -216,7 +211,7 @@ def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
 
 
 def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
-    matrix, outcome = _matrix(story), verdict.verdict_of(story)
+    matrix, outcome = story.data.mapping("matrix"), verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
         "id": str(story.data.record.get("id")),
@@ -234,7 +229,8 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         return []
     places: dict[tuple[str, str], list[Story]] = {}
     for story in stories:
-        place = str(_matrix(story).get(down.name)), str(_matrix(story).get(across.name))
+        matrix = story.data.mapping("matrix")
+        place = str(matrix.get(down.name)), str(matrix.get(across.name))
         places.setdefault(place, []).append(story)
     return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
 
@@ -284,7 +280,7 @@ def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story])
 def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
     rows = []
     for value in axis.values:
-        points = [story for story in stories if _matrix(story).get(axis.name) == value]
+        points = [story for story in stories if story.data.mapping("matrix").get(axis.name) == value]
         known = _known(figure, points)
         ends = [words.NONE] * 3
         if known:

@@ -1,6 +1,5 @@
 """The first screen: the verdict in one sentence, then the figures. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
@@ -60,16 +59,11 @@ def _succeeded(story: Story) -> Verdict:
 
 def quality_of(story: Story, goal: QualityGoal) -> float | None:
     """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
-    last = _result(story, goal.metric)
+    last = _number(story.data.mapping("results").get(goal.metric))
     if last is not None and goal.reached_by(last):
         return last
     goals = story.data.of(GoalReached)
     return goals[-1].value if goals else last
-
-
-def _result(story: Story, name: str) -> float | None:
-    results = story.data.record.get("results")
-    return _number(results.get(name)) if isinstance(results, Mapping) else None
 
 
 def _failed(story: Story) -> Verdict:
@@ -221,15 +215,15 @@ def _quality(story: Story) -> KeyFigure | None:
 
 
 def _loss(story: Story) -> KeyFigure | None:
-    loss = _result(story, "loss")
+    loss = _number(story.data.mapping("results").get("loss"))
     if loss is None:
         return None
     return KeyFigure("Loss", words.number(loss), "last value told")
 
 
 def _cost(story: Story) -> KeyFigure:
-    cost = story.data.record.get("cost")
-    if not isinstance(cost, Mapping) or _number(cost.get("amount")) is None:
+    cost = story.data.mapping("cost")
+    if _number(cost.get("amount")) is None:
         return KeyFigure("Cost", words.NONE, "no prices given")
     amount = f"{cost['amount']:,.2f} {cost.get('currency') or ''}"
     return KeyFigure("Cost", amount.strip(), str(cost.get("origin") or ""))
