@@ -15,7 +15,6 @@ import pytest
 
 from podwright.lab import cgroups, kubernetes, processes
 from podwright.lab.kubernetes import KubernetesLab
-from podwright.lab.kubernetes.control import running
 from podwright.spec import load_pod
 from tests.real.clients import PATIENCE_S
 from tests.real.labs import ON_KUBERNETES, kubernetes_lab
@@ -235,7 +234,7 @@ def test_a_job_set_runs(lab: KubernetesLab) -> None:
 def test_a_second_up_changes_nothing(lab: KubernetesLab) -> None:
     def seen() -> dict[str, Any]:
         found: dict[str, Any] = {path.name: path.read_bytes() for path in (lab.folder / "pids").iterdir()}
-        return found | {name: dict(running(lab.machines, name)) for name in ("control", "n1", "n2")}
+        return found | {name: dict(lab.machines.running(name)) for name in ("control", "n1", "n2")}
 
     before = seen()
     again = kubernetes.up(lab.folder, nodes=2, virtual_nodes=140, grace_s=60)

@@ -26,7 +26,7 @@ class Item:
 
     @property
     def amount(self) -> float | None:
-        """The price of all of them."""
+        """Return the price of all of them."""
         return None if self.price is None else self.price * self.count
 
 
@@ -43,12 +43,12 @@ class Feed:
 
     @property
     def feeds(self) -> bool | None:
-        """Says whether that is enough."""
+        """Return whether that is enough."""
         return None if self.per_gpu_bytes_s is None else self.per_gpu_bytes_s >= self.needed_bytes_s
 
 
 def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
-    """Counts everything, in the order nodes, switches, storage, racks, cables."""
+    """List everything, in the order nodes, switches, storage, racks, cables."""
     return [
         *_nodes(requirements),
         *_switches(requirements, switches),
@@ -66,14 +66,14 @@ def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[
 
 
 def total(items: Iterable[Item]) -> tuple[float, list[str]]:
-    """Gives the price of what has one, and names what has none."""
+    """Return the price of what has one, and the names of what has none."""
     rows = list(items)
     without = [row.item for row in rows if row.amount is None and row.count]
     return sum(row.amount or 0 for row in rows), without
 
 
 def feeds(requirements: Requirements, needed_bytes_s: int) -> list[Feed]:
-    """Says for each storage system what a GPU gets of it when all read at once."""
+    """Return for each storage system what a GPU gets of it when all read at once."""
     gpus = sum(found.count for host in requirements.hosts if (found := requirements.models[host].gpus))
     rows = []
     for system in requirements.systems:

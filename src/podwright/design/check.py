@@ -34,7 +34,7 @@ class Checked:
 
 
 def check_fabric(design: Design, text: str, file: str) -> Checked:
-    """Compares a file with those fabrics of the design whose switches it names."""
+    """Compare a file with those fabrics of the design whose switches it names."""
     found = read_links(text)
     seen = {port.device for port in found}
     fabrics = tuple(name for name, wired in design.wired.items() if any(one.name in seen for one in wired.switches))
@@ -52,7 +52,7 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
 
 
 def read_links(text: str) -> dict[Port, Port]:
-    """Reads the links of an ibnetdiscover file, by the names that devices go by."""
+    """Read the links of an ibnetdiscover file, by the names that devices go by."""
     names: dict[str, str] = {}
     raw: list[tuple[str, int, str, int]] = []
     device = ""
@@ -71,7 +71,7 @@ def _name(text: str) -> str:
 
 
 def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Deviation]:
-    """Goes through the cables that are there, each once, then through those that are not."""
+    """Yield what is wrong with the cables that are there, each once, then those that are not."""
     said: set[frozenset[Port]] = set()
     for port, peer in sorted(found.items()):
         cable = frozenset((port, peer))

@@ -11,7 +11,7 @@ from podwright.design.plan import NEEDED_BYTES_S, Design
 
 
 def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[str, Any]:
-    """Gives the whole document; a fabric that the pod does not have is null."""
+    """Return the whole document; a fabric that the pod does not have is null."""
     return {
         "compute": _compute(design),
         "storage": _storage(design),
@@ -22,7 +22,7 @@ def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[st
 
 
 def cables_json(design: Design) -> list[dict[str, Any]]:
-    """Gives every cable, as `--cables --json` prints them."""
+    """Return every cable, as `--cables --json` prints them."""
     return [_cable(one) for one in design.laid]
 
 
@@ -150,7 +150,7 @@ def _cable(one: Laid) -> dict[str, Any]:
 
 
 def growth_json(growth: Growth) -> dict[str, Any]:
-    """Gives what growth adds, moves and takes out; the key `growth` of the document with `--grow-from`."""
+    """Return what growth adds, moves and takes out; the key `growth` of the document with `--grow-from`."""
     return {
         "added": [one._asdict() for one in growth.added],
         "moved": [{"from": old._asdict(), "to": new._asdict()} for old, new in growth.moved],

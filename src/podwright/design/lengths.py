@@ -42,7 +42,7 @@ class Laid(NamedTuple):
 
 
 def lay(cables: Iterable[Cable], floor: Floor, racks: Racks, switch: SwitchModel) -> list[Laid]:
-    """Gives each cable its length and kind."""
+    """Return each cable with its length and kind."""
     media = _media(switch)
     places = floor.places
     laid = []
@@ -57,7 +57,7 @@ def lay(cables: Iterable[Cable], floor: Floor, racks: Racks, switch: SwitchModel
 
 
 def distance_m(a: RackPlace, b: RackPlace, racks: Racks) -> float:
-    """Gives the way of a cable with its slack."""
+    """Return the way of a cable with its slack."""
     if a.rack == b.rack:
         return abs(a.unit - b.unit) * UNIT_M + SLACK_IN_RACK_M
     vertical = (2 * racks.rack_units - a.unit - b.unit) * UNIT_M
@@ -66,13 +66,13 @@ def distance_m(a: RackPlace, b: RackPlace, racks: Racks) -> float:
 
 
 def sold(length_m: float) -> float:
-    """Gives the shortest length that is sold; beyond the longest, fibre comes in tens of metres."""
+    """Return the shortest length that is sold; beyond the longest, fibre comes in tens of metres."""
     place = bisect_left(SOLD_M, length_m)
     return SOLD_M[place] if place < len(SOLD_M) else float(ceil(length_m / 10) * 10)
 
 
 def _media(switch: SwitchModel) -> Callable[[float], str]:
-    """Gives what says of a length what the cable is made of."""
+    """Return the function that names, for a length, what the cable is made of."""
     if is_twisted(switch):
         return lambda length: "cat6"
     copper, active = reach_of(switch)
@@ -80,12 +80,12 @@ def _media(switch: SwitchModel) -> Callable[[float], str]:
 
 
 def is_twisted(switch: SwitchModel) -> bool:
-    """Says whether the ports of a switch take twisted pair."""
+    """Return whether the ports of a switch take twisted pair."""
     return switch.kind == "ethernet" and (switch.speed_gbps or 0) <= 10
 
 
 def reach_of(switch: SwitchModel) -> tuple[float, float]:
-    """Gives the longest copper and the longest active optical cable of a switch."""
+    """Return the longest copper and the longest active optical cable of a switch."""
     speed = switch.speed_gbps or 200
     copper, active = REACH_M[next((known for known in REACH_M if known >= speed), 400)]
     return (

@@ -38,7 +38,7 @@ class Management:
     notes: tuple[str, ...]
 
     def count(self, tier: str) -> int:
-        """Counts the switches of a tier."""
+        """Count the switches of a tier."""
         return sum(switch.tier == tier for switch in self.switches)
 
 
@@ -53,7 +53,7 @@ class _Ports:
 
 
 def design_management(requirements: Requirements, switches: Sequence[Switch]) -> Management | None:
-    """Designs the management network for all nodes, the given switches, and what else stands in the racks."""
+    """Design the management network for all nodes, the given switches, and what else stands in the racks."""
     fabric = requirements.pod.management_fabric()
     if fabric is None or fabric.switch is None:
         return None
@@ -112,7 +112,7 @@ class _Plan:
                 yield Cable("management", _kind(ports, port), ports.device, port + 1, name, place + 1)
 
     def uplinks(self) -> Iterator[Cable]:
-        """One up-link to each of the two planes above, after the ports for devices."""
+        """Yield one up-link to each of the two planes above, after the ports for devices."""
         if not self._aggregates:
             return
         first = self.fast_places
@@ -124,7 +124,7 @@ class _Plan:
                 yield Cable("management", "uplink", name, self.switch.ports + plane + 1, above, port)
 
     def fast_cables(self) -> Iterator[Cable]:
-        """Ports faster than twisted pair go straight to the switches above, in turn over the two planes."""
+        """Yield the cables of faster ports: straight to the switches above, in turn over the two planes."""
         if self.above is None:
             return
         for number, ports in enumerate(self.nodes):
@@ -146,7 +146,7 @@ class _Plan:
         return leaves + [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(above)]
 
     def central(self, infra: int) -> list[Switch]:
-        """Gives the switches that are not beside nodes, with so many planned ones for what is no node."""
+        """Return the switches that are not beside nodes, with so many planned ones for what is no node."""
         found = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
         if self.above is not None:
             places = self.fast_places + self.planned_node_switches + infra
@@ -190,7 +190,7 @@ def _ports(host: str, model: NodeModel) -> _Ports:
 
 
 def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[_Ports]:
-    """What is no node of the fabrics; things whose number is fixed first."""
+    """Yield what is no node of the fabrics; things whose number is fixed come first."""
     own = set(requirements.hosts)
     for host in requirements.pod.hosts():
         if host not in own:
@@ -218,14 +218,14 @@ def _units(requirements: Requirements) -> int:
 
 
 def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan: _Plan) -> int:
-    """Counts the ports of all that is no node when the planned nodes are there."""
+    """Count the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
     blocks = sum(len(system.names_planned) - len(system.names) for system in requirements.systems)
     return sum(ports.slow for ports in plan.others) - leaves + requirements.leaves_planned + blocks
 
 
 def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
-    """Names the networks of the pod with their members."""
+    """Name the networks of the pod with their members."""
     fabric = requirements.pod.management_fabric()
     first = fabric.first_vlan if fabric else 0
     hosts = [(requirements.planned, requirements.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]

@@ -27,7 +27,7 @@ class Wanted:
 
     @property
     def size(self) -> int:
-        """Addresses that are needed when all that is planned is there."""
+        """Return how many addresses are needed when all that is planned is there."""
         return KEPT_ADDRESSES + sum(max(planned, len(names)) for planned, names in self.rows) + 2
 
 
@@ -43,7 +43,7 @@ class Network:
 
 
 def cut_networks(text: str, wanted: Sequence[Wanted]) -> list[Network]:
-    """Cuts the networks from the one that is given, each large enough for the largest of them."""
+    """Cut the networks from the one that is given, each large enough for the largest of them."""
     base = _parsed(text)
     size = max(one.size for one in wanted)
     prefix = 32 - (size - 1).bit_length()

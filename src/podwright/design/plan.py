@@ -35,30 +35,30 @@ class Design:
 
     @property
     def pod(self) -> Pod:
-        """The pod it was made from."""
+        """Return the pod it was made from."""
         return self.requirements.pod
 
     @cached_property
     def switches(self) -> list[Switch]:
-        """All switches, fabric by fabric."""
+        """Return all switches, fabric by fabric."""
         found = [switch for one in self.wired.values() for switch in one.switches]
         return found + (self.management.switches if self.management else [])
 
     @cached_property
     def cables(self) -> list[Cable]:
-        """All cables, fabric by fabric."""
+        """Return all cables, fabric by fabric."""
         found = [cable for one in self.wired.values() for cable in one.cables]
         return found + (self.management.cables if self.management else [])
 
     @cached_property
     def floor(self) -> Floor:
-        """Where everything stands."""
+        """Return where everything stands."""
         central = self.management.central if self.management else []
         return _placed(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
     def laid(self) -> list[lengths.Laid]:
-        """All cables with their lengths and kinds."""
+        """Return all cables with their lengths and kinds."""
         floor, racks = self.floor, self.pod.racks
         return [one for switch, cables in self._runs() if switch for one in lengths.lay(cables, floor, racks, switch)]
 
@@ -68,15 +68,15 @@ class Design:
         return topology_of(self.pod)
 
     def bill(self) -> list[bom.Item]:
-        """The bill of materials."""
+        """Return the bill of materials."""
         return bom.bill(self.requirements, self.switches, self.laid, len(self.floor.racks))
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:
-        """What each storage system gives a GPU."""
+        """Return what each storage system gives a GPU."""
         return bom.feeds(self.requirements, needed_bytes_s)
 
     def _runs(self) -> Iterator[tuple[SwitchModel | None, list[Cable]]]:
-        """Gives the cables with the switch whose ports decide what they are made of."""
+        """Yield the cables with the switch whose ports decide what they are made of."""
         yield self.requirements.compute_switch, self.wired["compute"].cables if "compute" in self.wired else []
         yield self.requirements.storage_switch, self.wired["storage"].cables if "storage" in self.wired else []
         fabric = self.pod.management_fabric()
@@ -87,7 +87,7 @@ class Design:
 
 
 def design_pod(pod: Pod) -> Design:
-    """Designs a pod, or refuses with the line of its file and the nearest thing that would work."""
+    """Design a pod, or refuse with the line of its file and the nearest thing that would work."""
     return _placed(pod, lambda: _design(pod))
 
 
@@ -106,7 +106,7 @@ def _design(pod: Pod) -> Design:
 
 
 def _placed(pod: Pod, make: Callable[[], Made]) -> Made:
-    """Gives what was wrong its place in the pod's file."""
+    """Give what was wrong its place in the pod's file."""
     try:
         return make()
     except Refusal as refusal:

@@ -49,12 +49,12 @@ class Rack:
 
     @property
     def power_w(self) -> float:
-        """What is known of its power."""
+        """Return what is known of its power."""
         return sum(device.power_w or 0 for _, device in self.devices)
 
     @property
     def used_units(self) -> int:
-        """Rack units that are taken."""
+        """Return the rack units that are taken."""
         return sum(device.rack_units for _, device in self.devices)
 
 
@@ -68,7 +68,7 @@ class Floor:
 
     @property
     def power_w(self) -> float:
-        """What is known of the power of all racks."""
+        """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
 
 
@@ -81,7 +81,7 @@ class _Limits:
 
 
 def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
-    """Places all devices; a device no rack can take, or too few racks, are refused.
+    """Place all devices, or refuse a device that no rack can take and racks that are too few.
 
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
@@ -113,7 +113,7 @@ def _rows(
     leaves: list[tuple[int, Device]],
     around: list[Device],
 ) -> list[list[Device]]:
-    """Gives the racks in the order in which they stand; empty ones are kept free for what is planned."""
+    """Return the racks in the order in which they stand; empty ones are kept free for what is planned."""
     units, unit = requirements.units_planned, requirements.unit
     by_unit: list[list[Device]] = [[] for _ in range(units)]
     for number, device in leaves:
@@ -140,7 +140,7 @@ def _rows(
 
 
 def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
-    """Names racks and gives each device its place; what is not there yet leaves its place free."""
+    """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
@@ -155,7 +155,7 @@ def _number(requirements: Requirements, slots: list[list[Device]], there: set[st
 
 
 def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
-    """Puts what is heavy at the bottom and switches at the top, near the tray."""
+    """Put what is heavy at the bottom and switches at the top, near the tray."""
     low, high = 1, height + 1
     stacked = []
     for device in devices:
@@ -169,7 +169,7 @@ def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
 
 
 def _letters(row: int) -> str:
-    """Names rows as spreadsheets name columns: A to Z, then AA."""
+    """Name rows as spreadsheets name columns: A to Z, then AA."""
     text = ""
     row += 1
     while row:
@@ -179,7 +179,7 @@ def _letters(row: int) -> str:
 
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
-    """Fills racks in the order given."""
+    """Fill racks in the order given."""
     racks: list[list[Device]] = [[]]
     height, power = 0, 0.0
     for device in devices:
@@ -208,12 +208,12 @@ def _switch(requirements: Requirements, switch: Switch) -> Device:
 
 
 def model_name(model: SwitchModel) -> str:
-    """Gives the library's name of a switch, or its ports where it has none."""
+    """Return the library's name of a switch, or its ports where it has none."""
     return model.name or f"{model.ports}-port switch"
 
 
 def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
-    """Gives the model of a switch."""
+    """Return the model of a switch."""
     fabric = requirements.pod.management_fabric()
     models = {
         ("compute", True): requirements.compute_switch,
@@ -227,7 +227,7 @@ def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
 
 
 def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
-    """Gives each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
+    """Return each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
     found = []
     for switch in switches:
         if switch.tier != "leaf" or _is_infra(switch):
@@ -246,12 +246,12 @@ def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[
 
 
 def _is_infra(switch: Switch) -> bool:
-    """A management switch that serves what is no node."""
+    """Return whether it is a management switch that serves what is no node."""
     return switch.fabric == "management" and switch.plane == 2
 
 
 def _around(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
-    """What belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
+    """Return what belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
     own = set(requirements.hosts)
     hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
     named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(requirements.managers)]
@@ -260,7 +260,7 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
 
 
 def _blocks(requirements: Requirements) -> list[Device]:
-    """The blocks of the storage systems whose model is known; the others' size is not."""
+    """Return the blocks of the storage systems whose model is known; the others' size is not."""
     devices: list[Device] = []
     for system in requirements.systems:
         model = system.given.model

@@ -31,27 +31,27 @@ class Requirements:
 
     @property
     def planned(self) -> int:
-        """Nodes that everything that must not move is laid out for."""
+        """Return how many nodes everything that must not move is laid out for."""
         return max(len(self.hosts), self.compute.planned if self.compute else 0)
 
     @property
     def unit(self) -> int:
-        """Nodes of a scalable unit; all of them where there is no compute fabric."""
+        """Return the nodes of a scalable unit; all of them where there is no compute fabric."""
         return self.compute.unit if self.compute else max(self.planned, 1)
 
     @property
     def units_planned(self) -> int:
-        """Scalable units that the floor is laid out for."""
+        """Return how many scalable units the floor is laid out for."""
         return units_of(self.planned + self.reserved, self.unit)
 
     @property
     def reserved(self) -> int:
-        """Node slots that are kept for the fabric manager."""
+        """Return how many node slots are kept for the fabric manager."""
         return self.compute.reserved_slots if self.compute else 0
 
     @property
     def leaves_planned(self) -> int:
-        """Leaves of the compute and storage fabrics when the planned nodes are there."""
+        """Return how many leaves the compute and storage fabrics have when the planned nodes are there."""
         compute, storage = self.compute, self.storage
         found = 0
         if compute is not None:
@@ -64,18 +64,18 @@ class Requirements:
 
     @property
     def is_classic(self) -> bool:
-        """Says whether the compute fabric has no rails."""
+        """Return whether the compute fabric has no rails."""
         return self.compute is not None and self.compute.layout == "classic"
 
     @property
     def managers(self) -> int:
-        """Fabric managers, each with two cables."""
+        """Return how many fabric managers there are, each with two cables."""
         cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports) if self.compute else 0
         return -(-cables // 2)
 
 
 def requirements_of(pod: Pod) -> Requirements:
-    """Reads the fabrics of a pod; a wrong one is refused."""
+    """Return what a pod requires of its fabrics, or refuse a wrong one."""
     groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
@@ -99,7 +99,7 @@ def _fabric_groups(pod: Pod) -> list[NodeGroup]:
 
 
 def ports_of(model: NodeModel, kind: str) -> list[str]:
-    """Gives the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
+    """Return the names of a node's ports to one fabric: the device's where it is known, else `kind1`, `kind2`."""
     ports = [nic for nic in model.nics if nic.kind == kind]
     return [nic.name or f"{kind}{number}" for number, nic in enumerate(ports, 1)]
 

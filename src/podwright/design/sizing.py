@@ -34,12 +34,12 @@ class ComputeParameters:
 
     @property
     def planned(self) -> int:
-        """Nodes that spines and cores are sized for."""
+        """Return how many nodes spines and cores are sized for."""
         return max(self.nodes, self.nodes_planned)
 
     @property
     def rail_ports(self) -> int:
-        """Ports of a node on one leaf (k)."""
+        """Return the ports of a node on one leaf (k)."""
         return self.node_ports // self.rails
 
 
@@ -67,7 +67,7 @@ class ComputeSize:
 
     @property
     def links(self) -> int:
-        """Cables between one leaf and one of its spines."""
+        """Return how many cables run between one leaf and one of its spines."""
         return self.leaf_up // self.spines_per_plane
 
 
@@ -85,7 +85,7 @@ class StorageParameters:
 
     @property
     def planned(self) -> int:
-        """Nodes that spines are sized for."""
+        """Return how many nodes spines are sized for."""
         return max(self.nodes, self.nodes_planned)
 
 
@@ -106,22 +106,22 @@ class StorageSize:
 
     @property
     def subscription(self) -> str:
-        """Leaf ports that are attached to the up-links of the leaf."""
+        """Return the ratio of attached leaf ports to the up-links of the leaf."""
         return ratio(self.slots if self.on_spines else self.slots + self.leaf_ports, self.leaf_up)
 
     @property
     def subscription_nodes(self) -> str:
-        """Node ports of a leaf to its up-links."""
+        """Return the ratio of a leaf's node ports to its up-links."""
         return ratio(self.slots, self.leaf_up)
 
     @property
     def subscription_all(self) -> str:
-        """Node and storage ports of a leaf to its up-links, wherever the storage system is attached."""
+        """Return the ratio of a leaf's node and storage ports to its up-links, wherever the storage is attached."""
         return ratio(self.slots + self.leaf_ports, self.leaf_up)
 
 
 def size_compute(fabric: ComputeParameters) -> ComputeSize:
-    """Sizes a compute fabric, or refuses with the nearest thing that would work."""
+    """Size a compute fabric, or refuse with the nearest thing that would work."""
     _check_rails(fabric)
     if fabric.layout == "classic":
         return _size_classic(fabric)
@@ -140,7 +140,7 @@ def size_compute(fabric: ComputeParameters) -> ComputeSize:
 
 
 def size_storage(fabric: StorageParameters) -> StorageSize:
-    """Sizes a storage fabric; it has two tiers, or is refused."""
+    """Size a storage fabric of two tiers, or refuse it."""
     units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
     planned_units = units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     slots = slots_of(fabric.planned + fabric.reserved_slots, fabric.unit)
@@ -169,39 +169,39 @@ def size_storage(fabric: StorageParameters) -> StorageSize:
 
 
 def spread(leaves: int, up: int, budget: int) -> int | None:
-    """Gives the least number of spines over which the up-links of every leaf spread evenly, each within its ports."""
+    """Return the least number of spines over which the up-links of every leaf spread evenly, each within its ports."""
     return next((spines for spines in divisors(up) if leaves * up <= budget * spines), None)
 
 
 def units_of(slots: int, unit: int) -> int:
-    """Gives the scalable units that hold so many slots."""
+    """Return the scalable units that hold so many slots."""
     return -(-slots // unit)
 
 
 def slots_of(slots: int, unit: int) -> int:
-    """Gives the slots of one unit: all of it, or for a lone unit that is not full the next divisor of it."""
+    """Return the slots of one unit: all of it, or for a lone unit that is not full the next divisor of it."""
     return unit if slots >= unit else next(one for one in divisors(unit) if one >= slots)
 
 
 def divisors(number: int) -> list[int]:
-    """Gives all divisors, least first."""
+    """Return all divisors, least first."""
     low = [one for one in range(1, int(number**0.5) + 1) if number % one == 0]
     return low + [number // one for one in reversed(low) if one * one != number]
 
 
 def divided(count: int, by: float) -> int:
-    """Divides by a ratio and rounds up; exact for ratios that people write, such as 1.1."""
+    """Divide by a ratio and round up; exact for ratios that people write, such as 1.1."""
     return ceil(count / Fraction(str(by)))
 
 
 def ratio(first: int, second: int) -> str:
-    """Gives a ratio in its lowest terms, such as 3:2."""
+    """Return a ratio in its lowest terms, such as 3:2."""
     shared = gcd(first, second) or 1
     return f"{first // shared}:{second // shared}"
 
 
 def most_nodes(fabric: ComputeParameters) -> int:
-    """Gives the nodes that a tree of three tiers of this switch holds."""
+    """Return the nodes that a tree of three tiers of this switch holds."""
     return fabric.switch_ports**3 // 4 // fabric.node_ports
 
 
@@ -217,7 +217,7 @@ class _Leaves:
 
 
 def _size_classic(fabric: ComputeParameters) -> ComputeSize:
-    """All ports in the order of the nodes, leaf after leaf: one rail that holds everything."""
+    """Size a layout of all ports in the order of the nodes, leaf after leaf: one rail that holds everything."""
     half = fabric.switch_ports // 2
     leaves, planned = (
         ceil(fabric.node_ports * (count + fabric.reserved_slots) / half) for count in (fabric.nodes, fabric.planned)
@@ -228,7 +228,7 @@ def _size_classic(fabric: ComputeParameters) -> ComputeSize:
 
 
 def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: int) -> ComputeSize:
-    """Adds spines, and cores where two tiers do not reach."""
+    """Add spines, and cores where two tiers do not reach."""
     radix, total = fabric.switch_ports, leaves.rails * leaves.per_rail
     _check_nodes(fabric)
     spines = spread(leaves.rails * leaves.planned_per_rail, leaves.up, radix)
@@ -262,7 +262,7 @@ def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: i
 
 
 def _planes(leaves: _Leaves, budget: int) -> tuple[int, int, int]:
-    """Splits the leaves of a rail into the fewest groups that have an even spread below the core."""
+    """Split the leaves of a rail into the fewest groups that have an even spread below the core."""
     for groups in range(1, leaves.planned_per_rail + 1):
         size = -(-leaves.planned_per_rail // groups)
         spines = spread(size, leaves.up, budget)
@@ -272,7 +272,7 @@ def _planes(leaves: _Leaves, budget: int) -> tuple[int, int, int]:
 
 
 def _core_cables(fabric: ComputeParameters, leaves: _Leaves, spines: int, plane_leaves: int) -> int:
-    """Counts the cables to the core that the leaves which are there call for."""
+    """Count the cables to the core that the leaves which are there call for."""
     links = leaves.up // spines
     filled = [min(plane_leaves, leaves.per_rail - first) for first in range(0, leaves.per_rail, plane_leaves)]
     return leaves.rails * spines * sum(divided(count * links, fabric.taper) for count in filled)
@@ -285,7 +285,7 @@ def _storage_ports(fabric: StorageParameters, nodes: int) -> int:
 
 
 def reaches(spines: int, planes: int, core_groups: int) -> bool:
-    """Says whether any two planes meet in the core: spine i joins group i mod `core_groups`."""
+    """Return whether any two planes meet in the core: spine i joins group i mod `core_groups`."""
     if spines >= core_groups:
         return True
     starts = sorted({plane * spines % core_groups for plane in range(planes)})
@@ -311,7 +311,7 @@ def _check_rails(fabric: ComputeParameters) -> None:
 
 
 def _check_leaf(fabric: ComputeParameters) -> None:
-    """A full unit fits a leaf, so that a unit that is filled later needs no other leaf."""
+    """Check that a full unit fits a leaf, so that a unit that is filled later needs no other leaf."""
     full = fabric.rail_ports * fabric.unit
     needed = full + divided(full, fabric.oversubscription)
     if needed <= fabric.switch_ports:
@@ -371,7 +371,7 @@ def _no_uplinks(fabric: StorageParameters, per_leaf: int) -> Refusal:
 
 
 def _third_storage_tier(fabric: StorageParameters) -> Refusal:
-    """A leaf can be joined to as many spines as it has up-links: that bounds the leaves."""
+    """Return the refusal; a leaf can be joined to as many spines as it has up-links, which bounds the leaves."""
     most = fabric.switch_ports // fabric.node_ports * fabric.unit - fabric.reserved_slots
     leaves = fabric.node_ports * units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     enough = leaves + leaves % 2

@@ -46,7 +46,7 @@ class Wired:
 
 
 def wire_compute(fabric: ComputeParameters, size: ComputeSize, hosts: Sequence[str]) -> Wired:
-    """Wires a compute fabric."""
+    """Wire a compute fabric."""
     plan = _Compute(fabric, size)
     cables = [*plan.node_cables(hosts), *plan.manager_cables(), *plan.leaf_cables(), *plan.core_cables()]
     return Wired(plan.switches(), cables)
@@ -55,7 +55,7 @@ def wire_compute(fabric: ComputeParameters, size: ComputeSize, hosts: Sequence[s
 def wire_storage(
     fabric: StorageParameters, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int]]
 ) -> Wired:
-    """Wires a storage fabric; `systems` says what each storage port leads to."""
+    """Wire a storage fabric; `systems` says what each storage port leads to."""
     plan = _Storage(fabric, size)
     cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
     return Wired(plan.switches(), cables)
@@ -100,7 +100,7 @@ class _Compute:
                 yield Cable("compute", "node_leaf", host, nic + 1, leaf, port)
 
     def manager_cables(self) -> Iterator[Cable]:
-        """Two cables for each fabric manager, on different rails."""
+        """Yield two cables for each fabric manager, on different rails."""
         first = max(self.slots - self.fabric.reserved_slots, 0)
         for number in range(self.size.fabric_manager):
             slot, nic = first + number // self.fabric.node_ports, number % self.fabric.node_ports
@@ -141,7 +141,7 @@ class _Compute:
         return self.leaf_names[unit][rail], place * width + lane + 1
 
     def _plane(self, i: int, r: int) -> tuple[int, int]:
-        """Gives the first spine of a leaf's plane, and the leaf's place in that plane."""
+        """Return the first spine of a leaf's plane, and the leaf's place in that plane."""
         if not self.size.groups:
             return 0, i * self.rails + r
         group, place = divmod(i, self.size.plane_leaves)
@@ -209,13 +209,13 @@ class _Storage:
         return self.size.leaf_up // self.size.spine
 
     def _spine_port(self, port: int) -> tuple[str, int]:
-        """After the ports of all planned leaves, in turn over the spines."""
+        """Return a port after those of all planned leaves, in turn over the spines."""
         leaves = self.fabric.node_ports * -(-(self.fabric.planned + self.fabric.reserved_slots) // self.fabric.unit)
         place, spine = divmod(port, self.size.spine)
         return self.spines[spine], leaves * self._links + place + 1
 
     def _leaf_port(self, port: int) -> tuple[str, int]:
-        """After the node ports, in turn over the leaves of a unit."""
+        """Return a port after the node ports, in turn over the leaves of a unit."""
         unit, place = divmod(port, self.fabric.ports_per_unit)
         row, q = divmod(place, self.fabric.node_ports)
         return self.names[unit][q], self.size.slots + row + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import secrets
 import sys
 import time
@@ -26,6 +25,7 @@ from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
+    from podwright.spec.inputs import Input
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,16 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, str]]:
+def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, Input]]:
     """Take a snapshot of the code, and say where ranks find each input.
 
     Data inside the code folder travels with it and is named from there; else its absolute path must be there.
     """
-    root = workload.code_folder
-    inside: dict[str, Path] = {}
-    data: dict[str, str] = {}
-    for name, text in workload.data.items():
-        path = (workload.folder / text).resolve()
-        if root is not None and not Path(text).is_absolute() and path.is_relative_to(root):
-            inside[name] = path
-            data[name] = path.relative_to(root).as_posix()
-        elif re.match(r"\w+://", text):
-            data[name] = text
-        else:
-            data[name] = str(path)
-    code = snapshot(root, inside.values()) if root else None
-    return code, data
+    root, data = workload.code_folder, workload.inputs()
+    if root is None:
+        return None, data
+    inside = [root / given.text for given in data.values() if given.kind == "code"]
+    return snapshot(root, inside), data
 
 
 def start(session: Session, prepared: Prepared) -> str:

@@ -90,12 +90,12 @@ class Leader:
 
     @property
     def epoch(self) -> Optional[Epoch]:
-        """The epoch of the attempt that was begun last."""
+        """Return the epoch of the attempt that was begun last."""
         return self._attempts.epoch
 
     @property
     def attempt(self) -> int:
-        """The number of the attempt that was begun last, over all leaders of the run."""
+        """Return the number of the attempt that was begun last, over all leaders of the run."""
         return self._attempts.number
 
     # what the nodes tell
@@ -278,7 +278,7 @@ class Leader:
 
     @property
     def is_failing(self) -> bool:
-        """Whether a rank failed and that was not judged yet."""
+        """Return whether a rank failed and that was not judged yet."""
         return self.phase == "run" and self._failure is not None
 
     def _judge_failure(self, now: float) -> None:

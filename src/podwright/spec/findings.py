@@ -35,7 +35,7 @@ class ModelShape:
         self._schema = schema
 
     def at(self, path: Iterable[str | int], tree: Any) -> dict[str, Any]:
-        """Gives the schema of the value at a path; the tree decides where a list has several kinds of entries."""
+        """Return the schema of the value at a path; the tree decides where a list has several kinds of entries."""
         node = self._open(self._schema, tree)
         for part in path:
             tree = _child(tree, part)
@@ -47,7 +47,7 @@ class ModelShape:
         return node
 
     def _open(self, node: dict[str, Any], tree: Any) -> dict[str, Any]:
-        """Follows references and picks the alternative that fits, keeping the field's own description."""
+        """Follow references and pick the alternative that fits, keeping the field's own description."""
         description = node.get("description")
         while True:
             choices = node.get("anyOf") or node.get("oneOf") or []
@@ -64,7 +64,7 @@ class ModelShape:
 
 
 def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) -> Iterator[Finding]:
-    """Gives our words for each error of the model check."""
+    """Yield our words for each error of the model check."""
     for error in errors:
         path, on_key = _path(error, tree)
         speak = _WORDS.get(error["type"], _other)
@@ -73,27 +73,27 @@ def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) 
 
 
 def problems(found: Iterable[Finding], document: Document) -> list[Problem]:
-    """Gives findings their places, in the order of the file; those of the command line come last."""
+    """Give findings their places, in the order of the file; those of the command line come last."""
     placed = [_placed(one, document) for one in found if not _under(one.path, document.broken)]
     return sorted(dict.fromkeys([*document.problems, *placed]), key=_order)
 
 
 def near(word: str, allowed: Iterable[str]) -> str | None:
-    """Gives the allowed word that was probably meant."""
+    """Return the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
     close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
     return lowered[close[0]] if close else None
 
 
 def one_of(word: str, noun: str, allowed: Iterable[str]) -> str:
-    """Says what is allowed, and the nearest of it."""
+    """Return what is allowed, and the nearest of it."""
     names = list(allowed)
     close = near(word, names)
     return f"{noun} is one of {', '.join(names)}" + (f"; did you mean `{close}`?" if close else "")
 
 
 def _path(error: Any, tree: Any) -> tuple[Path, bool]:
-    """Takes the marks of unions out of an error's path, which the user never wrote."""
+    """Take the marks of unions out of an error's path, which the user never wrote."""
     parts: list[str | int] = []
     node, on_key = tree, False
     last = len(error["loc"]) - 1

@@ -175,7 +175,7 @@ class NodeModel(Strict):
     source: Text | None = Field(default=None, description="where these facts come from")
 
     def hardware(self) -> dict[str, Any]:
-        """Gives what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
+        """Return what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
         numas = self.gpus.numa if self.gpus else ()
         return {
             "numa": [{"node": one.node, "cores": one.cores} for one in self.numa],

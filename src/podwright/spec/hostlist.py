@@ -20,7 +20,7 @@ _EXAMPLE = "write them like `dgx[001-140],mgmt1`"
 
 
 def expand_hosts(text: str) -> list[str]:
-    """Gives the hosts in the order written; padding is kept, and a host named twice is refused."""
+    """Return the hosts in the order written; padding is kept, and a host named twice is refused."""
     hosts: list[str] = []
     for item in _items(text):
         parts = [_choices(part) for part in re.split(r"(\[[^\[\]]*\])", item) if part]
@@ -31,7 +31,7 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def fold_hosts(hosts: Iterable[str]) -> str:
-    """Gives the short form of a list of hosts, in their order: `expand_hosts` gives the list back.
+    """Return the short form of a list of hosts, in their order: `expand_hosts` gives the list back.
 
     Neighbours are folded over their last number only, which is how racks and Slurm count.
     """
@@ -39,7 +39,7 @@ def fold_hosts(hosts: Iterable[str]) -> str:
 
 
 def natural_key(host: str) -> list[tuple[int, int, str]]:
-    """Sorts hosts as people count: `n9` before `n10`, and `n1` before `n01`."""
+    """Return a key that sorts hosts as people count: `n9` before `n10`, and `n1` before `n01`."""
     parts = re.split(r"(\d+)", host, flags=re.ASCII)
     return [(1, int(part), part[::-1]) if part.isdigit() and part.isascii() else (0, 0, part) for part in parts]
 
@@ -60,7 +60,7 @@ def _items(text: str) -> Iterator[str]:
 
 
 def _choices(part: str) -> list[str]:
-    """Gives what a part of a name may be: a bracket's numbers, or the plain text itself."""
+    """Return what a part of a name may be: a bracket's numbers, or the plain text itself."""
     if not part.startswith("["):
         return [part]
     found: list[str] = []
@@ -112,7 +112,7 @@ class _Run:
         self.count = 1
 
     def takes(self, host: str) -> bool:
-        """Says whether this host is the next one of the run, and counts it if so."""
+        """Return whether this host is the next one of the run, and count it if so."""
         if not self.first or host != self.before + self._number(self.count) + self.after:
             return False
         self.count += 1
@@ -128,7 +128,7 @@ class _Run:
 
 
 def _runs(hosts: Iterable[str]) -> Iterator[list[_Run]]:
-    """Groups runs that differ in their number only, so that `n1,n3` becomes one bracket."""
+    """Group runs that differ in their number only, so that `n1,n3` becomes one bracket."""
     group: list[_Run] = []
     for host in hosts:
         if group and group[-1].takes(host):

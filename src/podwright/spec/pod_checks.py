@@ -17,7 +17,7 @@ Found = Iterator[Finding]
 
 
 def nodes(tree: Tree) -> Found:
-    """There are nodes, and a host belongs to one group."""
+    """Check that there are nodes, and that a host belongs to one group."""
     if tree.get("nodes") == []:
         yield Finding(("nodes",), "has no groups", 'write `- {hosts: "n[1-4]", model: cpu-server}`')
     seen: set[str] = set()
@@ -29,7 +29,7 @@ def nodes(tree: Tree) -> Found:
 
 
 def schedulers(tree: Tree) -> Found:
-    """A scheduler has hosts of the pod, and none of another scheduler's."""
+    """Check that a scheduler has hosts of the pod, and none of another scheduler's."""
     pod = [host for _, group in _entries(tree, "nodes") for host in _hosts(group)]
     entries, taken, known = _entries(tree, "schedulers"), set[str](), set(pod)
     for index, entry in entries:
@@ -49,7 +49,7 @@ def schedulers(tree: Tree) -> Found:
 
 
 def names(tree: Tree) -> Found:
-    """Names that targets and volumes go by are given once."""
+    """Check that names that targets and volumes go by are given once."""
     for field, default in (("schedulers", "kind"), ("storage", None)):
         seen: set[str] = set()
         for index, entry in _entries(tree, field):
@@ -61,7 +61,7 @@ def names(tree: Tree) -> Found:
 
 
 def hardware(tree: Tree) -> Found:
-    """A node model that is written out holds together."""
+    """Check that a node model that is written out holds together."""
     for index, group in _entries(tree, "nodes"):
         model = group.get("model")
         gpus = model.get("gpus") if isinstance(model, dict) else None

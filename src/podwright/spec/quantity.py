@@ -40,17 +40,17 @@ _TIME = re.compile(_NUMBER + r"\s*([A-Za-z]+)\s*", re.ASCII)
 
 
 def size_bytes(text: str) -> int:
-    """Gives the bytes of a size (`80GiB`)."""
+    """Return the bytes of a size (`80GiB`)."""
     return _whole_bytes(text, "size", "80GiB", _SIZE_UNITS)
 
 
 def bandwidth_bytes_s(text: str) -> int:
-    """Gives the bytes per second of a bandwidth (`400GB/s`)."""
+    """Return the bytes per second of a bandwidth (`400GB/s`)."""
     return _whole_bytes(text, "bandwidth", "400GB/s", _BYTE_RATE_UNITS)
 
 
 def speed_gbps(text: str) -> float:
-    """Gives the gigabits per second of a link's speed (`200Gb/s`)."""
+    """Return the gigabits per second of a link's speed (`200Gb/s`)."""
     number, unit = _split(text, "speed", "200Gb/s")
     if unit not in _BIT_RATE_UNITS:
         raise _unit_refusal(text, number, unit, "speed", _BIT_RATE_UNITS)
@@ -58,7 +58,7 @@ def speed_gbps(text: str) -> float:
 
 
 def power_w(text: str) -> float:
-    """Gives the watts of a power (`6.5kW`)."""
+    """Return the watts of a power (`6.5kW`)."""
     number, unit = _split(text, "power", "6.5kW")
     if unit not in _POWER_UNITS:
         raise _unit_refusal(text, number, unit, "power", _POWER_UNITS)
@@ -66,7 +66,7 @@ def power_w(text: str) -> float:
 
 
 def duration_s(text: str) -> float:
-    """Gives the seconds of a time (`500ms`, `2h`, `1h30m`); its parts go from long to short."""
+    """Return the seconds of a time (`500ms`, `2h`, `1h30m`); its parts go from long to short."""
     position, seconds, last = 0, Decimal(0), Decimal("Infinity")
     stripped = _bounded(text, "time", "1h30m")
     while position < len(stripped):
@@ -79,14 +79,14 @@ def duration_s(text: str) -> float:
 
 
 def exact_size(size: int) -> str:
-    """Gives the shortest text that `size_bytes` reads back as exactly this number."""
+    """Return the shortest text that `size_bytes` reads back as exactly this number."""
     units = ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB")
     fitting = next((unit for unit in units if size and size % _SIZE_UNITS[unit] == 0), "B")
     return f"{size // _SIZE_UNITS[fitting]}{fitting}"
 
 
 def exact_duration(seconds: float) -> str:
-    """Gives a text that `duration_s` reads back as exactly this number, whole units where they fit."""
+    """Return a text that `duration_s` reads back as exactly this number, whole units where they fit."""
     if seconds != int(seconds):
         milliseconds = Decimal(repr(seconds)) * 1000
         return f"{milliseconds.normalize():f}ms"

@@ -30,7 +30,7 @@ _NOT_IN_YAML = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-
 
 
 def read_source(path: Path) -> bytes:
-    """Gives the bytes of a regular file of at most 1 MiB."""
+    """Return the bytes of a regular file of at most 1 MiB."""
     file = str(path)
     try:
         _refuse_kind(file, path.stat())
@@ -54,7 +54,7 @@ def read_source(path: Path) -> bytes:
 
 
 def decode(content: bytes, file: str) -> str:
-    """Gives the text of UTF-8 bytes, with the place of the first byte or character that does not belong."""
+    """Return the text of UTF-8 bytes, with the place of the first byte or character that does not belong."""
     for mark, name in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             raise refuse(f"is written in {name}, not UTF-8", hint="save it as UTF-8", file=file)
@@ -87,7 +87,7 @@ def _too_large(file: str) -> Refusal:
 
 
 def _nearby(path: Path) -> str | None:
-    """Looks for a file that the user may have meant, in the same folder."""
+    """Look for a file that the user may have meant, in the same folder."""
     from difflib import get_close_matches
 
     try:

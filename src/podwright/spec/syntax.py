@@ -41,7 +41,7 @@ _WORDS = (
 
 
 def syntax_problems(error: Any, text: str, file: str) -> list[Problem]:
-    """Gives what a parser's error means; tabs in the indentation are all named at once."""
+    """Return what a parser's error means; tabs in the indentation are all named at once."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return [Problem(file, None, None, "", "is not YAML", "look at it with an editor that knows YAML")]

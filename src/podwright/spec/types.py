@@ -36,12 +36,12 @@ class Strict(BaseModel):
 
 
 def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
-    """Makes the error of a value, in our words."""
+    """Return the error of a value, in our words."""
     return PydanticCustomError("podwright", "{message}", {"message": message, "hint": hint})
 
 
 def _parsed(parse: Callable[[str], Any], what: str, example: str) -> BeforeValidator:
-    """Lets a text through one of the parsers; a bare number gets its words about the missing unit."""
+    """Let a text through one of the parsers; a bare number gets its words about the missing unit."""
 
     def validate(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -126,7 +126,7 @@ def _pattern(pattern: str, message: str, hint: str) -> AfterValidator:
 
 
 def _as_written(value: Any) -> str:
-    """Takes numbers and truths as text: in `env` and in a command they are meant as they are written."""
+    """Take numbers and truths as text: in `env` and in a command they are meant as they are written."""
     if isinstance(value, (bool, int, float)):
         return written(value)
     if not isinstance(value, str):

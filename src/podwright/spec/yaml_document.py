@@ -55,7 +55,7 @@ class Document:
 
 
 def parse(text: str, file: str) -> Document:
-    """Reads one YAML document; what cannot be read at all is refused at once."""
+    """Read one YAML document; what cannot be read at all is refused at once."""
     builder = _Builder(file)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -68,7 +68,7 @@ def parse(text: str, file: str) -> Document:
 
 
 def field_name(path: Path) -> str:
-    """Writes a path as users do: `nodes[0].hosts`."""
+    """Write a path as users do: `nodes[0].hosts`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{short(part)}" if text else short(part)
@@ -116,7 +116,7 @@ class _Builder:
         self._said: set[str] = set()
 
     def take(self, event: Any) -> None:
-        """Takes the next event of the stream."""
+        """Take the next event of the stream."""
         if isinstance(event, yaml.DocumentStartEvent):
             self._start_document(event)
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
@@ -217,7 +217,7 @@ class _Builder:
 
 
 def _extra(event: Any) -> tuple[str, str]:
-    """Names what a value carries beside itself, and how to do without."""
+    """Name what a value carries beside itself, and how to do without."""
     if isinstance(event, yaml.AliasEvent):
         return f"an alias (`*{short(event.anchor or '')}`)", "write the value out"
     if event.anchor is not None:
@@ -228,7 +228,7 @@ def _extra(event: Any) -> tuple[str, str]:
 
 
 def trap_hint(text: str) -> str | None:
-    """Says what YAML 1.1 makes of a plain scalar, where that surprises people."""
+    """Say what YAML 1.1 makes of a plain scalar, where that surprises people."""
     lowered = text.lower()
     if lowered in ("yes", "no", "on", "off"):
         return f'YAML reads `{text}` as {"true" if lowered in _TRUE else "false"}; for the word write "{text}"'
@@ -246,7 +246,7 @@ def trap_hint(text: str) -> str | None:
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Goes through every value below and including this one."""
+    """Yield every value below and including this one."""
     yield path, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in items:

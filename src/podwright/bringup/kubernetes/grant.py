@@ -23,7 +23,7 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
     *((one.group, (one.plural,), ("get", "list", "watch", "create", "patch", "delete")) for one in KINDS.values()),
-    ("kueue.x-k8s.io", ("localqueues",), ("get", "list")),
+    ("kueue.x-k8s.io", ("localqueues", "workloads"), ("get", "list")),
 )
 """All that a user of runs needs in a namespace, and nothing beyond it."""
 

@@ -27,7 +27,7 @@ Span = tuple[float, float]
 
 
 def fabric_svg(design: Design, fabric: str, tokens: str) -> str:
-    """Gives the drawing of one fabric."""
+    """Return the drawing of one fabric."""
     return _Picture(design, fabric, tokens).text()
 
 
@@ -63,7 +63,7 @@ class _Picture:
         return self.drawing.text()
 
     def column_x(self, column: int) -> float:
-        """Where a column begins; columns count from 0."""
+        """Return where a column begins; columns count from 0."""
         return LEFT + HOSTS_WIDTH + GAP + column * (CELL[0] + GAP)
 
     @property
@@ -94,7 +94,7 @@ class _Picture:
         return y + 40 + BAND
 
     def _spines(self, y: float) -> float:
-        """Draws spines above their plane, or in one row where all leaves share them; gives the lower edge."""
+        """Draw spines above their plane, or in one row where all leaves share them, and return the lower edge."""
         spines = self.tiers["spine"]
         self.drawing.words(LEFT, y + 16, "spine", 12)
         self.drawing.words(LEFT, y + 32, f"{len(spines)} switches", 11, "soft")
@@ -109,7 +109,7 @@ class _Picture:
         return self._shared_spines(spines, y)
 
     def _shared_spines(self, spines: Sequence[Switch], y: float) -> float:
-        """Draws spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
+        """Draw spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
         left, right = self.span
         width = (right - left + 4) / len(spines) - 4
         if width >= NARROWEST:
@@ -141,7 +141,7 @@ class _Picture:
         self.drawing.words(x + width / 2, y + 14, short, 10, "text", "middle")
 
     def _core_bands(self, y: float) -> None:
-        """One band from each plane to each group of cores."""
+        """Draw one band from each plane to each group of cores."""
         group_of = {switch.name: switch.plane for switch in self.tiers["core"]}
         groups = self.design.compute.groups if self.design.compute else 1
         column_of = {switch.name: (switch.plane - 1) // groups for switch in self.tiers["spine"]}
@@ -155,7 +155,7 @@ class _Picture:
     def _bands(
         self, kind: str, counts: Mapping[tuple[int, int], int], tops: Mapping[int, Span], y: tuple[float, float]
     ) -> None:
-        """Draws a band for each (column, top), as wide at both ends as its share of the cables there."""
+        """Draw a band for each (column, top), as wide at both ends as its share of the cables there."""
         below: Counter[int] = Counter()
         above: Counter[int] = Counter()
         for (column, top), number in counts.items():
@@ -171,7 +171,7 @@ class _Picture:
             self.drawing.band(kind, (high + gap, highs[top] - gap), (low + gap, lows[column] - gap), y)
 
     def _leaves(self, y: float) -> float:
-        """Draws the cells of all units, and the bands above each column."""
+        """Draw the cells of all units, and the bands above each column."""
         first = y + BAND
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
         if not any(switch.unit for switch in self.tiers["leaf"]):
@@ -194,7 +194,7 @@ class _Picture:
         return first + max(switch.unit for switch in self.tiers["leaf"]) * (CELL[1] + 4)
 
     def _leaf_bands(self, top: float, bottom: float) -> None:
-        """Draws the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
+        """Draw the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
         column_of = {switch.name: switch.plane - 1 for switch in self.tiers["leaf"]}
         number_of = {switch.name: switch.number for switch in self.tiers["spine"]}
         counts: Counter[tuple[int, int]] = Counter()
@@ -220,7 +220,7 @@ class _Picture:
         return "rail" if self.fabric == "compute" else "port"
 
     def _classic(self, y: float) -> float:
-        """Without rails the leaves are a plain list, ten to a row."""
+        """Draw the leaves of a layout without rails: a plain list, ten to a row."""
         for number, switch in enumerate(self.tiers["leaf"]):
             row, column = divmod(number, 10)
             self._cell(LEFT + column * (CELL[0] + 4), y + row * (CELL[1] + 4), switch)

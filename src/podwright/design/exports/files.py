@@ -19,7 +19,7 @@ from podwright.spec import SwitchModel
 
 
 def design_files(design: Design, tokens: str) -> dict[str, str]:
-    """Gives every file by its path; `tokens` is the sheet of design tokens that drawings and sheets are coloured by."""
+    """Return every file by its path; `tokens` is the sheet of design tokens that colours drawings and sheets."""
     files = {
         "design.json": json.dumps(design_json(design), indent=2) + "\n",
         "cables.csv": cable_plan(design),
@@ -45,5 +45,5 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
 
 
 def _is_infiniband(switch: SwitchModel | None) -> bool:
-    """A switch that is written out by its ports alone is taken for InfiniBand: that is what these fabrics are."""
+    """Return whether a switch is InfiniBand; one that is written out by its ports alone is, as these fabrics are."""
     return switch is not None and switch.kind != "ethernet"

@@ -36,7 +36,7 @@ class Fabric(NamedTuple):
 
 
 def fabric_of(design: Design, name: str) -> Fabric:
-    """Gives a fabric in the file's terms: each adapter of a host is a device of its own."""
+    """Return a fabric in the file's terms: each adapter of a host is a device of its own."""
     names = PortNames(design)
     model = design.requirements.compute_switch if name == "compute" else design.requirements.storage_switch
     switches = {switch.name: model.ports if model else 0 for switch in design.wired[name].switches}
@@ -54,7 +54,7 @@ def fabric_of(design: Design, name: str) -> Fabric:
 
 
 def ibnetdiscover(design: Design, name: str) -> str:
-    """Gives the file of one fabric."""
+    """Return the file of one fabric."""
     fabric = fabric_of(design, name)
     guids = {
         device: FIRST_GUID + GUID_STEP * number for number, device in enumerate([*fabric.switches, *fabric.adapters], 1)

@@ -19,7 +19,7 @@ ETHERNET |= {400: "400gbase-x-osfp"}
 
 
 def netbox_files(design: Design) -> dict[str, str]:
-    """Gives the files by their names."""
+    """Return the files by their names."""
     site = design.pod.name
     devices = [(rack.name, unit, device) for rack in design.floor.racks for unit, device in rack.devices]
     models = {(device.model, device.rack_units): None for _, _, device in devices}
@@ -57,7 +57,7 @@ def _role(device: Device) -> str:
 
 
 def _placed(design: Design) -> Iterable[Laid]:
-    """NetBox knows devices that stand in a rack; a cable to another one cannot be imported."""
+    """Return the cables that NetBox can import: it knows only devices that stand in a rack."""
     places = design.floor.places
     return (one for one in design.laid if one.cable.a in places and one.cable.b in places)
 

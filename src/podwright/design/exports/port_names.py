@@ -16,7 +16,7 @@ class PortNames:
         self._named: dict[tuple[int, str], list[str]] = {}
 
     def name(self, device: str, fabric: str, port: int) -> str:
-        """Gives the name of a port: `17` of a switch, `mlx5_0` of a host."""
+        """Return the name of a port: `17` of a switch, `mlx5_0` of a host."""
         own = self._switches.get(device)
         if own is not None:
             return str(port) if own == fabric else "mgmt0"
@@ -26,15 +26,15 @@ class PortNames:
         return names[port - 1] if port <= len(names) else f"port{port}"
 
     def is_switch(self, device: str) -> bool:
-        """Says whether a device is a switch."""
+        """Return whether a device is a switch."""
         return device in self._switches
 
     def ends(self, cable: Cable) -> tuple[str, str]:
-        """Gives the port names of both ends."""
+        """Return the port names of both ends."""
         return self.name(cable.a, cable.fabric, cable.a_port), self.name(cable.b, cable.fabric, cable.b_port)
 
     def label(self, cable: Cable) -> str:
-        """Gives what is printed on a cable: both ends."""
+        """Return what is printed on a cable: both ends."""
         a, b = self.ends(cable)
         return f"{cable.a}:{a} - {cable.b}:{b}"
 
@@ -46,7 +46,7 @@ class PortNames:
         return self._named[key]
 
     def slow_and_fast(self, host: str) -> tuple[list[str], list[str]]:
-        """Gives a host's management ports: those on twisted pair, and faster ones."""
+        """Return a host's management ports: those on twisted pair, and faster ones."""
         from podwright.design.management import FASTEST_TWISTED_GBPS
 
         nics = [nic for nic in self._hosts[host].nics if nic.kind == "management"]
@@ -56,6 +56,6 @@ class PortNames:
 
 
 def _management(host: str, names: PortNames) -> list[str]:
-    """Ports in the order in which they are wired: twisted pair, the BMC, fast ones."""
+    """Return the ports in the order in which they are wired: twisted pair, the BMC, fast ones."""
     slow, fast = names.slow_and_fast(host)
     return [*slow, "bmc", *fast]

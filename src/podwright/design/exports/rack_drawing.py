@@ -16,7 +16,7 @@ HEAD = 40.0
 
 
 def racks_svg(design: Design, tokens: str) -> str:
-    """Gives the elevations of all racks."""
+    """Return the elevations of all racks."""
     drawing = Drawing(f"{design.pod.name}: racks", tokens)
     floor = design.floor
     drawing.words(LEFT, 32, f"{design.pod.name}: {len(floor.racks)} racks", 20)
@@ -34,7 +34,7 @@ def racks_svg(design: Design, tokens: str) -> str:
 
 
 def rack_svg(design: Design, rack: Rack, tokens: str) -> str:
-    """Gives the elevation of one rack."""
+    """Return the elevation of one rack."""
     drawing = Drawing(f"{design.pod.name}: rack {rack.name}", tokens)
     _rack(drawing, rack, LEFT, HEAD, design.pod.racks.rack_units)
     return drawing.text()

@@ -34,7 +34,7 @@ td.tick::before { content: ""; display: inline-block; width: 9px; height: 9px; b
 
 
 def rack_sheets(design: Design, tokens: str) -> str:
-    """Gives a page for each rack: its elevation, and what stands in it."""
+    """Return a page for each rack: its elevation, and what stands in it."""
     title = f"{design.pod.name}: racks"
     cables = _cables_of_racks(design)
     parts = [_rack(design, rack, cables.get(rack.name, []), tokens) for rack in design.floor.racks]
@@ -42,7 +42,7 @@ def rack_sheets(design: Design, tokens: str) -> str:
 
 
 def switch_sheets(design: Design, tokens: str) -> str:
-    """Gives a page for each switch: every port with what it leads to."""
+    """Return a page for each switch: every port with what it leads to."""
     ports: dict[str, list[tuple[str, Laid, str, str]]] = defaultdict(list)
     names = PortNames(design)
     for one in design.laid:
@@ -56,7 +56,7 @@ def switch_sheets(design: Design, tokens: str) -> str:
 
 
 def _cables_of_racks(design: Design) -> dict[str, list[tuple[str, ...]]]:
-    """Gives the cables of what is no switch by its rack; those of switches are on the switches' own sheets."""
+    """Return the cables of what is no switch by its rack; those of switches are on the switches' own sheets."""
     names, places = PortNames(design), design.floor.places
     found: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for cable, length, medium in design.laid:

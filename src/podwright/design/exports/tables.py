@@ -18,7 +18,7 @@ CABLE_HEAD = (
 
 
 def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Gives a CSV file."""
+    """Return a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -27,7 +27,7 @@ def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def cable_plan(design: Design) -> str:
-    """Gives every cable with the rack, unit and port of both ends, its length and its label."""
+    """Return every cable with the rack, unit and port of both ends, its length and its label."""
     names, places = PortNames(design), design.floor.places
     rows = []
     for cable, length, medium in design.laid:
@@ -54,7 +54,7 @@ def cable_plan(design: Design) -> str:
 
 
 def bill_of_materials(design: Design) -> str:
-    """Gives the bill of materials."""
+    """Return the bill of materials."""
     rows = [
         (one.count, one.kind, one.item, _number(one.price), _number(one.amount), _number(one.power_w))
         for one in design.bill()
@@ -64,7 +64,7 @@ def bill_of_materials(design: Design) -> str:
 
 
 def addresses(design: Design) -> str:
-    """Gives every address with its network and VLAN."""
+    """Return every address with its network and VLAN."""
     rows = [
         (device, network.name, network.vlan or "", f"{address}/{network.subnet.prefixlen}")
         for network in (design.management.networks if design.management else [])
@@ -74,7 +74,7 @@ def addresses(design: Design) -> str:
 
 
 def growth_plan(growth: Growth, design: Design) -> str:
-    """Gives the cables that growth adds, moves and takes away, in the order in which hands do it."""
+    """Return the cables that growth adds, moves and takes away, in the order in which hands do it."""
     names = PortNames(design)
 
     def words(cable: Cable) -> tuple[str, ...]:

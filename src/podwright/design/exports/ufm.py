@@ -13,7 +13,7 @@ LANES = {40: "10G", 56: "14G", 100: "25G", 200: "50G", 400: "100G", 800: "200G"}
 
 
 def point_to_point(design: Design, fabric: str) -> str:
-    """Gives the sheet of one fabric; a host's port is the number of its adapter in the map."""
+    """Return the sheet of one fabric; a host's port is the number of its adapter in the map."""
     places = design.floor.places
     rows = []
     for cable in design.wired[fabric].cables:
@@ -27,7 +27,7 @@ def point_to_point(design: Design, fabric: str) -> str:
 
 
 def adapter_map(design: Design, fabric: str) -> str:
-    """Gives which adapter each port number of the sheet means."""
+    """Return which adapter each port number of the sheet means."""
     from podwright.design.requirements import ports_of
 
     model = design.requirements.models[design.requirements.hosts[0]]
@@ -35,7 +35,7 @@ def adapter_map(design: Design, fabric: str) -> str:
 
 
 def topo(design: Design, fabric: str) -> str:
-    """Gives the `.topo` file of one fabric: switch by switch, each of its ports with what it leads to."""
+    """Return the `.topo` file of one fabric: switch by switch, each of its ports with what it leads to."""
     names = PortNames(design)
     switch = design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
     kind, lane = _kind(switch), LANES.get(int(switch.speed_gbps or 200) if switch else 200, "50G")

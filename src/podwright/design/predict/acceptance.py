@@ -29,12 +29,12 @@ class AcceptanceRow:
 
     @property
     def alarm_gb_s(self) -> float:
-        """The bus bandwidth under which something is broken."""
+        """Return the bus bandwidth under which something is broken."""
         return self.expected.bus_gb_s * ALARM_SHARE
 
 
 def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[AcceptanceRow]:
-    """Gives a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
+    """Return a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
     collective = job(placement, order)
     names = available(collective)
     table = []
@@ -45,13 +45,13 @@ def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = S
 
 
 def settings(placement: Placement) -> str:
-    """The command of the test and the variables it needs to measure what the sheet expects."""
+    """Return the command of the test and the variables it needs to measure what the sheet expects."""
     prefix = "NCCL_ALGO=Ring " if len(placement.hosts) == 2 else "NCCL_COLLNET_ENABLE=0 "
     return prefix + TEST if len(placement.hosts) > 1 else TEST
 
 
 def as_csv(placement: Placement) -> str:
-    """The sheet for a program that compares measured values."""
+    """Return the sheet for a program that compares measured values."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["nodes", "size_bytes", "algorithm", "protocol", "time_us", "bus_gb_s", "alarm_under_gb_s"])
@@ -63,7 +63,7 @@ def as_csv(placement: Placement) -> str:
 
 
 def as_json(placement: Placement) -> dict[str, Any]:
-    """The sheet with everything it rests on."""
+    """Return the sheet with everything it rests on."""
     wires = placement.wires
     return {
         "nodes": len(placement.hosts),

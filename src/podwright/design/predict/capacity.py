@@ -37,12 +37,12 @@ class CapacityPlan:
     assumptions: tuple[str, ...] = field(default=())
 
     def get(self, section: str, name: str) -> float | None:
-        """Gives one figure's number; None where the file does not ask for it."""
+        """Return one figure's number; None where the file does not ask for it."""
         return next((one.value for one in self.figures if (one.section, one.name) == (section, name)), None)
 
 
 def reckon(file: CapacityFile) -> CapacityPlan:
-    """Follows the chain as far as the file goes."""
+    """Follow the chain as far as the file goes."""
     figures: list[CapacityFigure] = []
     if file.fleet:
         figures += _data(file.fleet)
@@ -57,7 +57,7 @@ def reckon(file: CapacityFile) -> CapacityPlan:
 
 
 def as_json(plan: CapacityPlan) -> dict[str, Any]:
-    """The figures by section, whole numbers where they count things."""
+    """Return the figures by section, whole numbers where they count things."""
     document: dict[str, Any] = {"name": plan.name}
     for one in plan.figures:
         value = int(one.value) if one.value == int(one.value) else one.value
@@ -67,7 +67,7 @@ def as_json(plan: CapacityPlan) -> dict[str, Any]:
 
 
 def shown(figure: CapacityFigure) -> str:
-    """A figure for people: sizes and rates with the unit that fits, counts with separators."""
+    """Return a figure for people: sizes and rates with the unit that fits, counts with separators."""
     value, unit = figure.value, figure.unit
     if unit in ("B", "B/s"):
         return si(value, unit)
@@ -76,7 +76,7 @@ def shown(figure: CapacityFigure) -> str:
 
 
 def si(value: float, unit: str) -> str:
-    """Gives `199 PB`: three figures and a decimal prefix."""
+    """Return `199 PB`: three figures and a decimal prefix."""
     power = 0
     while abs(value) >= 999.5 and power + 1 < len(_PREFIXES):
         value, power = value / 1000, power + 1
@@ -122,7 +122,7 @@ def _ingest(file: CapacityFile, per_day: float) -> Iterator[CapacityFigure]:
 
 
 def _tier(tier: Tier, per_day: float, fleet: Fleet) -> CapacityFigure:
-    """Data of the days that are kept; of a long time only the days with recordings count."""
+    """Return what the kept days hold; of a long time only the days with recordings count."""
     days = tier.keep_s / DAY_S
     recorded = days if days <= fleet.days_per_year else days * fleet.days_per_year / 365
     stored = per_day * recorded * tier.share / tier.compression * tier.copies

@@ -97,7 +97,7 @@ class CapacityFile(Strict):
 
 
 def parse_capacity(text: str, file: str) -> CapacityFile:
-    """Checks a file's text; every problem is told at once, with its place."""
+    """Return the file of a text, or refuse with every problem at once, each with its place."""
     return read_text(CapacityFile, text, file, (_sensors, _chain), example="examples/capacity-fleet.yaml")
 
 
@@ -114,7 +114,7 @@ def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _chain(tree: dict[str, Any]) -> Iterator[Finding]:
-    """Each link of the chain needs the one before it."""
+    """Check that each link of the chain has the one before it."""
     labels = tree.get("labels")
     if "fleet" not in tree and "labels" not in tree:
         yield Finding((), "has nothing to reckon with", "give a `fleet`, or `labels` and `training`")

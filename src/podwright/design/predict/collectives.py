@@ -89,7 +89,7 @@ class Wires:
 
     @property
     def network_gb_s(self) -> float:
-        """All compute ports together."""
+        """Return the bandwidth of all compute ports together."""
         return self.nics * self.nic_gb_s
 
 
@@ -104,23 +104,23 @@ class CollectiveJob:
 
     @property
     def ranks(self) -> int:
-        """One for each GPU."""
+        """Return the number of ranks, one for each GPU."""
         return self.nodes * self.wires.gpus
 
     @property
     def network_gb_s(self) -> float:
-        """What a node's ports give to this job."""
+        """Return what a node's ports give to this job."""
         return self.wires.network_gb_s * self.share
 
     @property
     def ring_gb_s(self) -> float:
-        """The narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
+        """Return the narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
         nvlink = self.wires.family.nvlink_gb_s
         return nvlink if self.nodes == 1 else min(nvlink, self.network_gb_s)
 
     @property
     def bus_factor(self) -> float:
-        """Bus bandwidth to algorithm bandwidth, as NCCL tests print both."""
+        """Return the ratio of bus bandwidth to algorithm bandwidth, as NCCL tests print both."""
         return 2 * (self.ranks - 1) / self.ranks
 
 
@@ -136,7 +136,7 @@ class Estimate:
 
 
 def wires_of(model: NodeModel) -> Wires:
-    """Gives what a node model offers; refuses one whose GPUs or ports we have no constants for."""
+    """Return what a node model offers, or refuse one whose GPUs or ports we have no constants for."""
     gpus = model.gpus
     name = model.title or model.name or "this node model"
     if gpus is None:
@@ -152,7 +152,7 @@ def wires_of(model: NodeModel) -> Wires:
 
 
 def available(job: CollectiveJob) -> list[str]:
-    """Names the algorithms this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
+    """Return the algorithms that this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
     can = {
         "ring": job.ranks > 1,
         "tree": job.nodes > 1,
@@ -163,12 +163,12 @@ def available(job: CollectiveJob) -> list[str]:
 
 
 def estimate(job: CollectiveJob, algorithm: str, size_bytes: int) -> Estimate:
-    """Gives the time of an all-reduce of this size, with the protocol that is fastest."""
+    """Return the time of an all-reduce of this size, with the protocol that is fastest."""
     return min(_ESTIMATES[algorithm](job, size_bytes), key=lambda one: one.time_s)
 
 
 def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
-    """Gives what NCCL chooses without being told: the fastest; SHARP needs a plugin and is left out.
+    """Return what NCCL chooses by itself: the fastest; SHARP needs a plugin and is left out.
 
     Of two nodes a tree sends half of what a ring does and reads above wire speed, which proves nothing about the wires:
     there the ring is taken, as a test should with `NCCL_ALGO=Ring`.
@@ -178,7 +178,7 @@ def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
 
 
 def needs_network(job: CollectiveJob) -> None:
-    """Refuses several nodes without ports between them."""
+    """Refuse several nodes without ports between them."""
     if job.nodes > 1 and not job.network_gb_s:
         raise refuse("the node model has no compute ports", hint="give it `nics:` of kind compute")
 
@@ -186,14 +186,14 @@ def needs_network(job: CollectiveJob) -> None:
 def _estimate(
     job: CollectiveJob, algorithm: str, protocol: str, size_bytes: int, cost: tuple[float, float]
 ) -> Estimate:
-    """Puts latency (microseconds) and algorithm bandwidth (GB/s) together."""
+    """Put latency (microseconds) and algorithm bandwidth (GB/s) together."""
     latency_us, gb_s = cost
     time_s = latency_us * 1e-6 + size_bytes / (gb_s * 1e9)
     return Estimate(algorithm, protocol, size_bytes, time_s, size_bytes / time_s / 1e9 * job.bus_factor)
 
 
 def _ring(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """Every rank passes every part on twice; the steps between nodes cost the network's latency."""
+    """Estimate a ring: every rank passes every part on twice; the steps between nodes cost the network's latency."""
     between = 2 * (job.nodes - 1)
     inside = 2 * (job.ranks - 1) - between
     for number, protocol in enumerate(PROTOCOLS):
@@ -204,7 +204,7 @@ def _ring(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
 
 
 def _tree(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """Up and down again: a chain inside each node, and between nodes as many steps as the tree is high."""
+    """Estimate a tree, up and down again: a chain inside a node, between nodes as many steps as the tree is high."""
     inside, between = job.wires.gpus - 1, log2(job.nodes)
     for number, protocol in enumerate(PROTOCOLS):
         steps_us = inside * TREE_NVLINK_US[number] + between * TREE_NETWORK_US[number]
@@ -214,7 +214,7 @@ def _tree(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
 
 
 def _sharp(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """The switches add up: the same steps for any number of nodes; inside a node a chain, or NVLS where it is."""
+    """Estimate SHARP: the switches add up in the same steps for any number of nodes; inside a node a chain, or NVLS."""
     network = job.network_gb_s / NIC_SHARE * SHARP_NIC_SHARE
     if job.wires.family.nvls_share is not None:
         cost = NVLS_NVLINK_US + NVLS_NETWORK_US, min(network, _nvls_gb_s(job))
@@ -225,7 +225,7 @@ def _sharp(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
 
 
 def _nvls(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """NVLink's switches add up inside a node; between nodes there is a tree."""
+    """Estimate NVLS: NVLink's switches add up inside a node; between nodes there is a tree."""
     latency_us, gb_s = NVLS_NVLINK_US, _nvls_gb_s(job)
     if job.nodes > 1:
         latency_us += 2 * log2(job.nodes) * NVLS_TREE_US
@@ -243,12 +243,12 @@ def _step_us(job: CollectiveJob, protocol: str) -> float:
 
 
 def _share(protocol: str) -> float:
-    """The part of the wires that carries data and not flags."""
+    """Return the part of the wires that carries data and not flags."""
     return {"LL": LL_SHARE, "LL128": CALIBRATED_LL128_SHARE}.get(protocol, 1.0)
 
 
 def _slower(job: CollectiveJob, protocol: str) -> float:
-    """How much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
+    """Return how much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
     if job.nodes == 1:
         return 1.0
     if protocol != "Simple":

@@ -51,7 +51,7 @@ class Placement:
 
     @property
     def span(self) -> str:
-        """The widest thing the job crosses."""
+        """Return the widest thing the job crosses."""
         if len(self.hosts) == 1:
             return "one node"
         if self.pods > 1:
@@ -69,7 +69,7 @@ class BrokenPart:
 
 
 def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
-    """Looks up where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
+    """Return where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
     models = {pod.model_of(host).name or pod.model_of(host).title: pod.model_of(host) for host in hosts}
     if len(models) > 1:
         names = " and ".join(str(name) for name in models)
@@ -86,7 +86,7 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
 
 
 def first_hosts(pod: Pod, count: int) -> list[str]:
-    """The first so many compute hosts with GPUs."""
+    """Return the first so many compute hosts with GPUs."""
     hosts = [host for host in pod.compute_hosts() if pod.model_of(host).gpus]
     if count > len(hosts):
         raise refuse(
@@ -96,13 +96,13 @@ def first_hosts(pod: Pod, count: int) -> list[str]:
 
 
 def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> CollectiveJob:
-    """The job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
+    """Return the job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
     share = _share(placement, order, climb or placement.climb)
     return CollectiveJob(len(placement.hosts), placement.wires, share, placement.in_network)
 
 
 def failures(placement: Placement) -> list[BrokenPart]:
-    """What is left of the wires when one thing is broken; only what this job would feel."""
+    """Return what is left of the wires when one thing is broken; only what this job would feel."""
     nodes, nics = len(placement.hosts), placement.wires.nics
     if nodes == 1:
         return []
@@ -123,7 +123,7 @@ def failures(placement: Placement) -> list[BrokenPart]:
 
 
 def _share(placement: Placement, order: str, climb: Climb | None) -> float:
-    """The part of the ports' bandwidth that gets through the narrowest place on the way.
+    """Return the part of the ports' bandwidth that gets through the narrowest place on the way.
 
     In order, one neighbour of each unit lies outside it; scattered, all do. Between pods the core's taper counts.
     """
@@ -136,7 +136,7 @@ def _share(placement: Placement, order: str, climb: Climb | None) -> float:
 
 
 def _climb(pod: Pod) -> Climb | None:
-    """A leaf's way up, as the pod's design has it."""
+    """Return a leaf's way up, as the pod's design has it."""
     fabric = pod.compute_fabric()
     compute = requirements_of(pod).compute if fabric and fabric.switch else None
     if compute is None:

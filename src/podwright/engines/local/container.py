@@ -148,7 +148,9 @@ def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
     if workload.resources.gpus and not facts.gpu_list:
         hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
         found.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
-    named = {**{f"data.{name}": path for name, path in request.data.items()}, "checkpoint": workload.checkpoint}
+    named = {f"data.{name}": path for name, path in request.target_paths().items()} | {
+        "checkpoint": workload.checkpoint
+    }
     words = "a path with `:` cannot be mounted into a container"
     return found + [
         (field, words, "give it another name, or a link to it")
@@ -168,7 +170,7 @@ def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     workload = request.workload
     made = [workload.checkpoint] if workload.checkpoint.startswith("/") else []
     folders = "".join(f"mkdir -p -m 0700 {shlex.quote(path)} || exit 1\n" for path in made)
-    command = " \\\n    ".join(podman_words(workload, request.data, facts))
+    command = " \\\n    ".join(podman_words(workload, request.target_paths(), facts))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
 
 
@@ -215,7 +217,7 @@ def _user(numbers: Sequence[int]) -> list[str]:
 def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
     """Absolute paths are seen inside where they are outside; data is only read. One inside another comes with it."""
     kept = {PurePosixPath(workload.checkpoint)} if workload.checkpoint.startswith("/") else set()
-    read = {PurePosixPath(path) for path in data.values() if path.startswith("/")} - kept
+    read = {PurePosixPath(path) for path in data.values()} - kept
     read = {path for path in read if not read.intersection(path.parents)}
     mounts = [f"--volume={path}:{path}:ro" for path in sorted(read)]
     return mounts + [f"--volume={path}:{path}" for path in sorted(kept)]

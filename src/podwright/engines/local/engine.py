@@ -85,7 +85,7 @@ class LocalEngine:
         path = f'{own}:"$PATH"'
         if os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
             path = f'"$PATH":{own}'
-        missing = [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()]
+        missing = [name for name, path in request.target_paths().items() if not Path(path).exists()]
         return LocalFacts(
             python=sys.executable,
             path=path,

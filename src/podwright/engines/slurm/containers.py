@@ -110,7 +110,7 @@ def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
 
 def _path_problems(request: Request) -> list[Problem]:
     """A colon or a comma ends a path wherever mounts are listed."""
-    named = {f"data.{name}": path for name, path in request.data.items()}
+    named = {f"data.{name}": path for name, path in request.target_paths().items()}
     named["checkpoint"] = request.workload.checkpoint
     words = "a path with `:` or `,` cannot be mounted into a container"
     return [
@@ -122,7 +122,9 @@ def _path_problems(request: Request) -> list[Problem]:
 
 def _mounts(request: Request) -> list[str]:
     """Absolute paths the run needs; one inside another comes with it."""
-    paths = {PurePosixPath(path) for path in [*request.data.values(), request.workload.checkpoint] if path[:1] == "/"}
+    paths = {PurePosixPath(path) for path in request.target_paths().values()}
+    if request.workload.checkpoint.startswith("/"):
+        paths.add(PurePosixPath(request.workload.checkpoint))
     return sorted(str(path) for path in paths if not paths.intersection(path.parents))
 
 

@@ -143,14 +143,14 @@ class SlurmEngine:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
-        data = [path for path in request.data.values() if path.startswith("/")]
-        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
+        data = request.target_paths()
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
         if look.code:
             words = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
             raise refuse(words, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        names = tuple(name for name, path in request.data.items() if path in missing)
+        names = tuple(name for name, path in data.items() if path in missing)
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
@@ -334,7 +334,7 @@ def _check_data(request: Request, missing: Sequence[str]) -> None:
     if missing:
         hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
         raise workload.refusal(
-            (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
+            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
         )
 
 

@@ -28,13 +28,13 @@ class Nodes:
         self.parts = parts
 
     def start_containers(self, hosts: list[str]) -> None:
-        """Starts containerd where it does not run, and waits for none of them."""
+        """Start containerd where it does not run, and wait for none of them."""
         for host in hosts:
             cgroups.make(self.machines.folder, host)
             start(self.machines, host, self._programs(host, "containerd"))
 
     def start_kubelets(self, hosts: list[str]) -> list[str]:
-        """Starts what else does not run of the nodes' programs; gives the nodes where a kubelet was started."""
+        """Start what else does not run of the nodes' programs; return the nodes where a kubelet was started."""
         started = []
         for host in hosts:
             if not processes.until(partial(self._answers, host), _READY_S, every_s=0.1):
@@ -44,7 +44,7 @@ class Nodes:
         return started
 
     def fetch(self, hosts: list[str], image: str) -> None:
-        """Lets nodes fetch an image, and waits for none of them: a Kubernetes pod that comes meanwhile waits itself."""
+        """Let nodes fetch an image, and wait for none of them: a Kubernetes pod that comes meanwhile waits itself."""
         for host in hosts:
             start(self.machines, host, programs.fetch(image))
 
@@ -56,7 +56,7 @@ class Nodes:
         return self.machines.run(host, programs.is_containerd_ready()).returncode == 0
 
     def join(self, hosts: list[str], since: datetime, control: Control) -> None:
-        """Waits until nodes have reported themselves and their devices, and gives them their labels."""
+        """Wait until nodes have reported themselves and their devices, and give them their labels."""
         units = control.units()
         for host in hosts:
             if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
@@ -66,7 +66,7 @@ class Nodes:
             control.api.patch(f"{objects.NODES}/{host}", change, MERGE)
 
     def _has_reported(self, control: Control, host: str, since: datetime) -> bool:
-        """Says whether a node is used, with all its devices, by a report that is not older than its kubelet."""
+        """Return whether a node is used, with all its devices, by a report that is not older than its kubelet."""
         node = control.nodes().get(host)
         if node is None or not is_usable(node) or _last_report(node) < since:
             return False
@@ -74,5 +74,6 @@ class Nodes:
 
 
 def _last_report(node: Mapping[str, Any]) -> datetime:
-    times = [one["lastHeartbeatTime"] for one in node["status"].get("conditions", []) if one["type"] == "Ready"]
-    return max((datetime.fromisoformat(time) for time in times), default=datetime.min.replace(tzinfo=UTC))
+    conditions = node["status"].get("conditions", [])
+    times = [condition["lastHeartbeatTime"] for condition in conditions if condition["type"] == "Ready"]
+    return max(map(datetime.fromisoformat, times), default=datetime.min.replace(tzinfo=UTC))

@@ -28,9 +28,8 @@ _OPTIONS = (
 
 
 def start(machines: Machines, controller: str, cluster: str, user: str, say: Say) -> None:
-    """Starts what does not run of database and slurmdbd, and makes the lab's account on the first time."""
-    pid = machines.pid(controller)
-    running = processes.running([pid])[pid] if pid else {}
+    """Start what does not run of database and slurmdbd, and make the lab's account on the first time."""
+    running = machines.running(controller)
     if "mariadbd" not in running:
         say("database", "MariaDB, for accounting")
         _start_database(machines, controller)
