@@ -92,6 +92,17 @@ class ReportData:
         """Return whether nothing more will happen to this run."""
         return self.state in FINAL
 
+    @property
+    def workload(self) -> Mapping[str, Any]:
+        """Return the workload that was asked for, empty where it is not known."""
+        workload = self.asked.get("workload")
+        return workload if isinstance(workload, Mapping) else {}
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """Return a mapping of the record, empty where it has none: other versions may have written something else."""
+        value = self.record.get(name)
+        return value if isinstance(value, Mapping) else {}
+
     def of(self, *kinds: type[Kind]) -> list[Kind]:
         """Return the events of these kinds, in the order of time."""
         return [event for event in self.events if isinstance(event, kinds)]

@@ -33,21 +33,14 @@ def result(name: str) -> Read:
     """Return the reader of a value that the program told, as it was last."""
 
     def read(story: Story) -> float | None:
-        return as_number(_results(story).get(name))
+        return as_number(story.data.mapping("results").get(name))
 
     return read
 
 
 def results_of(story: Story) -> list[str]:
     """Return the names of what the program told."""
-    return [str(name) for name in _results(story)]
-
-
-def _results(story: Story) -> Mapping[str, object]:
-    results = story.data.record.get("results")
-    if not isinstance(results, Mapping):
-        return {}
-    return results
+    return [str(name) for name in story.data.mapping("results")]
 
 
 def four(value: float | None) -> str:
@@ -63,10 +56,7 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
 
 
 def _amount(story: Story) -> float | None:
-    cost = story.data.record.get("cost")
-    if not isinstance(cost, Mapping):
-        return None
-    return as_number(cost.get("amount"))
+    return as_number(story.data.mapping("cost").get("amount"))
 
 
 def as_number(value: object) -> float | None:
