@@ -30,7 +30,6 @@ from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_
 from podwright import launch
 from podwright.lab import kubernetes, processes
 from podwright.lab.kubernetes import KubernetesLab
-from podwright.lab.kubernetes.control import running
 from podwright.lab.kubernetes.shape import CONTROL, NAMESPACE
 from podwright.launch import pods
 from podwright.runs import Home
@@ -116,7 +115,7 @@ class Site:
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         """Nothing is made of what is submitted, so that only submitting takes the machine's time."""
-        (pid,) = running(self.lab.machines, CONTROL)["kube-controller"]
+        (pid,) = self.lab.machines.running(CONTROL)["kube-controller"]
         os.kill(pid, signal.SIGSTOP)
         try:
             yield

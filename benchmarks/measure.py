@@ -74,11 +74,13 @@ def mean_of_middle(values: Sequence[float]) -> float:
     return statistics.fmean(sorted(values)[cut : len(values) - cut])
 
 
-def bootstrap(values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Estimate:
+def bootstrap(
+    values: Sequence[float], statistic: Callable[[Sequence[float]], float], resamples: int = RESAMPLES
+) -> Estimate:
     """The statistic with its percentile interval; the same values always give the same interval."""
     chance = random.Random(0)
-    drawn = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    low, high = drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES) - 1]
+    drawn = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(resamples))
+    low, high = drawn[int(0.025 * resamples)], drawn[int(0.975 * resamples) - 1]
     return Estimate(statistic(values), low, high, len(values))
 
 

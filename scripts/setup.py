@@ -108,14 +108,13 @@ def has_candidate(name: str) -> bool:
     return "Candidate:" in answer and "Candidate: (none)" not in answer
 
 
-def install_packages() -> None:
-    """Installs missing Debian packages, or says the exact command and goes on: all but `ensurepip` are for tests."""
-    missing = wanted_packages()
-    if not missing:
-        return
+def install_packages(missing: Sequence[Package], prefix: Sequence[str] | None) -> None:
+    """Installs missing Debian packages, or says the exact command and goes on: all but `ensurepip` are for tests.
+
+    `prefix` is what `root_prefix` gives.
+    """
     for package in missing:
         say("packages", f"{package.name} is missing: {package.reason}")
-    prefix = root_prefix()
     if prefix is None or shutil.which("apt-get") is None:
         say("packages", "apt-get install " + " ".join(package.name for package in missing) + "   (as root; then again)")
         if importlib.util.find_spec("ensurepip") is None:
@@ -128,17 +127,20 @@ def install_packages() -> None:
         call([*env, "sh", "-c", QUIETLY, "sh", "apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
 
 
-def fingerprint() -> str:
+def fingerprint(lock: Path = LOCK) -> str:
     """Hashes all that decides what lies in `.venv`, its own place and Python included."""
     digest = hashlib.sha256(f"{ROOT} {sys.version_info[:2]}".encode())
-    for path in (LOCK, BOOTSTRAP, ROOT / "pyproject.toml", Path(__file__)):
+    for path in (lock, BOOTSTRAP, ROOT / "pyproject.toml", Path(__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def is_current() -> bool:
+def is_current(venv: Path = VENV, lock: Path = LOCK) -> bool:
     """Tells whether `.venv` is what this set-up would make."""
-    return STAMP.is_file() and STAMP.read_text() == fingerprint() and (VENV / "bin" / "podwright").is_file()
+    stamp = venv / STAMP.name
+    if not stamp.is_file() or stamp.read_text() != fingerprint(lock):
+        return False
+    return (venv / "bin" / "podwright").is_file()
 
 
 def works(python: Path) -> bool:
@@ -200,7 +202,9 @@ def install_browser() -> None:
 def main() -> None:
     """Brings the machine and `.venv` to where every `make` verb works; `--quiet`: not a word when it is."""
     started = time.monotonic()
-    install_packages()
+    missing = wanted_packages()
+    if missing:
+        install_packages(missing, root_prefix())
     if is_current():
         if "--quiet" not in sys.argv[1:]:
             say("ready", ".venv/bin/podwright")

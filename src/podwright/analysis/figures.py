@@ -11,7 +11,7 @@ Read = Callable[[Story], float | None]
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunFigure:
     """What it is called, how it is read and shown; what is counted differs by whole numbers."""
 
     name: str
@@ -21,48 +21,46 @@ class Figure:
 
 
 def field(name: str) -> Read:
-    """A figure of the record itself."""
+    """Return the reader of a figure of the record itself."""
 
     def read(story: Story) -> float | None:
-        return _number(story.data.record.get(name))
+        return as_number(story.data.record.get(name))
 
     return read
 
 
 def result(name: str) -> Read:
-    """A value that the program told, as it was last."""
+    """Return the reader of a value that the program told, as it was last."""
 
     def read(story: Story) -> float | None:
-        results = story.data.record.get("results")
-        return _number(results.get(name)) if isinstance(results, Mapping) else None
+        return as_number(story.data.mapping("results").get(name))
 
     return read
 
 
 def results_of(story: Story) -> list[str]:
-    """The names of what the program told."""
-    results = story.data.record.get("results")
-    return [str(name) for name in results] if isinstance(results, Mapping) else []
+    """Return the names of what the program told."""
+    return [str(name) for name in story.data.mapping("results")]
 
 
 def four(value: float | None) -> str:
-    """With four digits that count."""
+    """Return a number with four digits that count."""
     return words.number(value, 4)
 
 
-def cost_figure(stories: Sequence[Story]) -> Figure:
-    """What each run cost, named with the currency."""
+def cost_figure(stories: Sequence[Story]) -> RunFigure:
+    """Return the figure of what each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return Figure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
+    return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
 
 
 def _amount(story: Story) -> float | None:
-    cost = story.data.record.get("cost")
-    return _number(cost.get("amount")) if isinstance(cost, Mapping) else None
+    return as_number(story.data.mapping("cost").get("amount"))
 
 
-def _number(value: object) -> float | None:
-    """What a training that diverged told last is no figure."""
-    is_figure = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_figure else None  # type: ignore[arg-type]
+def as_number(value: object) -> float | None:
+    """Return a value as a figure; what a training that diverged told last is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -23,16 +23,18 @@ class Growth:
 
     @property
     def disturbs(self) -> int:
-        """Cables in use that somebody must touch."""
+        """Return how many cables in use somebody must touch."""
         return len(self.moved) + len(self.removed)
 
 
 def grow(old: Design, new: Design) -> Growth:
-    """Compares two designs cable by cable; a cable that keeps one of its ends has moved."""
+    """Compare two designs cable by cable; a cable that keeps one of its ends has moved."""
     before, after = _ends(old.cables), _ends(new.cables)
     gone = [cable for ends, cable in before.items() if ends not in after]
     fresh = {ends: cable for ends, cable in after.items() if ends not in before}
-    by_end = {end: ends for ends in fresh for end in ends}
+    by_end: dict[End, tuple[End, End]] = {}
+    for ends in fresh:
+        by_end |= dict.fromkeys(ends, ends)
     moved: list[tuple[Cable, Cable]] = []
     removed: list[Cable] = []
     for cable in gone:
@@ -52,7 +54,7 @@ def grow(old: Design, new: Design) -> Growth:
 
 
 def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
-    """Makes the refusal of a growth that would touch cables in use."""
+    """Return the refusal of a growth that would touch cables in use."""
     first = (*(a for a, _ in growth.moved), *growth.removed)[0]
     nodes = len(old.requirements.hosts), len(new.requirements.hosts)
     return refuse(

@@ -38,7 +38,7 @@ class Management:
     notes: tuple[str, ...]
 
     def count(self, tier: str) -> int:
-        """Counts the switches of a tier."""
+        """Count the switches of a tier."""
         return sum(switch.tier == tier for switch in self.switches)
 
 
@@ -53,7 +53,7 @@ class _Ports:
 
 
 def design_management(requirements: Requirements, switches: Sequence[Switch]) -> Management | None:
-    """Designs the management network for all nodes, the given switches, and what else stands in the racks."""
+    """Design the management network for all nodes, the given switches, and what else stands in the racks."""
     fabric = requirements.pod.management_fabric()
     if fabric is None or fabric.switch is None:
         return None
@@ -112,7 +112,7 @@ class _Plan:
                 yield Cable("management", _kind(ports, port), ports.device, port + 1, name, place + 1)
 
     def uplinks(self) -> Iterator[Cable]:
-        """One up-link to each of the two planes above, after the ports for devices."""
+        """Yield one up-link to each of the two planes above, after the ports for devices."""
         if not self._aggregates:
             return
         first = self.fast_places
@@ -124,7 +124,7 @@ class _Plan:
                 yield Cable("management", "uplink", name, self.switch.ports + plane + 1, above, port)
 
     def fast_cables(self) -> Iterator[Cable]:
-        """Ports faster than twisted pair go straight to the switches above, in turn over the two planes."""
+        """Yield the cables of faster ports: straight to the switches above, in turn over the two planes."""
         if self.above is None:
             return
         for number, ports in enumerate(self.nodes):
@@ -146,13 +146,15 @@ class _Plan:
         return leaves + [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(above)]
 
     def central(self, infra: int) -> list[Switch]:
-        """Gives the switches that are not beside nodes, with so many planned ones for what is no node."""
-        found = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
+        """Return the switches that are not beside nodes, with so many planned ones for what is no node."""
+        switches = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
         if self.above is not None:
             places = self.fast_places + self.planned_node_switches + infra
-            names = sorted({self._above(plane, place)[0] for plane in (0, 1) for place in range(places)})
-            found += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(names)]
-        return found
+            names: set[str] = set()
+            for place in range(places):
+                names |= {self._above(plane, place)[0] for plane in (0, 1)}
+            switches += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(sorted(names))]
+        return switches
 
     def notes(self) -> Iterator[str]:
         fast = sum(ports.fast for ports in self.all)
@@ -166,8 +168,10 @@ class _Plan:
         return self.above is not None and self.node_switches + self.other_switches > 1
 
     def _above(self, plane: int, place: int) -> tuple[str, int]:
-        ports = self.above.ports if self.above else 1
-        number, port = divmod(place, max(ports - KEPT_PORTS, 1))
+        ports = 1
+        if self.above is not None:
+            ports = max(self.above.ports - KEPT_PORTS, 1)
+        number, port = divmod(place, ports)
         return f"mg-agg-{plane + 1}-{number + 1:02d}", port + 1
 
 
@@ -180,7 +184,8 @@ def _other_leaf(number: int) -> str:
 
 
 def _kind(ports: _Ports, port: int) -> str:
-    return "bmc" if ports.has_bmc and port == ports.slow - 1 else "node"
+    is_bmc = ports.has_bmc and port == ports.slow - 1
+    return "bmc" if is_bmc else "node"
 
 
 def _ports(host: str, model: NodeModel) -> _Ports:
@@ -190,14 +195,16 @@ def _ports(host: str, model: NodeModel) -> _Ports:
 
 
 def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[_Ports]:
-    """What is no node of the fabrics; things whose number is fixed first."""
+    """Yield what is no node of the fabrics; things whose number is fixed come first."""
     own = set(requirements.hosts)
     for host in requirements.pod.hosts():
         if host not in own:
             yield _ports(host, requirements.models[host])
     yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(requirements.managers))
     names = [switch.name for switch in switches if switch.tier != "leaf"]
-    names += [name for system in requirements.systems if not system.paired for name in system.names]
+    for system in requirements.systems:
+        if not system.paired:
+            names += system.names
     yield from (_Ports(name, 1, 0, has_bmc=False) for name in names)
     leaves: dict[int, list[str]] = defaultdict(list)
     for switch in switches:
@@ -205,46 +212,50 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
             leaves[switch.unit].append(switch.name)
     said: set[str] = set()
     for unit in sorted({*leaves, *range(1, _units(requirements) + 1)}):
-        blocks = [
-            name for system in requirements.systems if system.paired and unit for name in system.of_unit(unit - 1)
-        ]
+        blocks: list[str] = []
+        for system in requirements.systems:
+            if system.paired and unit:
+                blocks += system.of_unit(unit - 1)
         for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
             yield _Ports(name, 1, 0, has_bmc=False)
         said.update(blocks)
 
 
 def _units(requirements: Requirements) -> int:
-    return requirements.systems[0].units.now if requirements.systems else 0
+    if not requirements.systems:
+        return 0
+    return requirements.systems[0].units.now
 
 
 def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan: _Plan) -> int:
-    """Counts the ports of all that is no node when the planned nodes are there."""
+    """Count the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
     blocks = sum(len(system.names_planned) - len(system.names) for system in requirements.systems)
     return sum(ports.slow for ports in plan.others) - leaves + requirements.leaves_planned + blocks
 
 
 def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
-    """Names the networks of the pod with their members."""
+    """Name the networks of the pod with their members."""
     fabric = requirements.pod.management_fabric()
-    first = fabric.first_vlan if fabric else 0
+    assert fabric is not None, "there are no networks without a management fabric"
+    first = fabric.first_vlan
     hosts = [(requirements.planned, requirements.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
     there = {switch.name for switch in plan.switches()}
+    # An empty name keeps the address of a switch that is planned.
+    central_names = [switch.name if switch.name in there else "" for switch in central]
     switches = [
         (others_planned, [ports.device for ports in plan.others if not ports.has_bmc]),
         (plan.planned_node_switches, [_leaf(number) for number in range(plan.node_switches)]),
-        (0, [switch.name if switch.name in there else "" for switch in central]),
+        (0, central_names),
     ]
-    storage = [
-        (requirements.planned, requirements.hosts),
-        *((len(one.names_planned), one.names) for one in requirements.systems),
-    ]
-    return [
+    networks = [
         Wanted("bmc", "baseboard controllers", first, hosts),
         Wanted("management", "set-up and logins", first + 1, hosts),
         Wanted("switches", "switches and storage systems", first + 2, switches),
-        *(
-            Wanted(f"storage{port + 1}", f"storage port {port + 1} of each node", 0, storage)
-            for port in range(requirements.storage.node_ports if requirements.storage else 0)
-        ),
     ]
+    if requirements.storage:
+        systems = ((len(system.names_planned), system.names) for system in requirements.systems)
+        storage = [(requirements.planned, requirements.hosts), *systems]
+        for port in range(1, requirements.storage.node_ports + 1):
+            networks.append(Wanted(f"storage{port}", f"storage port {port} of each node", 0, storage))
+    return networks

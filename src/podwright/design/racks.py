@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
 from podwright.design.requirements import Requirements
@@ -49,12 +51,12 @@ class Rack:
 
     @property
     def power_w(self) -> float:
-        """What is known of its power."""
+        """Return what is known of its power."""
         return sum(device.power_w or 0 for _, device in self.devices)
 
     @property
     def used_units(self) -> int:
-        """Rack units that are taken."""
+        """Return the rack units that are taken."""
         return sum(device.rack_units for _, device in self.devices)
 
 
@@ -68,8 +70,15 @@ class Floor:
 
     @property
     def power_w(self) -> float:
-        """What is known of the power of all racks."""
+        """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
+
+    def rack_and_unit(self, device: str) -> tuple[str, int | str]:
+        """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
+        place = self.places.get(device)
+        if place is None:
+            return "", ""
+        return place.rack, place.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class _Limits:
 
 
 def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
-    """Places all devices; a device no rack can take, or too few racks, are refused.
+    """Place all devices, or refuse a device that no rack can take and racks that are too few.
 
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
@@ -90,16 +99,13 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     nodes = [_node(requirements, host) for host in requirements.hosts]
     leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
     around = _around(requirements, switches, central)
-    devices = [*nodes, *(device for _, device in leaves), *around]
-    for device in devices:
+    for device in [*nodes, *(device for _, device in leaves), *around]:
         _check(device, limits)
     slots = _rows(requirements, limits, nodes, leaves, around)
-    there = {
-        *requirements.models,
-        *(f"ufm{i + 1}" for i in range(requirements.managers)),
-        *(switch.name for switch in switches),
-    }
-    there |= {name for system in requirements.systems for name in system.names}
+    there = {*requirements.models, *(switch.name for switch in switches)}
+    there |= {f"ufm{i + 1}" for i in range(requirements.managers)}
+    for system in requirements.systems:
+        there.update(system.names)
     floor = _number(requirements, slots, there)
     if given.count is not None and len(floor.racks) > given.count:
         raise _too_few(requirements, limits, len(floor.racks))
@@ -113,7 +119,7 @@ def _rows(
     leaves: list[tuple[int, Device]],
     around: list[Device],
 ) -> list[list[Device]]:
-    """Gives the racks in the order in which they stand; empty ones are kept free for what is planned."""
+    """Return the racks in the order in which they stand; empty ones are kept free for what is planned."""
     units, unit = requirements.units_planned, requirements.unit
     by_unit: list[list[Device]] = [[] for _ in range(units)]
     for number, device in leaves:
@@ -128,34 +134,42 @@ def _rows(
     node_racks = ceil(min(unit, requirements.planned + requirements.reserved) / width)
     most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
     slots = 0 if requirements.is_classic else min(unit, requirements.planned + requirements.reserved)
-    blocks: list[list[list[Device]]] = [[[] for _ in range(node_racks)] for _ in range(units)]
+    blocks = [_empty_racks(node_racks) for _ in range(units)]
     for index, node in enumerate(nodes):
         number, place = divmod(slot_of(index, slots, requirements.reserved), unit)
         blocks[number][place // width].append(node)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
-        block[node_racks // 2 : node_racks // 2] = network + [[] for _ in range(most - len(network))]
+        # Every unit keeps room for as many racks of leaves as the widest has, so that all units are laid out alike.
+        block[node_racks // 2 : node_racks // 2] = network + _empty_racks(most - len(network))
     ordered = [*blocks[: units // 2], _pack(around, limits), *blocks[units // 2 :]]
-    return [rack for block in ordered for rack in block]
+    return list(chain.from_iterable(ordered))
+
+
+def _empty_racks(count: int) -> list[list[Device]]:
+    return [[] for _ in range(count)]
 
 
 def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
-    """Names racks and gives each device its place; what is not there yet leaves its place free."""
+    """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        stacked = [one for one in _stack(devices, requirements.pod.racks.rack_units) if one[1].name in there]
+        everything = _stack(devices, requirements.pod.racks.rack_units)
+        stacked = [(unit, device) for unit, device in everything if device.name in there]
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
-    unknown = sorted({one.model for rack in racks for _, one in rack.devices if one.power_w is None})
-    return Floor(racks, places, tuple(unknown))
+    unknown: set[str] = set()
+    for rack in racks:
+        unknown |= {device.model for _, device in rack.devices if device.power_w is None}
+    return Floor(racks, places, tuple(sorted(unknown)))
 
 
 def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
-    """Puts what is heavy at the bottom and switches at the top, near the tray."""
+    """Put what is heavy at the bottom and switches at the top, near the tray."""
     low, high = 1, height + 1
     stacked = []
     for device in devices:
@@ -165,11 +179,11 @@ def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
         else:
             high -= device.rack_units
             stacked.append((high, device))
-    return sorted(stacked, key=lambda one: one[0])
+    return sorted(stacked, key=itemgetter(0))
 
 
 def _letters(row: int) -> str:
-    """Names rows as spreadsheets name columns: A to Z, then AA."""
+    """Name rows as spreadsheets name columns: A to Z, then AA."""
     text = ""
     row += 1
     while row:
@@ -179,7 +193,7 @@ def _letters(row: int) -> str:
 
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
-    """Fills racks in the order given."""
+    """Fill racks in the order given."""
     racks: list[list[Device]] = [[]]
     height, power = 0, 0.0
     for device in devices:
@@ -188,7 +202,9 @@ def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
             height, power = 0, 0.0
         racks[-1].append(device)
         height, power = height + device.rack_units, power + (device.power_w or 0)
-    return racks if racks[0] else []
+    if not racks[0]:
+        return []
+    return racks
 
 
 def _kinds(nodes: Iterable[Device]) -> list[Device]:
@@ -208,27 +224,25 @@ def _switch(requirements: Requirements, switch: Switch) -> Device:
 
 
 def model_name(model: SwitchModel) -> str:
-    """Gives the library's name of a switch, or its ports where it has none."""
+    """Return the library's name of a switch, or its ports where it has none."""
     return model.name or f"{model.ports}-port switch"
 
 
 def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
-    """Gives the model of a switch."""
+    """Return the model of a switch."""
     fabric = requirements.pod.management_fabric()
-    models = {
-        ("compute", True): requirements.compute_switch,
-        ("storage", True): requirements.storage_switch,
-        ("management", True): fabric.switch if fabric else None,
-        ("management", False): fabric.aggregation if fabric else None,
-    }
-    model = models[(switch.fabric, switch.tier != "aggregation")]
+    model: SwitchModel | None = None
+    if switch.fabric != "management":
+        model = requirements.switch_of(switch.fabric)
+    elif fabric is not None:
+        model = fabric.aggregation if switch.tier == "aggregation" else fabric.switch
     assert model is not None, "a switch is only designed where its model is known"
     return model
 
 
 def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
-    """Gives each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
-    found = []
+    """Return each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
+    leaves = []
     for switch in switches:
         if switch.tier != "leaf" or _is_infra(switch):
             continue
@@ -241,17 +255,17 @@ def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[
         else:
             port = (switch.number - 1) * (requirements.compute.switch_ports // 2)
             number = port // requirements.compute.node_ports // requirements.unit
-        found.append((number, switch))
-    return found
+        leaves.append((number, switch))
+    return leaves
 
 
 def _is_infra(switch: Switch) -> bool:
-    """A management switch that serves what is no node."""
+    """Return whether it is a management switch that serves what is no node."""
     return switch.fabric == "management" and switch.plane == 2
 
 
 def _around(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
-    """What belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
+    """Return what belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
     own = set(requirements.hosts)
     hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
     named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(requirements.managers)]
@@ -260,7 +274,7 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
 
 
 def _blocks(requirements: Requirements) -> list[Device]:
-    """The blocks of the storage systems whose model is known; the others' size is not."""
+    """Return the blocks of the storage systems whose model is known; the others' size is not."""
     devices: list[Device] = []
     for system in requirements.systems:
         model = system.given.model

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from math import ceil, gcd
 
 from podwright.spec.problems import Refusal, refuse
@@ -34,12 +35,12 @@ class ComputeParameters:
 
     @property
     def planned(self) -> int:
-        """Nodes that spines and cores are sized for."""
+        """Return how many nodes spines and cores are sized for."""
         return max(self.nodes, self.nodes_planned)
 
     @property
     def rail_ports(self) -> int:
-        """Ports of a node on one leaf (k)."""
+        """Return the ports of a node on one leaf (k)."""
         return self.node_ports // self.rails
 
 
@@ -67,7 +68,7 @@ class ComputeSize:
 
     @property
     def links(self) -> int:
-        """Cables between one leaf and one of its spines."""
+        """Return how many cables run between one leaf and one of its spines."""
         return self.leaf_up // self.spines_per_plane
 
 
@@ -85,7 +86,7 @@ class StorageParameters:
 
     @property
     def planned(self) -> int:
-        """Nodes that spines are sized for."""
+        """Return how many nodes spines are sized for."""
         return max(self.nodes, self.nodes_planned)
 
 
@@ -106,22 +107,24 @@ class StorageSize:
 
     @property
     def subscription(self) -> str:
-        """Leaf ports that are attached to the up-links of the leaf."""
-        return ratio(self.slots if self.on_spines else self.slots + self.leaf_ports, self.leaf_up)
+        """Return the ratio of attached leaf ports to the up-links of the leaf."""
+        if self.on_spines:
+            return self.subscription_nodes
+        return self.subscription_all
 
     @property
     def subscription_nodes(self) -> str:
-        """Node ports of a leaf to its up-links."""
+        """Return the ratio of a leaf's node ports to its up-links."""
         return ratio(self.slots, self.leaf_up)
 
     @property
     def subscription_all(self) -> str:
-        """Node and storage ports of a leaf to its up-links, wherever the storage system is attached."""
+        """Return the ratio of a leaf's node and storage ports to its up-links, wherever the storage is attached."""
         return ratio(self.slots + self.leaf_ports, self.leaf_up)
 
 
 def size_compute(fabric: ComputeParameters) -> ComputeSize:
-    """Sizes a compute fabric, or refuses with the nearest thing that would work."""
+    """Size a compute fabric, or refuse with the nearest thing that would work."""
     _check_rails(fabric)
     if fabric.layout == "classic":
         return _size_classic(fabric)
@@ -140,7 +143,7 @@ def size_compute(fabric: ComputeParameters) -> ComputeSize:
 
 
 def size_storage(fabric: StorageParameters) -> StorageSize:
-    """Sizes a storage fabric; it has two tiers, or is refused."""
+    """Size a storage fabric of two tiers, or refuse it."""
     units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
     planned_units = units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     slots = slots_of(fabric.planned + fabric.reserved_slots, fabric.unit)
@@ -169,39 +172,41 @@ def size_storage(fabric: StorageParameters) -> StorageSize:
 
 
 def spread(leaves: int, up: int, budget: int) -> int | None:
-    """Gives the least number of spines over which the up-links of every leaf spread evenly, each within its ports."""
+    """Return the least number of spines over which the up-links of every leaf spread evenly, each within its ports."""
     return next((spines for spines in divisors(up) if leaves * up <= budget * spines), None)
 
 
 def units_of(slots: int, unit: int) -> int:
-    """Gives the scalable units that hold so many slots."""
+    """Return the scalable units that hold so many slots."""
     return -(-slots // unit)
 
 
 def slots_of(slots: int, unit: int) -> int:
-    """Gives the slots of one unit: all of it, or for a lone unit that is not full the next divisor of it."""
-    return unit if slots >= unit else next(one for one in divisors(unit) if one >= slots)
+    """Return the slots of one unit: all of it, or for a lone unit that is not full the next divisor of it."""
+    if slots >= unit:
+        return unit
+    return next(divisor for divisor in divisors(unit) if divisor >= slots)
 
 
 def divisors(number: int) -> list[int]:
-    """Gives all divisors, least first."""
-    low = [one for one in range(1, int(number**0.5) + 1) if number % one == 0]
-    return low + [number // one for one in reversed(low) if one * one != number]
+    """Return all divisors, least first."""
+    low = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return low + [number // divisor for divisor in reversed(low) if divisor * divisor != number]
 
 
 def divided(count: int, by: float) -> int:
-    """Divides by a ratio and rounds up; exact for ratios that people write, such as 1.1."""
+    """Divide by a ratio and round up; exact for ratios that people write, such as 1.1."""
     return ceil(count / Fraction(str(by)))
 
 
 def ratio(first: int, second: int) -> str:
-    """Gives a ratio in its lowest terms, such as 3:2."""
+    """Return a ratio in its lowest terms, such as 3:2."""
     shared = gcd(first, second) or 1
     return f"{first // shared}:{second // shared}"
 
 
 def most_nodes(fabric: ComputeParameters) -> int:
-    """Gives the nodes that a tree of three tiers of this switch holds."""
+    """Return the nodes that a tree of three tiers of this switch holds."""
     return fabric.switch_ports**3 // 4 // fabric.node_ports
 
 
@@ -217,7 +222,7 @@ class _Leaves:
 
 
 def _size_classic(fabric: ComputeParameters) -> ComputeSize:
-    """All ports in the order of the nodes, leaf after leaf: one rail that holds everything."""
+    """Size a layout of all ports in the order of the nodes, leaf after leaf: one rail that holds everything."""
     half = fabric.switch_ports // 2
     leaves, planned = (
         ceil(fabric.node_ports * (count + fabric.reserved_slots) / half) for count in (fabric.nodes, fabric.planned)
@@ -228,18 +233,21 @@ def _size_classic(fabric: ComputeParameters) -> ComputeSize:
 
 
 def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: int) -> ComputeSize:
-    """Adds spines, and cores where two tiers do not reach."""
+    """Add spines, and cores where two tiers do not reach."""
     radix, total = fabric.switch_ports, leaves.rails * leaves.per_rail
     _check_nodes(fabric)
     spines = spread(leaves.rails * leaves.planned_per_rail, leaves.up, radix)
-    groups, plane_leaves, spine, spine_up, core_groups = 0, leaves.rails * leaves.planned_per_rail, spines or 0, 0, 0
+    plane_leaves, spine = leaves.rails * leaves.planned_per_rail, spines or 0
+    groups = spine_up = core_groups = spine_core = 0
     if spines is None:
+        # Half of a spine's ports go up to the core now, so that the leaves of a rail are split into groups.
         groups, plane_leaves, spines = _planes(leaves, radix // 2)
         spine = leaves.rails * groups * spines
         spine_up = divided(plane_leaves * leaves.up // spines, fabric.taper)
         core_groups = ceil(spine * fabric.pods_planned / radix)
         _check_reach(fabric, spines, spine, core_groups)
-    made = ComputeSize(
+        spine_core = _core_cables(fabric, leaves, spines, plane_leaves)
+    return ComputeSize(
         tiers=THREE if groups else TWO,
         units=units,
         slots=slots,
@@ -255,14 +263,13 @@ def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: i
         core_groups=core_groups,
         node_leaf=fabric.node_ports * fabric.nodes,
         leaf_spine=total * leaves.up,
-        spine_core=_core_cables(fabric, leaves, spines, plane_leaves) if groups else 0,
+        spine_core=spine_core,
         fabric_manager=min(fabric.manager_cables, fabric.reserved_slots * fabric.node_ports),
     )
-    return made
 
 
 def _planes(leaves: _Leaves, budget: int) -> tuple[int, int, int]:
-    """Splits the leaves of a rail into the fewest groups that have an even spread below the core."""
+    """Split the leaves of a rail into the fewest groups that have an even spread below the core."""
     for groups in range(1, leaves.planned_per_rail + 1):
         size = -(-leaves.planned_per_rail // groups)
         spines = spread(size, leaves.up, budget)
@@ -272,7 +279,7 @@ def _planes(leaves: _Leaves, budget: int) -> tuple[int, int, int]:
 
 
 def _core_cables(fabric: ComputeParameters, leaves: _Leaves, spines: int, plane_leaves: int) -> int:
-    """Counts the cables to the core that the leaves which are there call for."""
+    """Count the cables to the core that the leaves which are there call for."""
     links = leaves.up // spines
     filled = [min(plane_leaves, leaves.per_rail - first) for first in range(0, leaves.per_rail, plane_leaves)]
     return leaves.rails * spines * sum(divided(count * links, fabric.taper) for count in filled)
@@ -285,11 +292,13 @@ def _storage_ports(fabric: StorageParameters, nodes: int) -> int:
 
 
 def reaches(spines: int, planes: int, core_groups: int) -> bool:
-    """Says whether any two planes meet in the core: spine i joins group i mod `core_groups`."""
+    """Return whether any two planes meet in the core: spine i joins group i mod `core_groups`."""
     if spines >= core_groups:
         return True
     starts = sorted({plane * spines % core_groups for plane in range(planes)})
-    return all(min(a - b, core_groups - a + b) < spines for a in starts for b in starts if b < a)
+    # The spines of a plane join so many neighbouring groups. Two planes share one of them where their first groups are
+    # nearer to each other than that, either way around the ring of groups.
+    return all(min(b - a, core_groups - b + a) < spines for a, b in combinations(starts, 2))
 
 
 def _check_rails(fabric: ComputeParameters) -> None:
@@ -302,7 +311,7 @@ def _check_rails(fabric: ComputeParameters) -> None:
         )
     if fabric.node_ports % fabric.rails:
         allowed = divisors(fabric.node_ports)
-        nearest = min(allowed, key=lambda one: (abs(one - fabric.rails), -one))
+        nearest = min(allowed, key=lambda rails: (abs(rails - fabric.rails), -rails))
         raise refuse(
             f"{fabric.rails} rails do not divide the {fabric.node_ports} compute ports of a node",
             hint=f"rails is one of {', '.join(map(str, allowed))}; the nearest is {nearest}",
@@ -311,16 +320,18 @@ def _check_rails(fabric: ComputeParameters) -> None:
 
 
 def _check_leaf(fabric: ComputeParameters) -> None:
-    """A full unit fits a leaf, so that a unit that is filled later needs no other leaf."""
+    """Check that a full unit fits a leaf, so that a unit that is filled later needs no other leaf."""
     full = fabric.rail_ports * fabric.unit
     needed = full + divided(full, fabric.oversubscription)
     if needed <= fabric.switch_ports:
         return
     fits = [u for u in range(1, fabric.unit) if _leaf_ports(fabric, u) <= fabric.switch_ports]
-    mend = f"units of at most {fits[-1]} nodes fit; " if fits else ""
+    hint = f"a switch with {needed + needed % 2} ports would do"
+    if fits:
+        hint = f"units of at most {fits[-1]} nodes fit; {hint}"
     raise refuse(
         f"a unit of {fabric.unit} nodes needs {needed} ports of each leaf, and a switch has {fabric.switch_ports}",
-        hint=f"{mend}a switch with {needed + needed % 2} ports would do",
+        hint=hint,
         field="fabrics.compute.scalable_unit",
     )
 
@@ -371,7 +382,7 @@ def _no_uplinks(fabric: StorageParameters, per_leaf: int) -> Refusal:
 
 
 def _third_storage_tier(fabric: StorageParameters) -> Refusal:
-    """A leaf can be joined to as many spines as it has up-links: that bounds the leaves."""
+    """Return the refusal; a leaf can be joined to as many spines as it has up-links, which bounds the leaves."""
     most = fabric.switch_ports // fabric.node_ports * fabric.unit - fabric.reserved_slots
     leaves = fabric.node_ports * units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     enough = leaves + leaves % 2

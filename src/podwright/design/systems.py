@@ -36,25 +36,25 @@ class System:
 
     @property
     def blocks(self) -> int | None:
-        """The blocks that are there now."""
+        """Return the blocks that are there now."""
         if self.planned is None or not self.paired:
             return self.planned
         return max(self._first(self.units.now), 1)
 
     @property
     def names(self) -> list[str]:
-        """What its storage ports lead to now: its blocks, or the system as a whole."""
+        """Return what its storage ports lead to now: its blocks, or the system as a whole."""
         return self.names_planned[: self.blocks or 1]
 
     @property
     def names_planned(self) -> list[str]:
-        """The same when all planned units are there."""
+        """Return the same when all planned units are there."""
         if self.planned is None:
             return [self.given.name]
         return [f"{self.given.name}-{number:02d}" for number in range(1, self.planned + 1)]
 
     def of_unit(self, unit: int) -> list[str]:
-        """Gives the blocks that serve a unit, from 0; all of them where they are not paired with nodes."""
+        """Return the blocks that serve a unit, from 0; all of them where they are not paired with nodes."""
         if not self.paired:
             return self.names_planned
         first, end = self._first(unit), self._first(unit + 1)
@@ -65,8 +65,8 @@ class System:
 
 
 def systems_of(pod: Pod, units: Units) -> list[System]:
-    """Gives the storage systems; blocks follow from the bandwidth, else from the published pairing with nodes."""
-    found = []
+    """Return the storage systems; blocks follow from the bandwidth, else from the published pairing with nodes."""
+    systems = []
     for given in pod.storage:
         model, planned, paired = given.model, None, False
         if model is not None and given.bandwidth_bytes_s and model.read_bytes_s:
@@ -74,22 +74,24 @@ def systems_of(pod: Pod, units: Units) -> list[System]:
         elif model is not None and model.blocks_per_nodes:
             blocks, each = model.blocks_per_nodes
             planned, paired = ceil(units.planned * units.slots * blocks / each), True
-        found.append(System(given, units, planned, paired))
-    return found
+        systems.append(System(given, units, planned, paired))
+    return systems
 
 
 def storage_ends(systems: Sequence[System], ports: int, per_unit: int) -> list[tuple[str, int]]:
-    """Gives the device and its port behind each storage port: in turn over the systems, then over their blocks."""
+    """Return the device and its port behind each storage port: in turn over the systems, then over their blocks."""
     taken: Counter[str] = Counter()
     turns: Counter[str] = Counter()
     ends = []
     for port in range(ports):
         unit, place = divmod(port, per_unit)
+        names, key = ["storage"], ""
         if systems:
             system = systems[place % len(systems)]
-            names, key = system.of_unit(unit), f"{system.given.name}/{unit if system.paired else ''}"
-        else:
-            names, key = ["storage"], ""
+            names, key = system.of_unit(unit), system.given.name
+            # Blocks that are paired with nodes take turns within their unit only. A name has no slash.
+            if system.paired:
+                key += f"/{unit}"
         device = names[turns[key] % len(names)]
         turns[key] += 1
         taken[device] += 1

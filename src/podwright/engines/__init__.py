@@ -27,18 +27,18 @@ def _slurm(pod: Pod, scheduler: str | None) -> Engine:
     from podwright.engines.slurm import SlurmEngine
     from podwright.spec import SlurmScheduler
 
-    found = pod.scheduler(scheduler)
-    assert isinstance(found, SlurmScheduler)
-    return SlurmEngine(pod, found)
+    slurm = pod.scheduler(scheduler)
+    assert isinstance(slurm, SlurmScheduler)
+    return SlurmEngine(pod, slurm)
 
 
 def _kubernetes(pod: Pod, scheduler: str | None) -> Engine:
     from podwright.engines.kubernetes import KubernetesEngine
     from podwright.spec import KubernetesScheduler
 
-    found = pod.scheduler(scheduler)
-    assert isinstance(found, KubernetesScheduler)
-    return KubernetesEngine(pod, found)
+    kubernetes = pod.scheduler(scheduler)
+    assert isinstance(kubernetes, KubernetesScheduler)
+    return KubernetesEngine(pod, kubernetes)
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "local-frames": _local_frames}

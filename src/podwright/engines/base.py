@@ -45,10 +45,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
+    from podwright.spec.inputs import Input
 
 __all__ = [
     "NEEDS",
@@ -105,7 +107,7 @@ class Request:
     points: tuple[dict[str, Any], ...]
     """One per part; a single run has one empty point."""
     code: dict[str, str] | None
-    data: Mapping[str, str]
+    data: Mapping[str, Input]
     after: str | None = None
     after_handle: str | None = None
     """What the engine calls the run that this one comes after."""
@@ -120,12 +122,16 @@ class Request:
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""
         if self.is_parent:
-            return f"{self.run_id}-{index + 1}"
+            return point_id(self.run_id, index)
         return self.run_id
 
     def part_ids(self) -> list[str]:
         """Return the run ids of all parts, in the order of the points."""
         return [self.part_id(index) for index in range(len(self.points))]
+
+    def target_paths(self) -> dict[str, str]:
+        """Return the absolute paths that the target must have already, by the name of the input."""
+        return {name: given.text for name, given in self.data.items() if given.kind == "path"}
 
 
 @dataclass(frozen=True)
@@ -238,7 +244,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
     `{checkpoint}` stays in it: only the node knows where that folder is for it.
     """
     workload, point = request.workload, request.points[index]
-    values: dict[str, Any] = {f"data.{name}": path for name, path in request.data.items()}
+    values: dict[str, Any] = {f"data.{name}": given.text for name, given in request.data.items()}
     values |= {f"matrix.{name}": value for name, value in point.items()}
     resources = workload.resources
     goal = workload.goal.model_dump(exclude_none=True) if workload.goal else None

@@ -12,7 +12,7 @@ SHIPPED = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", "ship.jsonl"
 
 
 def assemble(logs: Iterable[Path], record: Path) -> list[str]:
-    """Write every piece where it belongs; gives words about pieces that never came.
+    """Write every piece where it belongs, and return sentences about pieces that never came.
 
     A frame says where its bytes go, so doubles do no harm and any number of clients may do this at once.
     """
@@ -23,9 +23,10 @@ def assemble(logs: Iterable[Path], record: Path) -> list[str]:
             if frame.seq not in seen and _is_safe(frame.file):
                 seen.add(frame.seq)
                 _place(record / frame.file, frame.offset, frame.data)
-        missing = len(range(max(seen, default=-1) + 1)) - len(seen)
+        sent = max(seen, default=-1) + 1
+        missing = sent - len(seen)
         if missing:
-            gaps.append(f"{log.stem}: {missing} of {max(seen) + 1} pieces of the record are missing")
+            gaps.append(f"{log.stem}: {missing} of {sent} pieces of the record are missing")
     return gaps
 
 
@@ -38,7 +39,7 @@ def _frames(log: Path) -> Iterator[Frame]:
 
 
 def _is_safe(name: str) -> bool:
-    """What comes out of a container decides nothing about our paths."""
+    """Return whether a name is one of a record: what comes out of a container decides nothing about our paths."""
     folder, _, file = name.partition("/")
     return parse_record_name(folder) is not None and file in SHIPPED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ Ask = Callable[[dict[str, Any]], bytes]
 
 
 class Mirror:
-    """The runs that are mirrored in one exchange; whoever else is at one of them just now is left to it."""
+    """The runs that are mirrored in one exchange; a run that another client mirrors just now is left to that client."""
 
     def __init__(self, folders: Sequence[RunFolder]) -> None:
         self._stack = ExitStack()
@@ -45,41 +45,42 @@ class Mirror:
     def bring(
         self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None
     ) -> dict[str, list[str]]:
-        """What is new of the records and these trees whole, in as many answers of bounded size as it takes.
+        """Bring what is new of the records, and these trees whole, in as many answers of bounded size as it takes.
 
-        Gives the runs whose trees are here now, each with the names of what was over the limit.
+        Return the runs whose trees are here now, each with the names of what was over the limit.
         """
         while self._folders:
-            before = json.dumps((self._known, self._at)), len(self._whole)
+            before = self._progress()
             more = self.take(ask(self.question(root, names, limit_bytes)))
-            if not more or before == (json.dumps((self._known, self._at)), len(self._whole)):
+            if not more or before == self._progress():
                 break  # all is here, or nothing comes
         return {run: list(dict.fromkeys(self._left.get(run, []))) for run in sorted(self._whole)}
 
+    def _progress(self) -> tuple[str, int]:
+        return json.dumps((self._known, self._at)), len(self._whole)
+
     def question(self, root: str, names: Sequence[str] = (), limit_bytes: int | None = None) -> dict[str, Any]:
-        """What is asked for last comes with the last of the record."""
+        """Return what to ask for; trees come after the last of the record."""
+        question: dict[str, Any] = {"folder": root, "runs": self._known}
         wanted = {run: list(names) for run in self._folders if names and run not in self._whole}
-        trees = {"trees": wanted, "at": self._at, "limit": limit_bytes or 0} if wanted else {}
-        return {"folder": root, "runs": self._known, **trees}
+        if wanted:
+            question |= {"trees": wanted, "at": self._at, "limit": limit_bytes or 0}
+        return question
 
     def take(self, answer: bytes) -> bool:
-        """Put every piece where it belongs; says whether there is more to ask for.
+        """Put every piece where it belongs, and return whether there is more to ask for.
 
         A cut answer is taken as far as it goes.
         """
-        place, changed, more = 0, set(), False
-        while place < len(answer):
-            end = answer.find(b"\n", place)
-            head = parse_line(answer[place:end]) if end >= 0 else None
-            if head is None or head.get("end"):
-                more = bool(head and head.get("more"))
-                break
-            data = answer[end + 1 : end + 1 + int(head["n"])]
-            place = end + 1 + int(head["n"])
+        changed: set[str] = set()
+        more = False
+        for head, data in _pieces(answer):
             folder = self._folders.get(str(head.get("r")))
-            if folder is None or len(data) < int(head["n"]):
+            if head.get("end"):
+                more = bool(head.get("more"))
+            elif folder is None:
                 continue
-            if head.get("whole"):
+            elif head.get("whole"):
                 self._whole.add(folder.id)
             elif "left" in head:
                 self._left.setdefault(folder.id, []).append(str(head["f"]))
@@ -98,8 +99,10 @@ class Mirror:
             self._known[folder.id].pop(head["f"], None)
             return
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        anew = os.O_TRUNC if "of" in head and not head["o"] else 0
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | anew, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        if "of" in head and head["o"] == 0:  # a file of a tree begins: an older one of this name may be longer
+            flags |= os.O_TRUNC
+        file = os.open(path, flags, 0o600)
         try:
             os.pwrite(file, data, head["o"])
         finally:
@@ -110,8 +113,27 @@ class Mirror:
             self._at[folder.id] = [head["f"], head["o"] + len(data)]
 
 
+def _pieces(answer: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the pieces of an answer, each a line that says what it is and its bytes; stop where it is cut."""
+    place = 0
+    while place < len(answer):
+        end = answer.find(b"\n", place)
+        if end < 0:
+            return
+        head = parse_line(answer[place:end])
+        if head is None:
+            return
+        if head.get("end"):
+            yield head, b""
+            return
+        place = end + 1 + int(head["n"])
+        data = answer[end + 1 : place]
+        if len(data) == int(head["n"]):
+            yield head, data
+
+
 def _read_state(folder: RunFolder) -> dict[str, list[int]]:
-    """What this machine has of each file; a file that is shorter than that was lost here and is asked for anew."""
+    """Return what this machine has of each file; one that is shorter than that was lost here and is asked for again."""
     try:
         known: dict[str, list[int]] = json.loads((folder.path / STATE).read_text())
     except (OSError, ValueError):
@@ -127,7 +149,7 @@ def _size(path: Path) -> int:
 
 
 def _is_safe(name: str) -> bool:
-    """What comes from elsewhere decides nothing about our paths."""
+    """Return whether a file may be written: what comes from elsewhere decides nothing about our paths."""
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts:
         return False

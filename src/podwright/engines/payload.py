@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from fnmatch import filter as filter_names
 from functools import cache
 from pathlib import Path
 
@@ -55,7 +55,7 @@ UNCHECKED = (1).to_bytes(4, "little")
 
 @cache
 def pilot_zip() -> bytes:
-    """The pilot, the same bytes each time: it is compared, hashed and stored by content."""
+    """Return the pilot, the same bytes each time: it is compared, hashed and stored by content."""
     folder = Path(__file__).parent.parent / "pilot"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -66,13 +66,16 @@ def pilot_zip() -> bytes:
 
 
 def compiled_name() -> str:
-    """Of the zip beside pilot.pyz that holds the pilot compiled for this Python."""
+    """Return the name of the zip beside pilot.pyz that holds the pilot compiled for this Python."""
     return f"pilot.{sys.implementation.cache_tag}.zip"
 
 
 def compiled_pilot() -> bytes:
-    """The pilot's modules as bytecode: a zip's sources are compiled anew at every start, which takes longer than all
-    else a pilot does before its ranks. Any other Python passes it over and takes the sources."""
+    """Return the pilot's modules as bytecode.
+
+    A zip's sources are compiled at every start, which takes longer than all else a pilot does before its ranks. Any
+    other Python passes the bytecode over and takes the sources.
+    """
     folder = Path(__file__).parent.parent / "pilot"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -101,7 +104,7 @@ class Snapshot:
 
 
 def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
-    """What git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
+    """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
     root = folder.resolve()
     names = dict.fromkeys(sorted([*_code_files(root), *_data_files(root, also)]))
     size = sum((root / name).lstat().st_size for name in names)
@@ -120,32 +123,37 @@ def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
-    """Times and owners are left out: equal content must give an equal digest."""
+    """Add a file or a link without its times and owners: equal content must give an equal digest."""
     path = root / name
     info = tarfile.TarInfo(name)
     if path.is_symlink():
-        target, end = path.readlink(), Path(os.path.realpath(path))
-        if not end.is_relative_to(root):
-            raise refuse(f"the link {path} leaves the code folder", field="code", hint="put it in .podwrightignore")
-        if target.is_absolute():  # it must lead to the copy, not back to the original
-            target = Path(os.path.relpath(end, path.parent))
-        info.type, info.linkname = tarfile.SYMTYPE, str(target)
+        info.type, info.linkname = tarfile.SYMTYPE, str(_link_target(root, path))
         archive.addfile(info)
         return
     try:
         data = path.read_bytes()
     except OSError as error:
-        words = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise refuse(words, field="code", hint="put it in .podwrightignore if the run does not need it") from None
-    info.size = len(data)
-    info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+        message = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+        raise refuse(message, field="code", hint="put it in .podwrightignore if the run does not need it") from None
+    info.size, info.mode = len(data), 0o644
+    if path.stat().st_mode & 0o100:
+        info.mode = 0o755
     archive.addfile(info, io.BytesIO(data))
+
+
+def _link_target(root: Path, path: Path) -> Path:
+    target, end = path.readlink(), Path(os.path.realpath(path))
+    if not end.is_relative_to(root):
+        raise refuse(f"the link {path} leaves the code folder", field="code", hint="put it in .podwrightignore")
+    if target.is_absolute():  # it must lead to the copy, not back to the original
+        return Path(os.path.relpath(end, path.parent))
+    return target
 
 
 def _code_files(root: Path) -> Iterator[str]:
     listed = _git_files(root)
     patterns = _ignore_patterns(root)
-    names = listed or _walk(root)  # a folder that its repository ignores as a whole is taken as one without git
+    names = listed or _walk(root, root)  # a folder that its repository ignores as a whole is taken as one without git
     for name in names:
         path = root / name
         if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
@@ -158,7 +166,9 @@ def _git_files(root: Path) -> list[str] | None:
         done = subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError:
         return None
-    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1] if done.returncode == 0 else None
+    if done.returncode:
+        return None
+    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
 
 
 def _ignore_patterns(root: Path) -> list[str]:
@@ -170,16 +180,18 @@ def _ignore_patterns(root: Path) -> list[str]:
 
 
 def _is_ignored(name: str, patterns: list[str]) -> bool:
-    """A pattern fits the whole path, or any one part of it, as in .gitignore."""
+    """Return whether a pattern fits the whole path, a folder it lies in, or any one part of it, as in .gitignore."""
     parts = name.split("/")
     if any(part in IGNORED for part in parts):
         return True
-    starts = ["/".join(parts[: i + 1]) for i in range(len(parts))]
-    return any(fnmatch(text, pattern.lstrip("/")) for pattern in patterns for text in (*starts, *parts))
+    folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    candidates = [*folders, *parts]
+    return any(filter_names(candidates, pattern.lstrip("/")) for pattern in patterns)
 
 
-def _walk(root: Path) -> Iterator[str]:
-    for path in root.rglob("*"):
+def _walk(root: Path, folder: Path) -> Iterator[str]:
+    """Yield the files and links below a folder, by their paths from the root."""
+    for path in folder.rglob("*"):
         if path.is_symlink() or path.is_file():
             yield path.relative_to(root).as_posix()
 
@@ -188,6 +200,4 @@ def _data_files(root: Path, folders: Iterable[Path]) -> Iterator[str]:
     for folder in folders:
         if folder.is_file():
             yield folder.relative_to(root).as_posix()
-        for path in folder.rglob("*"):
-            if path.is_symlink() or path.is_file():
-                yield path.relative_to(root).as_posix()
+        yield from _walk(root, folder)

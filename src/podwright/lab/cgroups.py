@@ -9,16 +9,15 @@ from pathlib import Path
 from podwright.lab import processes
 
 ROOT = Path("/sys/fs/cgroup")
-_GONE_S = 15.0
 
 
 def tree(folder: Path) -> str:
-    """Names the lab's tree after its folder, so that two labs never share one."""
+    """Name the lab's tree after its folder, so that two labs never share one."""
     return f"podwright-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
 
 
 def make(folder: Path, node: str, root: Path = ROOT) -> None:
-    """Makes the groups of a node, into which its kubelet puts Kubernetes pods."""
+    """Make the groups of a node, into which its kubelet puts Kubernetes pods."""
     for hierarchy in _hierarchies(root):
         above = hierarchy
         for name in (tree(folder), node):
@@ -31,14 +30,14 @@ def make(folder: Path, node: str, root: Path = ROOT) -> None:
 
 
 def _hierarchies(root: Path) -> list[Path]:
-    """Gives the one hierarchy of cgroup v2, or those of v1 that have controllers."""
+    """Return the one hierarchy of cgroup v2, or those of v1 that have controllers."""
     if (root / "cgroup.controllers").exists():
         return [root]
     return [path for path in sorted(root.iterdir()) if path.name != "unified" and (path / "cgroup.procs").exists()]
 
 
 def _delegate(group: Path) -> None:
-    """Lets the groups below have the controllers that this one has; only v2 asks for that."""
+    """Let the groups below have the controllers that this one has; only v2 asks for that."""
     try:
         there = (group / "cgroup.controllers").read_text().split()
     except FileNotFoundError:
@@ -50,20 +49,20 @@ def _delegate(group: Path) -> None:
 
 
 def _hand_down(above: Path, group: Path) -> None:
-    """Fills the cores and memory nodes of a group: under v1 a new one has none, and takes no process."""
+    """Fill the cores and memory nodes of a group: under v1 a new one has none, and takes no process."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (group / name).exists() and not (above / "cgroup.controllers").exists():
             (group / name).write_text((above / name).read_text())
 
 
 def remove(folder: Path, root: Path = ROOT) -> None:
-    """Removes the lab's groups, wherever runc made them; a killed process leaves its group a moment later."""
+    """Remove the lab's groups, wherever runc made them; a killed process leaves its group a moment later."""
     trees = [above / tree(folder) for above in (root, *root.iterdir())]
-    processes.until(lambda: all(_removed(group) for group in trees), _GONE_S)
+    processes.until(lambda: all(_removed(group) for group in trees))
 
 
 def _removed(group: Path) -> bool:
-    """Removes a group with all below it; says whether it is gone."""
+    """Remove a group with all below it; say whether it is gone."""
     if not group.exists():
         return True
     for below in [path for path in group.iterdir() if path.is_dir()]:

@@ -26,20 +26,22 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def holds_lab(folder: Path) -> bool:
-    """Says whether there is a lab in a folder, running or not."""
+    """Return whether there is a lab in a folder, running or not."""
     return (folder / _FILE).is_file()
 
 
 def keep(folder: Path, kind: str, **parts: Any) -> None:
-    """Writes down what a lab was started as."""
+    """Write down what a lab was started as."""
     (folder / _FILE).write_text(json.dumps({"kind": kind, **parts}, indent=2) + "\n")
 
 
 def kept(folder: Path, kind: str, make: Callable[[dict[str, Any]], Made]) -> Made | None:
-    """Gives what `make` reads from the words kept of a lab; None where there is no lab of this kind."""
+    """Return what `make` reads from the words kept of a lab; None where there is no lab of this kind."""
     try:
-        words: dict[str, Any] = json.loads((folder / _FILE).read_text())
-        return make(words) if words["kind"] == kind else None
+        lab: dict[str, Any] = json.loads((folder / _FILE).read_text())
+        if lab["kind"] != kind:
+            return None
+        return make(lab)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -51,7 +53,7 @@ def kept(folder: Path, kind: str, make: Callable[[dict[str, Any]], Made]) -> Mad
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lets one command at a time work on a lab; whoever waited while it was taken down finds none."""
+    """Let one command at a time work on a lab; whoever waited while it was taken down finds none."""
     try:
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
@@ -70,7 +72,7 @@ def _no_lab(folder: Path) -> Exception:
 
 
 def remove(folder: Path) -> None:
-    """Removes the lab's folder; a process that is ending may still write into it."""
+    """Remove the lab's folder; a process that is ending may still write into it."""
     for _ in range(5):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -25,7 +25,7 @@ DEFAULT = "lab-slurm"
 
 
 def home() -> Path:
-    """Gives PODWRIGHT_HOME; that of whoever called sudo, who will start the runs."""
+    """Return PODWRIGHT_HOME; that of whoever called sudo, who will start the runs."""
     uid = os.environ.get("SUDO_UID", "")
     if uid.isdigit() and int(uid) and not {"PODWRIGHT_HOME", "XDG_DATA_HOME"} & os.environ.keys():
         return Path(pwd.getpwuid(int(uid)).pw_dir) / ".local" / "share" / "podwright"
@@ -33,12 +33,12 @@ def home() -> Path:
 
 
 def folder_of(name: str) -> Path:
-    """Gives the folder of a lab."""
+    """Return the folder of a lab."""
     return home() / "labs" / name
 
 
 def names() -> list[str]:
-    """Gives the names of the labs there are."""
+    """Return the names of the labs there are."""
     try:
         return sorted(path.name for path in (home() / "labs").iterdir() if holds_lab(path))
     except FileNotFoundError:
@@ -46,37 +46,37 @@ def names() -> list[str]:
 
 
 def find(folder: Path) -> Lab | None:
-    """Gives the lab in a folder, of whatever kind; None where there is none."""
+    """Return the lab in a folder, of whatever kind; None where there is none."""
     return slurm.find(folder) or kubernetes.find(folder) or borrowed.find(folder)
 
 
 def the_lab(name: str | None) -> Lab:
-    """Gives the lab of a name; without one the only lab there is."""
+    """Return the lab of a name; without one the only lab there is."""
     there = names()
     if name is None and len(there) > 1:
         raise refuse("there are several labs", hint=f"say which with --name: {', '.join(there)}", field="--name")
-    wanted = name or (there[0] if there else DEFAULT)
-    found = find(folder_of(wanted)) if wanted in there else None
-    if found is None:
+    name = name or next(iter(there), DEFAULT)
+    lab = find(folder_of(name)) if name in there else None
+    if lab is None:
         known = f"there is {', '.join(there)}" if there else "`podwright lab up` makes one"
-        raise refuse(f'there is no lab "{wanted}"', hint=known, field="--name")
-    return found
+        raise refuse(f'there is no lab "{name}"', hint=known, field="--name")
+    return lab
 
 
 def wanted_shape(usual: AnyShape, given: Mapping[str, Any]) -> AnyShape:
-    """Gives the shape of a lab: as given, else as the lab is that has this name, else as labs usually are."""
+    """Return the shape of a lab: as given, else as the lab is that has this name, else as labs usually are."""
     check_name(usual.name)
-    found = find(folder_of(usual.name))
+    lab = find(folder_of(usual.name))
     chosen = {key: value for key, value in given.items() if value is not None}
-    if found is None:
+    if lab is None:
         return replace(usual, **chosen)
-    if not isinstance(found, StartedLab) or not isinstance(found.shape, type(usual)):
+    if not isinstance(lab, StartedLab) or not isinstance(lab.shape, type(usual)):
         raise refuse(f"{usual.name} is there already, and of another kind", hint="take another --name", field="--name")
-    return replace(found.shape, **chosen)
+    return replace(lab.shape, **chosen)
 
 
 def new_folder(name: str) -> Path:
-    """Gives the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
+    """Return the folder for a lab on a cluster that is there; refused where a lab of that name was started here."""
     check_name(name)
     if isinstance(find(folder_of(name)), StartedLab):
         raise refuse(f"{name} is there already, and was started here", hint="take another --name", field="--name")
@@ -84,7 +84,7 @@ def new_folder(name: str) -> Path:
 
 
 def make_home() -> Path:
-    """Makes the folders above a lab, as their later owner's, and gives the one that holds labs."""
+    """Make the folders above a lab, as their later owner's, and return the one that holds labs."""
     labs = home() / "labs"
     for folder in (*reversed(home().parents), home(), labs, home() / "pods"):
         if not folder.exists():
@@ -94,14 +94,14 @@ def make_home() -> Path:
 
 
 def make_known(lab: Lab) -> None:
-    """Puts the lab's pod among those that can be named after `--on`."""
+    """Put the lab's pod among those that can be named after `--on`."""
     path = home() / "pods" / f"{lab.name}.yaml"
     shutil.copyfile(lab.pod_file, path)
     _hand_over(path)
 
 
 def forget(name: str) -> None:
-    """Takes the lab's pod from those that can be named."""
+    """Take the lab's pod from those that can be named."""
     (home() / "pods" / f"{name}.yaml").unlink(missing_ok=True)
 
 

@@ -7,6 +7,7 @@ such a folder is covered by an empty one that anybody may enter, and the few tha
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -26,7 +27,7 @@ class Shown(NamedTuple):
 
 
 def needed_folders() -> list[Path]:
-    """Gives what a job needs of the Python that runs this: environment, installation, and the package's checkout."""
+    """Return what a job needs of the Python that runs this: environment, installation, and the package's checkout."""
     package = Path(podwright.__file__).resolve().parent
     checkout = package.parents[1]
     source = checkout if (checkout / "pyproject.toml").is_file() else package.parent
@@ -34,42 +35,45 @@ def needed_folders() -> list[Path]:
 
 
 def _hops(executable: Path) -> list[Path]:
-    """Gives the installations that the environment's link to its Python leads through, one link after the other."""
-    found: list[Path] = []
+    """Return the installations that the environment's link to its Python leads through, one link after the other."""
+    installations: list[Path] = []
     for _ in range(10):
         if not executable.is_symlink():
             break
         executable = executable.parent / executable.readlink()
-        found.append(Path(os.path.normpath(executable)).parent.parent)
-    return found
+        installations.append(Path(os.path.normpath(executable)).parent.parent)
+    return installations
 
 
 def may_enter(user: LabUser) -> MayEnter:
-    """Gives the test whether the user may pass through a folder, by owner, group and mode."""
+    """Return the test whether the user may pass through a folder, by owner, group and mode."""
 
     def test(folder: Path) -> bool:
         try:
             status = folder.stat()
         except OSError:
             return False
-        shift = 6 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 0
-        return bool(status.st_mode >> shift & 0o1)
+        if status.st_uid == user.uid:
+            return bool(status.st_mode & stat.S_IXUSR)
+        if status.st_gid == user.gid:
+            return bool(status.st_mode & stat.S_IXGRP)
+        return bool(status.st_mode & stat.S_IXOTH)
 
     return test
 
 
 def veils(needed: Iterable[Path], enters: MayEnter, always: Iterable[Path] = ()) -> dict[Path, list[Shown]]:
-    """Gives the folders to cover, each with what is to be seen through it; `always` ones are covered in any case."""
-    found: dict[Path, list[Shown]] = {folder: [] for folder in always}
-    for path in _outermost(_opened(needed, enters)):
-        closed = next((folder for folder in _above(path) if folder in found or not enters(folder)), None)
+    """Return the folders to cover, each with what is to be seen through it; `always` ones are covered in any case."""
+    covers: dict[Path, list[Shown]] = {folder: [] for folder in always}
+    for path in outermost(_opened(needed, enters)):
+        closed = next((folder for folder in _above(path) if folder in covers or not enters(folder)), None)
         if closed is not None:
-            found.setdefault(closed, []).append(Shown(path, path.is_dir()))
-    return found
+            covers.setdefault(closed, []).append(Shown(path, path.is_dir()))
+    return covers
 
 
 def _opened(needed: Iterable[Path], enters: MayEnter) -> Iterable[Path]:
-    """Gives the paths, and instead of a folder that is closed itself all that lies in it."""
+    """Return the paths, and instead of a folder that is closed itself all that lies in it."""
     for path in needed:
         if path.is_dir() and not enters(path):
             yield from path.iterdir()
@@ -77,8 +81,8 @@ def _opened(needed: Iterable[Path], enters: MayEnter) -> Iterable[Path]:
             yield path
 
 
-def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Drops what lies inside another of them, which is seen with that one."""
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Drop what lies inside another of them, which is seen with that one."""
     kept: list[Path] = []
     for path in sorted(set(paths)):
         if not any(path.is_relative_to(other) for other in kept):

@@ -20,22 +20,24 @@ _PATH = f"{os.defpath}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def missing(packages: dict[str, str]) -> list[str]:
-    """Names the packages whose proof is not there."""
+    """Name the packages whose proof is not there."""
     return [name for name, proof in packages.items() if shutil.which(proof, path=_PATH) is None]
 
 
-def check_root(words: Iterable[str]) -> None:
-    """Refuses without root, since only root makes namespaces with addresses and users of their own."""
+def check_root(command: Iterable[str]) -> None:
+    """Refuse without root, since only root makes namespaces with addresses and users of their own."""
     if os.geteuid() == 0:
         return
-    keep = [f"{name}={os.environ[name]}" for name in ("PODWRIGHT_HOME",) if name in os.environ]
+    line = ["sudo"]
+    if "PODWRIGHT_HOME" in os.environ:
+        line += ["env", f"PODWRIGHT_HOME={os.environ['PODWRIGHT_HOME']}"]
     program = shutil.which("podwright") or str(Path(sys.argv[0]).absolute())
-    line = shlex.join(["sudo", *(["env", *keep] if keep else []), program, *words])
-    raise refuse("a lab needs root: it makes namespaces, and users that exist only in them", hint=line)
+    hint = shlex.join([*line, program, *command])
+    raise refuse("a lab needs root: it makes namespaces, and users that exist only in them", hint=hint)
 
 
 def check_packages(packages: dict[str, str]) -> None:
-    """Refuses while a package is missing, with the command that installs all that are."""
+    """Refuse while a package is missing, with the command that installs all that are."""
     if names := missing(packages):
         line = shlex.join(["apt-get", "install", "-y", "--no-install-recommends", *names])
         raise refuse(f"this machine lacks {', '.join(names)}", hint=f"install with: sudo {line}")

@@ -9,21 +9,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+PATIENCE_S = 120.0
+"""For what must come, on a machine that does other things too."""
 _DEAD = frozenset("ZX")
 _STARTERS = frozenset({b"sh", b"/bin/sh", b"unshare", b"nsenter"})
 
 
 def born(pid: int) -> int | None:
-    """Gives when a process started, in ticks since the machine did; None when it has ended."""
+    """Return when a process started, in ticks since the machine did; None when it has ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return None
-    return None if state in _DEAD else int(rest[18])
+    if state in _DEAD:
+        return None
+    return int(rest[18])
 
 
 def marked(path: Path) -> int | None:
-    """Gives the pid that a mark (`PID START`) names, while that very process lives."""
+    """Return the pid that a mark (`PID START`) names, while that very process lives."""
     try:
         pid, start = map(int, path.read_text().split())
     except (OSError, ValueError):
@@ -32,7 +36,7 @@ def marked(path: Path) -> int | None:
 
 
 def namespace(pid: int) -> str:
-    """Names a process's pid namespace; empty when it has ended."""
+    """Name a process's pid namespace; empty when it has ended."""
     try:
         return str(Path(f"/proc/{pid}/ns/pid").readlink())
     except OSError:
@@ -40,22 +44,22 @@ def namespace(pid: int) -> str:
 
 
 def running(firsts: Iterable[int]) -> dict[int, dict[str, list[int]]]:
-    """Gives what runs beside each process 1, by program name, in one look at the whole process table."""
+    """Return what runs beside each process 1, by program name, in one look at the whole process table."""
     owner = {namespace(pid): pid for pid in firsts}
     owner.pop("", None)
-    found: dict[int, dict[str, list[int]]] = {pid: defaultdict(list) for pid in owner.values()}
+    beside: dict[int, dict[str, list[int]]] = {pid: defaultdict(list) for pid in owner.values()}
     for pid in _all():
         first = owner.get(namespace(pid))
         if first is not None and born(pid) is not None:
-            found[first][_program(pid)].append(pid)
-    return found
+            beside[first][_program(pid)].append(pid)
+    return beside
 
 
 def running_scripts(scripts: Sequence[str]) -> list[int]:
     """Return the shells that run one of these scripts, and what is about to become one."""
     wanted = {script.encode() for script in scripts}
-    lines = {pid: _words(pid) for pid in _all()}
-    return [pid for pid, words in lines.items() if words[0] in _STARTERS and wanted & set(words)]
+    commands = {pid: _command(pid) for pid in _all()}
+    return [pid for pid, command in commands.items() if command[0] in _STARTERS and wanted & set(command)]
 
 
 def _all() -> list[int]:
@@ -64,7 +68,7 @@ def _all() -> list[int]:
     return [int(entry) for entry in entries if entry.isdigit()]
 
 
-def _words(pid: int) -> list[bytes]:
+def _command(pid: int) -> list[bytes]:
     """Return the command line of a process; one empty word when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -80,14 +84,14 @@ def _program(pid: int) -> str:
 
 
 def kill(pid: int) -> None:
-    """Ends a process at once; one that has ended already is no error."""
+    """End a process at once; one that has ended already is no error."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
 
 
-def kill_all(find: Callable[[], Iterable[int]], timeout_s: float) -> None:
+def kill_all(find: Callable[[], Iterable[int]]) -> None:
     """End whatever is found, again and again until nothing is, and wait until all of it is gone.
 
     Process 1 of a namespace is hard to see while it ends, which lasts until all that run in the namespace have ended:
@@ -102,11 +106,11 @@ def kill_all(find: Callable[[], Iterable[int]], timeout_s: float) -> None:
             kill(pid)
         return not pids and all(start is None or born(pid) != start for pid, start in victims.items())
 
-    until(gone, timeout_s, every_s=0.01)
+    until(gone, every_s=0.01)
 
 
-def until(true: Callable[[], bool], timeout_s: float, every_s: float = 0.05) -> bool:
-    """Waits for something to become true; says whether it did in time."""
+def until(true: Callable[[], bool], timeout_s: float = PATIENCE_S, every_s: float = 0.05) -> bool:
+    """Wait for something to become true; say whether it did in time."""
     end = time.monotonic() + timeout_s
     while not true():
         if time.monotonic() > end:

@@ -43,7 +43,7 @@ done
 
 
 def start_script(folder: Path) -> str:
-    """Gives `start NAME ...`: runs in fresh namespaces, puts process 1 into them and marks it by pid and start time.
+    """Return `start NAME ...`, which puts process 1 into fresh namespaces and marks it by pid and start time.
 
     The mark is written here and not by whoever called: a caller that is interrupted loses nothing.
     """
@@ -66,12 +66,14 @@ echo "$pid $1" >"$lab/pids/$name"
 
 
 def hub_script(folder: Path, veils: Mapping[Path, list[Shown]], over: Mapping[str, str]) -> str:
-    """Gives process 1 of the hub: what all machines of the lab see of the file system, and the bridge between them.
+    """Return process 1 of the hub: what all machines of the lab see of the file system, and the bridge between them.
 
     The other machines are started from inside its mount namespace and inherit it. It keeps the machine's own /proc:
     they need it until they mount theirs.
     """
-    lines = [line for cover, shown in sorted(veils.items()) for line in _veil(folder, cover, shown)]
+    lines: list[str] = []
+    for cover, shown in sorted(veils.items()):
+        lines += _veil(folder, cover, shown)
     lines += [f"mkdir -p {INSIDE} /run/sshd /run/munge", f"mount -n --bind {shlex.quote(str(folder))} {INSIDE}"]
     lines += [f"mount -n --bind {shlex.quote(f'{INSIDE}/{mine}')} {target}" for target, mine in over.items()]
     body = "\n".join(lines)
@@ -90,13 +92,16 @@ ip link set br0 up
 
 
 def _veil(folder: Path, cover: Path, shown: list[Shown]) -> list[str]:
-    """Covers a folder. The cover is built aside and moved over it last, as it hides what is bound into it."""
+    """Cover a folder. The cover is built aside and moved over it last, as it hides what is bound into it."""
     aside = folder / "run" / "veil"
     lines = [f"mkdir -p {_q(aside)}", f"mount -n -t tmpfs -o mode=755 veil {_q(aside)}"]
     for path, is_folder in shown:
         place = aside / path.relative_to(cover)
-        make = f"mkdir -p {_q(place)}" if is_folder else f"mkdir -p {_q(place.parent)} && : >{_q(place)}"
-        lines += [make, f"mount -n --bind {_q(path)} {_q(place)}"]
+        if is_folder:
+            lines.append(f"mkdir -p {_q(place)}")
+        else:
+            lines.append(f"mkdir -p {_q(place.parent)} && : >{_q(place)}")
+        lines.append(f"mount -n --bind {_q(path)} {_q(place)}")
     return [*lines, f"mount -n --move {_q(aside)} {_q(cover)}"]
 
 
@@ -105,7 +110,7 @@ def _q(path: Path) -> str:
 
 
 def machine_script(more: str = "") -> str:
-    """Gives process 1 of every other machine: own name, processes, shared memory, and a wire to the bridge.
+    """Return process 1 of every other machine: own name, processes, shared memory, and a wire to the bridge.
 
     `more` are lines of one kind of lab, run when the machine is otherwise ready.
     """

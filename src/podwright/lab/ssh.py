@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ _SSHD = "/usr/sbin/sshd"
 
 
 def make_keys(folder: Path, user: LabUser) -> None:
-    """Makes the host's and the user's key once; the user's belongs to who will use it."""
+    """Make the host's and the user's key once; the user's belongs to who will use it."""
     for name, owner in (("host_key", (0, 0)), ("id_ed25519", (user.uid, user.gid))):
         path = folder / name
         if not path.exists():
@@ -30,7 +31,7 @@ def make_keys(folder: Path, user: LabUser) -> None:
 
 
 def server_config(user: LabUser, path: str) -> str:
-    """Gives sshd's configuration. Modes are not checked: above the lab may be a folder that all may write, as /tmp."""
+    """Return sshd's configuration. Modes are not checked: above the lab may be a folder that all may write, as /tmp."""
     return f"""\
 HostKey {INSIDE}/ssh/host_key
 AuthorizedKeysFile {INSIDE}/ssh/id_ed25519.pub
@@ -50,7 +51,7 @@ SetEnv SLURM_CONF={ENVIRONMENT["SLURM_CONF"]} "PATH={path}" LANG=C.UTF-8
 
 
 def client_config(folder: Path, name: str, user: LabUser, port: int) -> str:
-    """Gives the ssh configuration that makes the lab's name a host one can log in to."""
+    """Return the ssh configuration that makes the lab's name a host one can log in to."""
     where = str(folder).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 Host {name}
@@ -67,7 +68,7 @@ Host {name}
 
 
 def open_door(machines: Machines, wanted: int) -> int:
-    """Starts the door program and gives its port: the one wanted, or a free one when another program has taken that."""
+    """Start the door program and return its port: the one wanted, or a free one when another program has taken that."""
     with _listening(wanted) as listening:
         port = int(listening.getsockname()[1])
         number = str(listening.fileno())
@@ -111,13 +112,15 @@ def _listening(wanted: int) -> socket.socket:
 
 
 def port_in(config: Path) -> int:
-    """Gives the port that a lab had before, so that it keeps it; 0 takes any."""
-    words = config.read_text().split() if config.is_file() else []
-    return int(words[words.index("Port") + 1]) if "Port" in words else 0
+    """Return the port that a lab had before, so that it keeps it; 0 takes any."""
+    if not config.is_file():
+        return 0
+    port = re.search(r"^\s*Port (\d+)$", config.read_text(), re.MULTILINE)
+    return int(port[1]) if port else 0
 
 
 def answers(config: Path, name: str) -> bool:
-    """Says whether the login node lets its user in."""
+    """Return whether the login node lets its user in."""
     if not config.is_file():
         return False
     command = ["ssh", "-F", str(config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", name, "true"]

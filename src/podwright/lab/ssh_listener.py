@@ -12,7 +12,7 @@ import sys
 
 
 def serve(descriptor: int, command: list[str]) -> None:
-    """Hands every connection to a program of its own, as inetd did; the next one to come reaps what has ended."""
+    """Hand every connection to a program of its own, as inetd did; the next one to come reaps what has ended."""
     with socket.socket(fileno=descriptor) as listening:
         while True:
             connection, _ = listening.accept()

@@ -22,21 +22,21 @@ class LabUser:
 
 
 def lab_user(environ: Mapping[str, str]) -> LabUser:
-    """Gives the user who called sudo, else `pod` with the first uid from 20001 on that nobody has."""
+    """Return the user who called sudo, else `pod` with the first uid from 20001 on that nobody has."""
     uid = environ.get("SUDO_UID", "0")
     if uid.isdigit() and int(uid):
         try:
-            found = pwd.getpwuid(int(uid))
+            entry = pwd.getpwuid(int(uid))
         except KeyError:
             return LabUser(environ.get("SUDO_USER", "pod"), int(uid), int(environ.get("SUDO_GID", uid)))
-        return LabUser(found.pw_name, found.pw_uid, found.pw_gid)
+        return LabUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
     taken = {entry.pw_uid for entry in pwd.getpwall()}
     free = next(number for number in range(FIRST_UID, FIRST_UID + len(taken) + 1) if number not in taken)
     return LabUser("pod", free, free)
 
 
 def account_files(user: LabUser, home: Path, passwd: str, group: str) -> dict[str, str]:
-    """Gives passwd, group and shadow of the lab: the machine's accounts and this one, and nobody's password."""
+    """Return passwd, group and shadow of the lab: the machine's accounts and this one, and nobody's password."""
     others = _without(passwd.splitlines(), user.name)
     line = f"{user.name}:x:{user.uid}:{user.gid}:Lab user:{home}:{_SHELL}"
     groups = group.splitlines()

@@ -40,8 +40,8 @@ def start(folder: Path, pid: int, farewell: Sequence[str] = ()) -> None:
         command, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
     )
     if done.returncode:
-        words = done.stderr.decode(errors="replace").strip()[-200:]
-        raise refuse(f"the guard of the lab did not start: {words}", hint="without it the lab would be left behind")
+        reason = done.stderr.decode(errors="replace").strip()[-200:]
+        raise refuse(f"the guard of the lab did not start: {reason}", hint="without it the lab would be left behind")
 
 
 def main() -> None:

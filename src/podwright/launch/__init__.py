@@ -13,7 +13,6 @@ from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
 from podwright.runs import Home, Record
-from podwright.runs.record import from_json
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
 
@@ -55,7 +54,7 @@ def recent(session: Session, limit: int | None = 20) -> list[Record]:
     home = session.home
     home.sync()
     fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
-    latest = {row["id"]: from_json(row) for row in home.index.latest(limit)}
+    latest = {record.id: record for record in home.index.latest(limit)}
     return sorted({**latest, **fresh}.values(), key=lambda record: record.created_at)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +36,7 @@ class Change:
 
 
 class Run:
-    """One run, or the parent of several points. Every answer is read from the run's folder anew."""
+    """One run, or the parent of several points. Every answer is read from the run's folder again."""
 
     def __init__(self, session: Session, run_id: str) -> None:
         self._session = session
@@ -49,6 +48,7 @@ class Run:
 
     @property
     def parent(self) -> str | None:
+        """Return the run that this one is a point of."""
         return self.folder.asked.parent
 
     def is_held(self) -> bool:
@@ -61,45 +61,57 @@ class Run:
         return any(status.held_for for status in statuses.values())
 
     def points(self) -> list[Run]:
+        """Return the points of a matrix or the repeats, as far as they are there; none of a single run."""
         ids = point_ids(self.id, self.folder.asked.points)
         return [Run(self._session, point) for point in ids if self._session.home.has(point)]
 
     def records(self) -> tuple[Record, list[Record]]:
-        """The truth now about the run and its points, with one question to the engine for all."""
+        """Return the truth now about the run and its points, with one question to the engine for all."""
         points = reconcile(self._session, [point.id for point in self.points()])
-        return (self._session.home.read(self.id) if points else self.record()), points
+        if points:
+            return self._session.home.read(self.id), points
+        return self.record(), []
 
     def _parts(self) -> list[Run]:
         return self.points() or [self]
 
     def record(self) -> Record:
-        """The truth now: the engine is asked, what ended is settled."""
+        """Return the truth now: ask the engine, settle what ended."""
         return reconcile(self._session, [self.id])[0]
 
     def _is_over(self, record: Record) -> bool:
-        """Final, and the folder closed: its last lines are in. A closing that never comes is not waited for."""
+        """Return whether it is final and its folder closed: its last lines are in.
+
+        A closing that never comes is not waited for.
+        """
         if not record.is_final or record.state == "lost" or record.ended_at is None:
             return record.is_final
-        parts = [point.folder for point in self.points()] or [self.folder]
+        if all(part.folder.is_sealed for part in self._parts()):
+            return True
         late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
-        return all(part.is_sealed for part in parts) or time.time() - record.ended_at > late_s
+        return self._session.clock.time() - record.ended_at > late_s
 
     def wait(self, timeout_s: float | None = None) -> Record:
-        """Until the run is over, or the time is; the record says which."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        """Wait until the run is over, or the time is; the record says which."""
+        clock = self._session.clock
+        began = clock.monotonic()
         pause_s = POLL_S[0]
         while True:
-            looked = time.monotonic()
+            looked = clock.monotonic()
             record = self.record()
-            if self._is_over(record) or (deadline is not None and time.monotonic() >= deadline):
+            if self._is_over(record):
+                return record
+            if timeout_s is not None and clock.monotonic() >= began + timeout_s:
                 return record
             if pause_s == POLL_S[0]:
                 threading.Thread(target=prepare).start()
-            time.sleep(min(max(pause_s, 2 * (time.monotonic() - looked)), REST_S))
+            # A look at many points takes long: most of the time is left to others, but never much of it at once.
+            look_s = clock.monotonic() - looked
+            clock.sleep(min(max(pause_s, 2 * look_s), REST_S))
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
     def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
-        """What happens, as it happens; the last change is the final one. A short run is looked at more often."""
+        """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often."""
         events = self.folder.event_tail()
         samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
@@ -109,16 +121,16 @@ class Run:
             yield Change(record, events.read(), fresh)
             if self._is_over(record):
                 return
-            time.sleep(pause_s)
+            self._session.clock.sleep(pause_s)
             pause_s = min(pause_s * 1.3, poll_s)
 
     def logs(self, rank: int | None = None, follow: bool = False) -> Iterator[LogLine]:
-        """Lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""
-        if not follow:
-            self.record()
-            lines: Iterator[LogLine] = self.folder.log_lines()
+        """Return the lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""
+        if follow:
+            lines: Iterator[LogLine] = self._follow_logs()
         else:
-            lines = self._follow_logs()
+            self.record()
+            lines = self.folder.log_lines()
         return (line for line in lines if rank is None or line.rank == rank)
 
     def _follow_logs(self) -> Iterator[LogLine]:
@@ -128,17 +140,18 @@ class Run:
             yield from tail.read()
             if self._is_over(record):
                 return
-            time.sleep(0.2)
+            self._session.clock.sleep(0.2)
 
     def metrics(self) -> Iterator[dict[str, Any]]:
-        """Samples as `{"t", "n", "e", "v": {name: value}}`, node by node."""
+        """Return samples as `{"t", "n", "e", "v": {name: value}}`, node by node."""
         return (sample.as_row() for sample in self.folder.samples())
 
     def result(self) -> dict[str, float]:
-        """What the program told last, by name; waits for the end."""
+        """Wait for the end, and return what the program reported last, by name."""
         return self.wait().results
 
     def cancel(self) -> None:
+        """Ask what is not over to end, with the grace it was promised."""
         parts = self._parts()
         records = reconcile(self._session, [part.id for part in parts])
         live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
@@ -148,7 +161,7 @@ class Run:
             self._session.engine_of(self.folder).cancel([part.folder for part in live])
 
     def remove(self) -> None:
-        """The folder goes, with its checkpoints; a run that is not over is refused."""
+        """Remove the folder with its checkpoints; refuse a run that is not over."""
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
@@ -175,12 +188,13 @@ class Run:
         return copied
 
     def _fetch(self, paths: list[str]) -> None:
-        """A look that another command takes at the run just now is waited for."""
-        engine, deadline = self._session.engine_of(self.folder), time.monotonic() + CLOSE_S
+        """Bring paths of the run here; a look that another command takes at the run just now is waited for."""
+        engine, clock = self._session.engine_of(self.folder), self._session.clock
+        deadline = clock.monotonic() + CLOSE_S
         while self.id not in engine.fetch([self.folder], paths):
-            if time.monotonic() > deadline:
+            if clock.monotonic() > deadline:
                 raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
-            time.sleep(0.2)
+            clock.sleep(0.2)
 
     def _has(self) -> list[str]:
         inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}
@@ -191,7 +205,7 @@ class Run:
         return self._session.engine_of(self.folder).shell(self.folder, node)
 
     def explain(self) -> list[str]:
-        """Why a run failed, in words: which rank, its last lines, and what the sensors saw."""
+        """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
         return explain(self.record(), self.folder.events())
 
 
@@ -210,20 +224,22 @@ def explain(record: Record, events: Sequence[Event]) -> list[str]:
 
 
 def _who(failed: RankFailed) -> str:
-    stopped = failed.stopped
-    others = f"; ranks {_ranges(stopped)} were stopped" if stopped else ""
-    if len(stopped) == 1:
-        others = f"; rank {stopped[0]} was stopped"
-    after = f" after {failed.after_s:.0f} s" if failed.after_s is not None else ""
-    return f"rank {failed.rank} on {failed.host} {failed.why}{after}{others}"
+    sentence = f"rank {failed.rank} on {failed.host} {failed.why}"
+    if failed.after_s is not None:
+        sentence += f" after {failed.after_s:.0f} s"
+    if len(failed.stopped) == 1:
+        return f"{sentence}; rank {failed.stopped[0]} was stopped"
+    if failed.stopped:
+        return f"{sentence}; ranks {_ranges(failed.stopped)} were stopped"
+    return sentence
 
 
 def _ranges(ranks: Sequence[int]) -> str:
-    """`0-2, 4-15`"""
+    """Write ranks like `0-2, 4-15`."""
     spans: list[list[int]] = []
     for rank in ranks:
         if spans and rank == spans[-1][1] + 1:
             spans[-1][1] = rank
         else:
             spans.append([rank, rank])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)

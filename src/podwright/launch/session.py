@@ -7,12 +7,13 @@ engines it keeps are bounded, may be asked from several threads, and let go of t
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines import ENGINES, SCHEDULERS, Engine
 from podwright.launch import pods
@@ -31,6 +32,16 @@ Key = tuple[bytes, str | None]
 """What makes two engines the same: the pod's file and the scheduler, or the name of an engine without a pod."""
 
 
+class SessionClock(Protocol):
+    """How time passes for a session: as in the module `time`, which is the default."""
+
+    def time(self) -> float: ...
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
 @dataclass(frozen=True)
 class _OpenEngine:
     engine: Engine
@@ -45,8 +56,9 @@ class Session:
         home: Home,
         engines: Mapping[str, Callable[[], Engine]] = ENGINES,
         schedulers: Mapping[str, Callable[[Pod, str | None], Engine]] = SCHEDULERS,
+        clock: SessionClock = time,
     ) -> None:
-        self.home = home
+        self.home, self.clock = home, clock
         self._engines, self._schedulers = engines, schedulers
         self._open: OrderedDict[Key, _OpenEngine] = OrderedDict()
         self._of_run: OrderedDict[Path, Key] = OrderedDict()
@@ -120,7 +132,9 @@ class Session:
         if len(self._of_run) > MOST_RUNS:
             self._of_run.popitem(last=False)
         known = self._open.get((source, scheduler))
-        return known.engine if known else self.engine_for(load_pod(path), scheduler)
+        if known:
+            return known.engine
+        return self.engine_for(load_pod(path), scheduler)
 
     def _engine(self, key: Key, make: Callable[[], Engine]) -> Engine:
         with self._lock:

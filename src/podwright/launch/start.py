@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,10 +20,12 @@ from podwright.launch.journal import note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
+from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
+    from podwright.spec.inputs import Input
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,16 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, str]]:
+def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, Input]]:
     """Take a snapshot of the code, and say where ranks find each input.
 
     Data inside the code folder travels with it and is named from there; else its absolute path must be there.
     """
-    root = workload.code_folder
-    inside: dict[str, Path] = {}
-    data: dict[str, str] = {}
-    for name, text in workload.data.items():
-        path = (workload.folder / text).resolve()
-        if root is not None and not Path(text).is_absolute() and path.is_relative_to(root):
-            inside[name] = path
-            data[name] = path.relative_to(root).as_posix()
-        elif re.match(r"\w+://", text):
-            data[name] = text
-        else:
-            data[name] = str(path)
-    code = snapshot(root, inside.values()) if root else None
-    return code, data
+    root, data = workload.code_folder, workload.inputs()
+    if root is None:
+        return None, data
+    inside = [root / given.text for given in data.values() if given.kind == "code"]
+    return snapshot(root, inside), data
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -235,19 +226,9 @@ def _by_run(files: Files) -> dict[str, dict[str, bytes]]:
     return by_run
 
 
-@contextmanager
-def submitting(folder: RunFolder) -> Iterator[bool]:
-    """Let one client at a time submit a run; yields False to one that finds another at it, and leaves it to that."""
-    lock = os.open(folder.path / "submit.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        alone = True
-    except OSError:
-        alone = False
-    try:
-        yield alone
-    finally:
-        os.close(lock)
+def submitting(folder: RunFolder) -> AbstractContextManager[bool]:
+    """Return the lock a client holds while it submits a run; whoever finds it held leaves the run to the holder."""
+    return try_lock(folder.path / "submit.lock")
 
 
 def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:

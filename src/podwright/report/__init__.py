@@ -1,6 +1,6 @@
 """What a person looks at: the report of a run and the comparison of several, each one HTML file."""
 
-from podwright.analysis.data import Confusion, Example, LogTail, ReportData, TextFile, Track
+from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track
 from podwright.analysis.gather import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
@@ -9,7 +9,7 @@ from podwright.report.write import write_comparison, write_run_report
 __all__ = [
     "Confusion",
     "Example",
-    "LogTail",
+    "LastLines",
     "ReportData",
     "TextFile",
     "Track",

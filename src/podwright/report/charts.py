@@ -18,7 +18,7 @@ _BAND_POINTS = 600
 
 
 @dataclass(frozen=True)
-class Kind:
+class ChartKind:
     """A row of the table of charts; `*` stands for the device's index in `node`, `#` for the rank's own in `rank`."""
 
     key: str
@@ -33,21 +33,25 @@ class Kind:
 
     @property
     def counter(self) -> bool:
-        """Whether the readings only grow and are drawn as a rate."""
+        """Tell whether the readings only grow and are drawn as a rate."""
         metric = metric_of(self.node)
         return metric is not None and metric.is_counter
 
+    def drawn(self, track: Track) -> Track:
+        """Return readings as the chart draws them."""
+        return series.rate(track) if self.counter else track
 
-def _kind(key: str, group: str, node: str, rank: str = "", **drawing: Any) -> Kind:
+
+def _kind(key: str, group: str, node: str, rank: str = "", **drawing: Any) -> ChartKind:
     """Return a chart of one metric; its title, unless another is given, and its unit are those of the metric table."""
     metric = metric_of(node)
     assert metric is not None, f"{node} is not in the metric table"
     title = drawing.pop("title", metric.title)
     # The page names units in lower case: `mhz`.
-    return Kind(key, group, title, metric.drawn_unit.lower(), node, rank, **drawing)
+    return ChartKind(key, group, title, metric.drawn_unit.lower(), node, rank, **drawing)
 
 
-def _gpu(key: str, metric: str, **drawing: Any) -> Kind:
+def _gpu(key: str, metric: str, **drawing: Any) -> ChartKind:
     return _kind(key, "GPU", f"gpu.*.{metric}", f"gpu.#.{metric}", **drawing)
 
 
@@ -76,7 +80,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """One line of a chart: a node, or one rank of it."""
 
     label: str
@@ -87,26 +91,26 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its lines in full; `lines_json` and `table` thin it."""
+    """A chart with its lines in full; `charts_json` and `table` thin it."""
 
-    kind: Kind
-    lines: tuple[Line, ...]
+    kind: ChartKind
+    lines: tuple[ChartLine, ...]
     nodes: int
 
     @property
     def many(self) -> bool:
-        """Whether there are too many nodes for a line each."""
+        """Tell whether there are too many nodes for a line each."""
         return self.nodes > MANY_NODES
 
 
 def charts_of(story: Story) -> tuple[list[Chart], list[str]]:
-    """The charts that have data, and the titles of those whose values were always zero."""
+    """Return the charts that have data, and the titles of those whose values were always zero."""
     drawn, flat = [], []
     for kind in KINDS:
         lines = _node_lines(story, kind)
         if not lines:
             continue
-        if not any(v for line in lines for v in line.track.v):
+        if not any(any(line.track.v) for line in lines):
             flat.append(kind.title)
             continue
         if len(lines) <= MANY_NODES:
@@ -115,38 +119,43 @@ def charts_of(story: Story) -> tuple[list[Chart], list[str]]:
     return drawn, flat
 
 
-def _node_lines(story: Story, kind: Kind) -> list[Line]:
+def _node_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
     fits = re.compile(re.escape(kind.node).replace(r"\*", "[^.]+") + "$").match
-    found: dict[int, list[Track]] = {}
+    by_node: dict[int, list[Track]] = {}
     for (node, name), track in sorted(story.data.readings.items()):
         if fits(name):
-            found.setdefault(node, []).append(series.rate(track) if kind.counter else track)
-    joined = {node: series.combine(tracks, kind.how) for node, tracks in found.items()}
-    return [Line(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
+            by_node.setdefault(node, []).append(kind.drawn(track))
+    joined = {node: series.combine(tracks, kind.how) for node, tracks in by_node.items()}
+    return [ChartLine(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
 
 
-def _rank_lines(story: Story, kind: Kind) -> list[Line]:
+def _rank_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
+    if not kind.rank:
+        return []
     lines = []
     for rank in story.ranks:
-        own = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
-        track = story.data.readings.get((rank.node, kind.rank.replace("#", str(own))))
-        if kind.rank and own is not None and track is not None and len(track.t):
-            shown = series.rate(track) if kind.counter else track
-            lines.append(Line(f"rank {rank.rank}", rank.node, rank.rank, shown))
+        index = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
+        track = story.data.readings.get((rank.node, kind.rank.replace("#", str(index))))
+        if index is not None and track is not None and len(track.t):
+            lines.append(ChartLine(f"rank {rank.rank}", rank.node, rank.rank, kind.drawn(track)))
     return lines
 
 
 def charts_json(charts: Sequence[Chart], span: Span) -> list[dict[str, Any]]:
-    """The charts as the page's script reads them, thinned to what a page can hold."""
+    """Return the charts as the page's script reads them, thinned to what a page can hold."""
     lines = sum(len(chart.lines) for chart in charts if not chart.many) or 1
     limit = max(100, min(POINTS_PER_LINE, POINTS_PER_PAGE // lines))
-    return [_banded(chart, span) if chart.many else _lined(chart, span, limit) for chart in charts]
+    return [_chart_json(chart, span, limit) for chart in charts]
+
+
+def _chart_json(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
+    return _banded(chart, span) if chart.many else _lined(chart, span, limit)
 
 
 def _lined(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
     grid = series.grid_for([line.track for line in chart.lines], span.start, span.end, limit)
     lines = [_line_json(line, series.fit(line.track, grid)) for line in chart.lines]
-    return {**_chart_json(chart, grid, span), "lines": lines}
+    return {**_head_json(chart, grid, span), "lines": lines}
 
 
 def _banded(chart: Chart, span: Span) -> dict[str, Any]:
@@ -155,27 +164,27 @@ def _banded(chart: Chart, span: Span) -> dict[str, Any]:
     band = series.band(values)
     picked = [_line_json(chart.lines[i], values[i]) for i in series.outliers(values, band.middle)]
     return {
-        **_chart_json(chart, grid, span),
+        **_head_json(chart, grid, span),
         "lines": picked,
         "band": {"middle": series.short(band.middle), "low": series.short(band.low), "high": series.short(band.high)},
     }
 
 
-def _chart_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
+def _head_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
     x = [round(grid.start - span.start, 3), round(grid.step, 6), grid.count]
     return {"key": chart.kind.key, "title": chart.kind.title, "unit": chart.kind.unit, "top": chart.kind.top, "x": x}
 
 
-def _line_json(line: Line, values: series.Values) -> dict[str, Any]:
+def _line_json(line: ChartLine, values: series.Values) -> dict[str, Any]:
     return {"label": line.label, "node": line.node, "rank": line.rank, "values": series.short(values)}
 
 
 def table(chart: Chart) -> list[Mapping[str, str]]:
-    """The chart in words: least, mean, greatest and last value of every line."""
+    """Return the chart in words: least, mean, greatest and last value of every line."""
     return [_table_row(line, chart.kind.unit) for line in chart.lines]
 
 
-def _table_row(line: Line, unit: str) -> Mapping[str, str]:
+def _table_row(line: ChartLine, unit: str) -> Mapping[str, str]:
     v = line.track.v
     figures = {"least": min(v), "mean": sum(v) / len(v), "greatest": max(v), "last": v[-1]}
     return {"line": line.label, **{name: words.quantity(value, unit) for name, value in figures.items()}}

@@ -6,9 +6,9 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import Figure, cost_figure, field, four, result, results_of
+from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
-from podwright.report import page, verdict
+from podwright.report import overlay, page, verdict
 from podwright.report.sweep import is_sweep, render_sweep
 from podwright.theme import words
 
@@ -24,28 +24,30 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One figure of all runs."""
 
     name: str
     cells: tuple[Compared, ...]
 
+    @property
+    def has_value(self) -> bool:
+        """Tell whether any run has a value of this figure."""
+        return any(cell.value != words.NONE for cell in self.cells)
+
 
 def render_comparison(runs: Sequence[ReportData]) -> str:
-    """The page that shows runs side by side; the first is what the others are measured against."""
+    """Return the page that shows runs side by side; the first is what the others are measured against."""
     stories = [story_of(data) for data in runs]
     if is_sweep(stories):
         return render_sweep(stories)
-    names = [curve.name for story in stories for curve in curves.curves_of(story.data)]
-    shown = [curves.overlaid(name, [(story.data, story.span) for story in stories]) for name in dict.fromkeys(names)]
-    longest = max((story.span.length_s for story in stories), default=1.0)
-    payload = {"span": longest, "start": None, "attempts": [], "charts": [], "curves": shown}
+    payload = overlay.payload_of(stories)
     view = {
         "title": f"{words.count(len(stories), 'run')} compared",
         "sentence": _sentence(stories),
         "runs": [_head(i, story) for i, story in enumerate(stories)],
         "rows": _rows(stories),
-        "curves": [_table(entry["key"], stories) for entry in shown],
+        "curves": [_table(entry["key"], stories) for entry in payload["curves"]],
         "sections": [("verdict", "Verdict"), ("figures", "Figures"), ("training", "Loss and quality")],
         "read_at": words.date_and_clock(max((data.read_at for data in runs), default=None)),
     }
@@ -57,7 +59,7 @@ def _head(i: int, story: Story) -> dict[str, Any]:
 
 
 def _sentence(stories: Sequence[Story]) -> str:
-    """Which run reached its goal soonest, or ended soonest, and by how much."""
+    """Say which run reached its goal soonest, or ended soonest, and by how much."""
     for key, what in (("time_to_train_s", "reached the goal"), ("duration_s", "ended")):
         times = [(_seconds(story, key), str(story.data.record.get("id"))) for story in stories]
         known = sorted((t, name) for t, name in times if t is not None and t > 0)
@@ -69,26 +71,24 @@ def _sentence(stories: Sequence[Story]) -> str:
 
 
 def _seconds(story: Story, key: str) -> float | None:
-    value = story.data.record.get(key)
-    usable = isinstance(value, int | float) and (key == "time_to_train_s" or story.data.state == "succeeded")
-    return float(value) if usable else None  # type: ignore[arg-type]
+    # A run that failed may have ended soonest: its duration is no merit.
+    if key == "duration_s" and story.data.state != "succeeded":
+        return None
+    return as_number(story.data.record.get(key))
 
 
-def _rows(stories: Sequence[Story]) -> list[Row]:
-    rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories))]
-    told = dict.fromkeys(name for story in stories for name in results_of(story) if name not in curves.NO_CURVE)
-    rows += [_row(Figure(words.metric_name(name), result(name), four), stories) for name in told]
-    return [row for row in rows if any(cell.value != words.NONE for cell in row.cells)]
+def _rows(stories: Sequence[Story]) -> list[ComparisonRow]:
+    results = [overlay.result_figure(name) for name in overlay.result_names(stories)]
+    rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories), *results)]
+    return [row for row in rows if row.has_value]
 
 
-def _row(figure: Figure, stories: Sequence[Story]) -> Row:
-    values = [figure.read(story) for story in stories]
-    first = values[0]
-    cells = [
-        Compared(figure.show(value), _difference(first, value, figure.counted) if i else "")
-        for i, value in enumerate(values)
-    ]
-    return Row(figure.name, tuple(cells))
+def _row(figure: RunFigure, stories: Sequence[Story]) -> ComparisonRow:
+    first, *others = [figure.read(story) for story in stories]
+    cells = [Compared(figure.show(first), "")]
+    for value in others:
+        cells.append(Compared(figure.show(value), _difference(first, value, figure.counted)))
+    return ComparisonRow(figure.name, tuple(cells))
 
 
 def _difference(first: float | None, value: float | None, counted: bool) -> str:
@@ -96,16 +96,18 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
         return ""
     if first == value:
         return "same"
-    text = f"{value - first:+g}" if counted else f"{100 * (value - first) / abs(first):+.1f} %"
+    text = f"{value - first:+g}"
+    if not counted:
+        text = f"{100 * (value - first) / abs(first):+.1f} %"
     return text.replace("-", _MINUS)
 
 
 _FIGURES = (
-    Figure("time to train", field("time_to_train_s"), words.duration),
-    Figure("duration", field("duration_s"), words.duration),
-    Figure("world size", field("world_size"), words.number, counted=True),
-    Figure("nodes", field("nodes"), words.number, counted=True),
-    Figure("attempts", field("attempts"), words.number, counted=True),
+    RunFigure("time to train", field("time_to_train_s"), words.duration),
+    RunFigure("duration", field("duration_s"), words.duration),
+    RunFigure("world size", field("world_size"), words.number, counted=True),
+    RunFigure("nodes", field("nodes"), words.number, counted=True),
+    RunFigure("attempts", field("attempts"), words.number, counted=True),
 )
 
 

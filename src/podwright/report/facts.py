@@ -23,7 +23,7 @@ class Fact:
 
 
 def environment(story: Story) -> list[Fact]:
-    """What the nodes said of themselves; equal nodes are said once."""
+    """Return what the nodes said of themselves; equal nodes are said once."""
     latest = {event.node: event for event in story.data.of(PilotStarted)}
     facts = [_fact(story, name, read, latest) for name, read in _READ.items()]
     return [fact for fact in facts if fact.values]
@@ -42,17 +42,20 @@ def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: 
 def _who(story: Story, nodes: list[int], all_nodes: int) -> str:
     if len(nodes) == all_nodes:
         return ""
-    names = [story.name(node) for node in nodes[:_MOST_NAMED]]
-    more = len(nodes) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    names = ", ".join(story.name(node) for node in nodes[:_MOST_NAMED])
+    if len(nodes) <= _MOST_NAMED:
+        return names
+    return f"{names} and {len(nodes) - _MOST_NAMED} more"
 
 
 def _gpus(event: PilotStarted) -> str:
     kinds: dict[str, int] = defaultdict(int)
     for gpu in event.gpus:
         size = gpu.get("memory_bytes")
-        memory = f", {words.quantity(float(size), 'bytes')}" if isinstance(size, int | float) else ""
-        kinds[f"{gpu.get('name')}{memory}"] += 1
+        kind = str(gpu.get("name"))
+        if isinstance(size, int | float):
+            kind += f", {words.quantity(float(size), 'bytes')}"
+        kinds[kind] += 1
     return "; ".join(f"{n} x {kind}" for kind, n in kinds.items())
 
 
@@ -74,42 +77,45 @@ _READ: Mapping[str, Callable[[PilotStarted], str]] = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RerunRecipe:
     """How to run it again: the facts that fix what ran, and the commands."""
 
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
 
 
-def recipe(story: Story) -> Recipe:
-    """What was run, named so exactly that it can be run again."""
+def recipe(story: Story) -> RerunRecipe:
+    """Return what was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
-    code, argv = asked.get("code"), _texts(asked.get("command_line"))
-    workload = asked.get("workload")
-    command = _texts(workload.get("command")) if isinstance(workload, Mapping) else []
+    argv = _texts(asked.get("command_line"))
+    matrix = story.data.mapping("matrix")
     facts = [
         ("Run", str(record.get("id") or "")),
         ("Target", str(record.get("target") or "")),
-        ("Command", shlex.join(command)),
-        ("Started by", shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""),
-        ("Code", f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""),
-        ("Matrix point", _pairs(record.get("matrix"))),
+        ("Command", shlex.join(_texts(story.data.workload.get("command")))),
+        ("Started by", _started_by(argv)),
+        ("Code", _code(asked.get("code"))),
+        ("Matrix point", ", ".join(f"{name} {value}" for name, value in matrix.items())),
         ("Podwright", str(asked.get("version") or "")),
         ("Folder", str(record.get("folder") or "")),
     ]
-    return Recipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
+    return RerunRecipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
+
+
+def _started_by(argv: list[str]) -> str:
+    return shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""
+
+
+def _code(code: object) -> str:
+    return f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""
 
 
 def _texts(value: object) -> list[str]:
     return [str(part) for part in value] if isinstance(value, list) else []
 
 
-def _pairs(value: object) -> str:
-    return ", ".join(f"{name} {item}" for name, item in value.items()) if isinstance(value, Mapping) else ""
-
-
 def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:
-    """The code unpacked as it was, then the same workload on it with the same changes."""
+    """Return the commands that unpack the code as it was, then run the same workload on it with the same changes."""
     data = story.data
     folder, run = str(data.record.get("folder") or ""), str(data.record.get("id") or "run")
     if not folder:
@@ -127,9 +133,11 @@ def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:
 
 
 def _changes(argv: list[str]) -> list[str]:
-    """The `--set` options of the command that started the run; they are not in the workload's file."""
+    """Return the `--set` options of the command that started the run; they are not in the workload's file."""
     if not argv or Path(argv[0]).name != "podwright":
         return []
-    pairs = [[option, value] for option, value in itertools.pairwise(argv) if option == "--set"]
-    joined = [[option] for option in argv if option.startswith("--set=")]
-    return [part for pair in (*pairs, *joined) for part in pair]
+    changes = []
+    for option, value in itertools.pairwise(argv):
+        if option == "--set":
+            changes += [option, value]
+    return changes + [option for option in argv if option.startswith("--set=")]

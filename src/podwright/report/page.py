@@ -1,8 +1,6 @@
 """A run's data as one HTML page that needs nothing else. Pure, but for reading its own templates."""
 
-import base64
-import hashlib
-import json
+import itertools
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +17,7 @@ from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import charts, facts, verdict
 from podwright.report import timeline as lanes
-from podwright.theme import words
+from podwright.theme import standalone, words
 
 _SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.js", "charts.js"})
 """What every page of ours has, and the theme keeps."""
@@ -27,29 +25,39 @@ _STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
 _SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "page.js")
 _MOST_EVENTS = 500
 _SAID_ELSEWHERE = frozenset({"result", "rank", "rank_end"})
+_RANK_COLUMNS = {
+    "name": "Node",
+    "host": "Host",
+    "pid": "PID",
+    "cores": "Cores",
+    "gpu": "GPU",
+    "numa": "NUMA node",
+    "nics": "NICs",
+    "exit": "Ended with",
+}
 _SEEN_KINDS = frozenset(
     {"seen", "failed", "hang", "sensor", "signal", "fenced", "given_back", "requeued", "thinned", "rdma"}
 )
 
 
 def render_run(data: ReportData) -> str:
-    """The report of one run."""
+    """Return the report of one run."""
     story = story_of(data)
     drawn, flat = charts.charts_of(story)
-    told = curves.curves_of(data)
+    quality_curves = curves.curves_of(data)
     payload = {
         "span": round(story.span.length_s, 3),
         "start": story.span.start,
         "attempts": lanes.boundaries(story),
         "charts": charts.charts_json(drawn, story.span),
-        "curves": [_curve_json(curve, story) for curve in told],
+        "curves": [_curve_json(curve, story) for curve in quality_curves],
     }
     view = {
         **_first_screen(story),
         "lanes": lanes.lanes_of(story),
         "ticks": _ticks(story.span.length_s),
         "machines": _machines(story, drawn, flat),
-        "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in told],
+        "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in quality_curves],
         "classes": _classes(data),
         "examples": data.examples,
         "events": _events(story),
@@ -62,57 +70,44 @@ def render_run(data: ReportData) -> str:
 
 
 def _sections(data: ReportData) -> list[tuple[str, str]]:
-    by_class = [("classes", "Classes")] if data.confusion or data.iou or data.examples else []
-    return [
+    sections = [
         ("verdict", "Verdict"),
         ("timeline", "What happened"),
         ("training", "Loss and quality"),
         ("machines", "Machines"),
-        *by_class,
-        ("ranks", "Ranks and nodes"),
-        ("again", "Run it again"),
-        ("logs", "Log"),
     ]
+    if data.confusion or data.iou or data.examples:
+        sections.append(("classes", "Classes"))
+    return [*sections, ("ranks", "Ranks and nodes"), ("again", "Run it again"), ("logs", "Log")]
 
 
 def _rank_columns(story: Story) -> list[tuple[str, str]]:
-    """The columns that say something for at least one rank."""
-    named = {"name": "Node", "host": "Host", "pid": "PID", "cores": "Cores", "gpu": "GPU", "numa": "NUMA node"}
-    named |= {"nics": "NICs", "exit": "Ended with"}
-    told = {key for key in named for rank in story.ranks if getattr(rank, key) not in (None, words.NONE)}
+    """Return the columns that say something for at least one rank; a node called as its host needs no name."""
+    columns = []
+    for key, title in _RANK_COLUMNS.items():
+        values = {getattr(rank, key) for rank in story.ranks}
+        if values - {None, words.NONE}:
+            columns.append((key, title))
     if all(rank.name == rank.host for rank in story.ranks):
-        told -= {"name"}
-    return [(key, name) for key, name in named.items() if key in told]
+        columns = [column for column in columns if column[0] != "name"]
+    return columns
 
 
 def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
-    """A template filled, with styles, script and data inside it.
-
-    The script is allowed by its hash alone, so that nothing a run wrote can ever be run by the reader's browser.
-    """
+    """Return a template filled, with styles, script and data inside it."""
     script = "\n".join(_asset(name) for name in _SCRIPTS)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    style = "\n".join(_asset(name) for name in _STYLES)
     return (
         _templates()
         .get_template(template)
         .render(
             **view,
-            policy=policy,
-            style="\n".join(_asset(name) for name in _STYLES),
+            policy=standalone.policy(script),
+            style=style,
             script=script,
-            payload=as_json(payload),
+            payload=standalone.script_json(payload),
         )
     )
-
-
-def as_json(payload: Mapping[str, Any]) -> str:
-    """JSON that can stand in a script element: `<`, `>` and `&` are written as escapes, so it cannot end it."""
-    text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @cache
@@ -123,20 +118,24 @@ def _asset(name: str) -> str:
 
 
 def _compiled() -> FileSystemBytecodeCache | None:
-    """Templates compiled once per machine instead of once per report; only in a folder that is this user's alone."""
+    """Keep compiled templates per machine instead of per report; only in a folder that is this user's alone.
+
+    They are code: whoever may write there could run anything as this user.
+    """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podwright" / "templates"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         owner = folder.stat()
     except OSError:
         return None
-    alone = owner.st_uid == os.getuid() and not owner.st_mode & 0o022
-    return FileSystemBytecodeCache(str(folder)) if alone else None
+    if owner.st_uid != os.getuid() or owner.st_mode & 0o022:
+        return None
+    return FileSystemBytecodeCache(str(folder))
 
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("podwright.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -144,15 +143,15 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         bytecode_cache=_compiled(),
     )
-    made.filters |= {
+    environment.filters |= {
         "number": words.number,
         "percent": words.percent,
         "score": words.score,
         "metric": words.metric_name,
         "fold": words.fold,
     }
-    made.globals |= {"NONE": words.NONE, "count": words.count}
-    return made
+    environment.globals |= {"NONE": words.NONE, "count": words.count}
+    return environment
 
 
 def _first_screen(story: Story) -> dict[str, Any]:
@@ -169,42 +168,48 @@ def _first_screen(story: Story) -> dict[str, Any]:
 
 
 def _facts_line(story: Story) -> list[str]:
-    record, workload = story.data.record, story.data.asked.get("workload")
-    launcher = workload.get("launcher") if isinstance(workload, Mapping) else None
+    record, launcher = story.data.record, story.data.workload.get("launcher")
+    parts = [f"on {record.get('target') or 'local'}"]
+    if launcher:
+        parts.append(f"by {launcher}")
     started = words.unix(record.get("started_at"))
-    parts = [f"on {record.get('target') or 'local'}", f"by {launcher}" if launcher else ""]
-    parts.append(f"started {words.date_and_clock(started)}" if started else "")
-    return [part for part in parts if part]
+    if started:
+        parts.append(f"started {words.date_and_clock(started)}")
+    return parts
 
 
 def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
-    return {
-        "key": curve.name,
-        "title": curve.title,
-        "goal": curve.goal.bound if curve.goal else None,
-        "goalText": f"goal {curve.goal.text}" if curve.goal else "",
-        "lines": [curves.curve_json(curve, story.span)],
-    }
+    bound, text = None, ""
+    if curve.goal:
+        bound, text = curve.goal.bound, f"goal {curve.goal.text}"
+    line = curves.curve_json(curve, story.span)
+    return {"key": curve.name, "title": curve.title, "goal": bound, "goalText": text, "lines": [line]}
 
 
 def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for chart in drawn:
         groups.setdefault(chart.kind.group, []).append({"kind": chart.kind, "rows": charts.table(chart)})
+    lines = list(itertools.chain.from_iterable(chart.lines for chart in drawn))
     many = any(chart.many for chart in drawn)
-    with_ranks = any(line.rank is not None for chart in drawn for line in chart.lines)
+    nodes: set[int] = set()
+    if not many:
+        nodes = {line.node for line in lines}
+    ranks: list[tuple[int, int]] = []
+    if any(line.rank is not None for line in lines):
+        ranks = [(rank.rank, rank.node) for rank in story.ranks]
     return {
         "groups": groups,
         "flat": flat,
         "many": many,
-        "nodes": [] if many else sorted({line.node for chart in drawn for line in chart.lines}),
-        "ranks": [(rank.rank, rank.node) for rank in story.ranks] if with_ranks else [],
+        "nodes": sorted(nodes),
+        "ranks": ranks,
         "node_count": max((chart.nodes for chart in drawn), default=0),
     }
 
 
 def _ticks(span_s: float) -> list[tuple[float, str]]:
-    """Round moments for the lanes' axis, as (per cent, words): fourteen at most; a narrow page shows every third."""
+    """Return at most fourteen round moments for the lanes' axis, as (per cent, words); a narrow page shows a third."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800)
     step = next((s for s in steps if span_s / s <= 14), 604800 * max(1, round(span_s / 604800 / 12)))
     return [(round(100 * i * step / span_s, 3), _tick(i * step)) for i in range(int(span_s // step) + 1)]
@@ -221,19 +226,20 @@ def _tick(seconds: int) -> str:
 
 def _classes(data: ReportData) -> dict[str, Any]:
     bars, absent = classes.class_bars(data)
-    confusion = classes.in_use(data.confusion) if data.confusion else None
-    return {
-        "bars": bars,
-        "absent": absent,
-        "matrix": classes.matrix_rows(confusion) if confusion else [],
-        "names": confusion.classes if confusion else (),
-        "mixed": classes.most_mixed(confusion) if confusion else [],
-        "swatches": confusion.colors if confusion else {},
+    view: dict[str, Any] = {"bars": bars, "absent": absent, "matrix": [], "names": (), "mixed": [], "swatches": {}}
+    if data.confusion is None:
+        return view
+    confusion = classes.in_use(data.confusion)
+    return view | {
+        "matrix": classes.matrix_rows(confusion),
+        "names": confusion.classes,
+        "mixed": classes.most_mixed(confusion),
+        "swatches": confusion.colors,
     }
 
 
 def _events(story: Story) -> dict[str, Any]:
-    """What was seen comes first; the rest without what other tables hold already."""
+    """Return what was seen first, then the rest without what other tables hold already."""
     seen = [event for event in story.data.events if event.kind in _SEEN_KINDS]
     rest = [event for event in story.data.events if event.kind not in _SAID_ELSEWHERE]
     return {

@@ -1,15 +1,15 @@
 """The first screen: the verdict in one sentence, then the figures. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import Goal, goal_of, progress_of
+from podwright.analysis.curves import QualityGoal, goal_of, progress_of
 from podwright.analysis.ranks import Story
 from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
 
 _MISSED = "missed"
+_TAIL_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Figure:
+class KeyFigure:
     """One figure of the first screen; `meter` is (value, goal) in [0, 1] where a bar makes sense."""
 
     label: str
@@ -35,7 +35,7 @@ class Figure:
 
 
 def verdict_of(story: Story) -> Verdict:
-    """One sentence that a person could act on, and what supports it."""
+    """Return one sentence that a person could act on, and what supports it."""
     make = _VERDICTS.get(story.data.state, _pending)
     return make(story)
 
@@ -50,20 +50,20 @@ def _succeeded(story: Story) -> Verdict:
     if train is not None:
         reached = f"Reached {name} {words.score(best)}, goal {goal.text}, in {words.duration(train)}."
         return Verdict("Succeeded", "succeeded", reached)
-    got = f"{name} {words.score(best)}" if best is not None else f"no {name} was told"
-    return Verdict(
-        "Succeeded, goal missed", _MISSED, f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
-    )
+    got = f"no {name} was told"
+    if best is not None:
+        got = f"{name} {words.score(best)}"
+    missed = f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
+    return Verdict("Succeeded, goal missed", _MISSED, missed)
 
 
-def quality_of(story: Story, goal: Goal) -> float | None:
-    """The goal's metric at the end; the value that reached the goal when the end fell behind it again."""
-    results = story.data.record.get("results")
-    last = _number(results.get(goal.metric)) if isinstance(results, Mapping) else None
-    if goal.met_by(last):
+def quality_of(story: Story, goal: QualityGoal) -> float | None:
+    """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
+    last = _number(story.data.mapping("results").get(goal.metric))
+    if last is not None and goal.reached_by(last):
         return last
-    reached = [event.value for event in story.data.of(GoalReached)]
-    return reached[-1] if reached else last
+    goals = story.data.of(GoalReached)
+    return goals[-1].value if goals else last
 
 
 def _failed(story: Story) -> Verdict:
@@ -73,28 +73,30 @@ def _failed(story: Story) -> Verdict:
     if event is None:
         sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
         return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
-    what = moments.hang(event) if isinstance(event, RankHung) else moments.failure(event)
-    reasons = [words.sentence(event.why)] if event.why and event.why not in what else []
+    what, tail = _what_failed(event)
+    reasons = []
+    if event.why and event.why not in what:
+        reasons.append(words.sentence(event.why))
     if len(story.attempts) > 1:
         before = words.count(len(story.attempts) - 1, "attempt")
         reasons.append(f"This was attempt {story.attempts[-1].number}; {before} before it ended early too.")
-    return Verdict(
-        "Failed",
-        "failed",
-        f"Failed: {words.sentence(what)}",
-        (*reasons, *_seen(story)),
-        event.tail[-12:] if isinstance(event, RankFailed) else (),
-        f"podwright logs {run} --rank {event.rank}",
-    )
+    sentence, command = f"Failed: {words.sentence(what)}", f"podwright logs {run} --rank {event.rank}"
+    return Verdict("Failed", "failed", sentence, (*reasons, *_seen(story)), tail, command)
+
+
+def _what_failed(event: RankFailed | RankHung) -> tuple[str, tuple[str, ...]]:
+    if isinstance(event, RankHung):
+        return moments.hang(event), ()
+    return moments.failure(event), event.tail[-_TAIL_LINES:]
 
 
 def _last_failure(story: Story) -> RankFailed | RankHung | None:
     failures = [event for event in story.data.events if isinstance(event, RankFailed | RankHung)]
-    return failures[-1] if failures else None
+    return next(reversed(failures), None)
 
 
 def _seen(story: Story, most: int = 4) -> tuple[str, ...]:
-    """What the devices said, as close to the failure as they said it."""
+    """Return what the devices said, as close to the failure as they said it."""
     events = story.data.of(DeviceSeen)[-most:]
     return tuple(
         f"Seen on {story.name(event.node)} at {words.clock(event.time)} UTC: {moments.seen(event)}." for event in events
@@ -108,8 +110,11 @@ def _cancelled(story: Story) -> Verdict:
 
 def _lost(story: Story) -> Verdict:
     reason = str(story.data.record.get("reason") or "nothing was heard of it any more")
-    told = (f"The last that is known{_so_far(story)}.",) if _so_far(story) else ()
-    return Verdict("Lost", "lost", f"Lost: {words.sentence(reason)}", (*told, *_seen(story)))
+    reasons = _seen(story)
+    progress = _so_far(story)
+    if progress:
+        reasons = (f"The last that is known{progress}.", *reasons)
+    return Verdict("Lost", "lost", f"Lost: {words.sentence(reason)}", reasons)
 
 
 def _running(story: Story) -> Verdict:
@@ -119,15 +124,21 @@ def _running(story: Story) -> Verdict:
 
 def _starting(story: Story) -> Verdict:
     nodes, here = _number(story.data.record.get("nodes")), len(story.data.of(PilotStarted))
-    of = f", {here} of {words.count(int(nodes), 'node')} there" if nodes else ""
-    return Verdict("Starting", "running", f"Starting{of}.", _partial(story))
+    sentence = "Starting."
+    if nodes:
+        sentence = f"Starting, {here} of {words.count(int(nodes), 'node')} there."
+    return Verdict("Starting", "running", sentence, _partial(story))
 
 
 def _pending(story: Story) -> Verdict:
+    sentence = "Waiting for nodes"
     created = words.unix(story.data.record.get("created_at"))
-    since = f" since {words.date_and_clock(created)}" if created else ""
+    if created:
+        sentence += f" since {words.date_and_clock(created)}"
     reason = story.data.record.get("reason")
-    return Verdict("Pending", "pending", f"Waiting for nodes{since}{f': {reason}' if reason else ''}.", _partial(story))
+    if reason:
+        sentence += f": {reason}"
+    return Verdict("Pending", "pending", f"{sentence}.", _partial(story))
 
 
 def _partial(story: Story) -> tuple[str, ...]:
@@ -135,16 +146,22 @@ def _partial(story: Story) -> tuple[str, ...]:
 
 
 def _so_far(story: Story) -> str:
-    """`, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
-    said, at = "", progress_of(story.data)
-    for one, many in (("step", "steps"), ("epoch", "epochs")):
-        if one in at and not said:
-            said = f", {one} {words.number(at[one])}" + (f" of {words.number(at[many])}" if many in at else "")
-    goal = goal_of(story.data)
+    """Return `, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
+    progress, goal = _progress(story), goal_of(story.data)
     quality = quality_of(story, goal) if goal else None
-    if goal and quality is not None:
-        said += f", {words.metric_name(goal.metric)} {words.score(quality)} against a goal of {goal.text}"
-    return said
+    if goal is None or quality is None:
+        return progress
+    return f"{progress}, {words.metric_name(goal.metric)} {words.score(quality)} against a goal of {goal.text}"
+
+
+def _progress(story: Story) -> str:
+    """Return `, step 300 of 600`, by epochs where no steps were told."""
+    last = progress_of(story.data)
+    for unit, total in (("step", "steps"), ("epoch", "epochs")):
+        if unit in last:
+            of = f" of {words.number(last[total])}" if total in last else ""
+            return f", {unit} {words.number(last[unit])}{of}"
+    return ""
 
 
 _VERDICTS = {
@@ -157,72 +174,88 @@ _VERDICTS = {
 }
 
 
-def figures_of(story: Story) -> list[Figure]:
-    """The figures under the verdict, in the order they are asked for."""
+def figures_of(story: Story) -> list[KeyFigure]:
+    """Return the figures under the verdict, in the order they are asked for."""
     figures = [_train_figure(story), _duration(story), _quality(story), _cost(story), _world(story), _attempts(story)]
     return [figure for figure in (*figures, _energy(story)) if figure is not None]
 
 
-def _train_figure(story: Story) -> Figure:
+def _train_figure(story: Story) -> KeyFigure:
     took, goal = _number(story.data.record.get("time_to_train_s")), goal_of(story.data)
     if took is not None:
-        return Figure("Time to train", words.duration(took), "until the goal was reached, measured")
+        return KeyFigure("Time to train", words.duration(took), "until the goal was reached, measured")
     if goal is None:
-        return Figure("Time to train", words.NONE, "no goal was given")
-    return Figure(
-        "Time to train", words.NONE, "the goal was not reached" if story.data.final else "goal not reached yet"
-    )
+        return KeyFigure("Time to train", words.NONE, "no goal was given")
+    if story.data.final:
+        return KeyFigure("Time to train", words.NONE, "the goal was not reached")
+    return KeyFigure("Time to train", words.NONE, "goal not reached yet")
 
 
-def _duration(story: Story) -> Figure:
+def _duration(story: Story) -> KeyFigure:
     record = story.data.record
     created, started = words.unix(record.get("created_at")), words.unix(record.get("started_at"))
-    waited = started - created if created is not None and started is not None else 0.0
-    note = f"after {words.duration(waited)} of waiting" if waited >= 1 else "from the first start of the ranks"
+    note = "from the first start of the ranks"
+    if created is not None and started is not None and started - created >= 1:
+        note = f"after {words.duration(started - created)} of waiting"
     if story.data.final:
-        return Figure("Duration", words.duration(_number(record.get("duration_s"))), note)
-    return Figure("Duration so far", words.duration(story.span.end - story.span.start), note)
+        return KeyFigure("Duration", words.duration(_number(record.get("duration_s"))), note)
+    return KeyFigure("Duration so far", words.duration(story.span.end - story.span.start), note)
 
 
-def _quality(story: Story) -> Figure | None:
-    goal, results = goal_of(story.data), story.data.record.get("results")
+def _quality(story: Story) -> KeyFigure | None:
+    goal = goal_of(story.data)
     if goal is None:
-        loss = _number(results.get("loss")) if isinstance(results, Mapping) else None
-        return Figure("Loss", words.number(loss), "last value told") if loss is not None else None
+        return _loss(story)
     value = quality_of(story, goal)
-    meter = (value, goal.bound) if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1 else None
+    meter = None
+    if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1:
+        meter = (value, goal.bound)
     name = words.metric_name(goal.metric)
-    return Figure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
+    return KeyFigure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
 
 
-def _cost(story: Story) -> Figure:
-    cost = story.data.record.get("cost")
-    if not isinstance(cost, Mapping) or _number(cost.get("amount")) is None:
-        return Figure("Cost", words.NONE, "no prices given")
-    return Figure("Cost", f"{cost['amount']:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or ""))
+def _loss(story: Story) -> KeyFigure | None:
+    loss = _number(story.data.mapping("results").get("loss"))
+    if loss is None:
+        return None
+    return KeyFigure("Loss", words.number(loss), "last value told")
 
 
-def _world(story: Story) -> Figure:
+def _cost(story: Story) -> KeyFigure:
+    cost = story.data.mapping("cost")
+    if _number(cost.get("amount")) is None:
+        return KeyFigure("Cost", words.NONE, "no prices given")
+    amount = f"{cost['amount']:,.2f} {cost.get('currency') or ''}"
+    return KeyFigure("Cost", amount.strip(), str(cost.get("origin") or ""))
+
+
+def _world(story: Story) -> KeyFigure:
     nodes, world = _number(story.data.record.get("nodes")), _number(story.data.record.get("world_size"))
-    if world is None:
-        return Figure("World size", words.NONE, words.count(int(nodes), "node") if nodes else "not joined yet")
-    each = f" x {words.count(int(world // nodes), 'rank')}" if nodes and world % nodes == 0 else ""
-    return Figure("World size", words.number(world), f"{words.count(int(nodes or 1), 'node')}{each}")
+    if world is None and not nodes:
+        return KeyFigure("World size", words.NONE, "not joined yet")
+    note = words.count(int(nodes or 1), "node")
+    if world is not None and nodes and world % nodes == 0:
+        note += f" x {words.count(int(world // nodes), 'rank')}"
+    return KeyFigure("World size", words.number(world), note)
 
 
-def _attempts(story: Story) -> Figure:
+def _attempts(story: Story) -> KeyFigure:
     attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
+    return KeyFigure("Attempts", words.number(attempts), _attempts_note(story, attempts))
+
+
+def _attempts_note(story: Story, attempts: int) -> str:
     if not attempts:
-        return Figure("Attempts", "0", "none was started" if story.data.final else "none started yet")
+        return "none was started" if story.data.final else "none started yet"
     if attempts == 1:
-        return Figure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
-    spent = len(story.data.of(Retry))  # a node that was lost, or a run that was put back, spends none
-    told = words.count(spent, "retry", "retries") if spent else "no retry was spent"
-    return Figure("Attempts", words.number(attempts), told)
+        return "no retry was needed" if story.data.state == "succeeded" else "no retry"
+    # A node that was lost, or a run that was put back, spends none.
+    spent = len(story.data.of(Retry))
+    return words.count(spent, "retry", "retries") if spent else "no retry was spent"
 
 
-def _energy(story: Story) -> Figure | None:
-    """What the energy counters of GPUs and CPUs counted, when there are any."""
+def _energy(story: Story) -> KeyFigure | None:
+    """Return what the energy counters of GPUs and CPUs counted, when there are any."""
     joules, parts = 0.0, set()
     for (_, name), track in story.data.readings.items():
         if name.endswith("energy_joules_total") and len(track.v) > 1 and track.v[-1] > track.v[0]:
@@ -230,9 +263,13 @@ def _energy(story: Story) -> Figure | None:
             parts.add("GPUs" if name.startswith("gpu.") else "CPUs")
     if not joules:
         return None
-    shown = f"{words.number(joules / 3.6e6)} kWh" if joules >= 3.6e5 else f"{words.number(joules / 3600)} Wh"
-    return Figure("Energy", shown, f"{' and '.join(sorted(parts, reverse=True))}, measured")
+    energy = f"{words.number(joules / 3600)} Wh"
+    if joules >= 3.6e5:
+        energy = f"{words.number(joules / 3.6e6)} kWh"
+    return KeyFigure("Energy", energy, f"{' and '.join(sorted(parts, reverse=True))}, measured")
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)

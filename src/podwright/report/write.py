@@ -1,35 +1,26 @@
 """Puts reports on disk."""
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from podwright.analysis.gather import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
+from podwright.runs.files import write_whole
 
 
 def write_run_report(folder: Path) -> Path:
-    """Writes `report.html` into the run's folder and gives its path."""
-    return _replace(Path(folder) / "report.html", render_run(gather(Path(folder))))
+    """Write `report.html` into the run's folder and return its path."""
+    return _write(Path(folder) / "report.html", render_run(gather(Path(folder))))
 
 
 def write_comparison(folders: Sequence[Path], to: Path | None = None) -> Path:
-    """Writes the comparison of several runs, by default into the first run's folder, and gives its path."""
+    """Write the comparison of several runs, by default into the first run's folder, and return its path."""
     target = to or Path(folders[0]) / "comparison.html"
-    return _replace(target, render_comparison([gather(Path(folder)) for folder in folders]))
+    return _write(target, render_comparison([gather(Path(folder)) for folder in folders]))
 
 
-def _replace(path: Path, text: str) -> Path:
-    """Writes whole or not at all: someone may be looking at the old page."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def _write(path: Path, text: str) -> Path:
+    """Write the whole page or none of it: someone may be looking at the old one."""
+    write_whole(path, text.encode(), mode=0o644)
     return path

@@ -84,7 +84,7 @@ class Gap(ClientEvent):
     text: str
 
 
-class Kept(Event):
+class KeeperStarted(Event):
     """The keeper of a run on one machine is at work."""
 
     kind = "kept"

@@ -116,7 +116,7 @@ class Joined(PilotEvent):
         return self.at_node
 
 
-class Go(PilotEvent):
+class AttemptStarted(PilotEvent):
     """All nodes are there: an attempt begins."""
 
     kind = "go"

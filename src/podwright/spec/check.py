@@ -19,26 +19,26 @@ Check = Callable[[dict[str, Any]], Iterable[Finding]]
 def checked(
     model: type[Model], document: Document, checks: Iterable[Check] = (), before: Iterable[Finding] = ()
 ) -> Model:
-    """Gives the model of a document, or refuses with every problem of YAML, fields and checks together."""
+    """Return the model of a document, or refuse with every problem of YAML, fields and checks together."""
     tree = mapping(document)
-    found = [*before]
+    wrong = [*before]
     value: Model | None = None
     try:
         value = model.model_validate(tree)
     except ValidationError as error:
-        taken = {one.path for one in found}
-        errors = error.errors(include_url=False)
-        found += [one for one in findings(errors, tree, lambda: shape(model)) if one.path not in taken]
+        taken = {finding.path for finding in wrong}
+        by_model = findings(error.errors(include_url=False), tree, lambda: shape(model))
+        wrong += [finding for finding in by_model if finding.path not in taken]
     for check in checks:
-        found += check(tree)
-    wrong = problems(found, document)
-    if wrong or value is None:
-        raise Refusal(wrong)
+        wrong += check(tree)
+    placed = problems(wrong, document)
+    if placed or value is None:
+        raise Refusal(placed)
     return value
 
 
 def mapping(document: Document) -> dict[str, Any]:
-    """Gives the top of the document, which must be a mapping."""
+    """Return the top of the document, which must be a mapping."""
     if isinstance(document.value, dict):
         return document.value
     if document.problems:
@@ -55,12 +55,12 @@ def mapping(document: Document) -> dict[str, Any]:
 
 @cache
 def shape(model: type[BaseModel]) -> ModelShape:
-    """Gives the model's fields with their descriptions, to word problems with."""
+    """Return the model's fields with their descriptions, to word problems with."""
     return ModelShape(model.model_json_schema(by_alias=True))
 
 
 def no_gaps(tree: dict[str, Any], free: Path | None = None) -> Iterator[Finding]:
-    """Finds fields without a value and numbers that are none; below `free` anything goes."""
+    """Find fields without a value and numbers that are none; below `free` anything goes."""
     for path, value in walk(tree):
         if value is None and (free is None or path[: len(free)] != free):
             yield Finding(path, "has no value", "give it one, or take the line out")

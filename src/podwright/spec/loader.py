@@ -24,19 +24,19 @@ _PATCH = ("kubernetes", "patch")
 
 
 def load_workload(path: str | Path, sets: Iterable[str] = ()) -> Workload:
-    """Reads a workload file, with the settings of `--set` laid over it."""
+    """Read a workload file, with the settings of `--set` laid over it."""
     source = read_source(Path(path))
     return _workload(_document(path, source), Path(path), source, tuple(sets))
 
 
 def load_pod(path: str | Path) -> Pod:
-    """Reads a pod file."""
+    """Read a pod file."""
     source = read_source(Path(path))
     return _pod(_document(path, source), Path(path), source)
 
 
 def load(path: str | Path) -> Workload | Pod:
-    """Reads either file: one with a `command` is a workload."""
+    """Read either file: one with a `command` is a workload."""
     source = read_source(Path(path))
     document = _document(path, source)
     if _is_workload(mapping(document)):
@@ -45,11 +45,11 @@ def load(path: str | Path) -> Workload | Pod:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Gives the JSON schema of `workload` or `pod`, from which editors complete."""
+    """Return the JSON schema of `workload` or `pod`, from which editors complete."""
     if kind not in KINDS:
         raise refuse(f'"{short(kind)}" is not a kind of file', hint=one_of(kind, "kind", KINDS))
-    made = _model(kind).model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    fields = _model(kind).model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **fields}
 
 
 def _document(path: str | Path, source: bytes) -> Document:
@@ -72,7 +72,9 @@ def _model(kind: str) -> type[Workload] | type[Pod]:
     # Building the models takes longer than reading a file, and a run needs no pod's.
     from podwright.spec.pod import Pod
 
-    return Workload if kind == "workload" else Pod
+    if kind == "workload":
+        return Workload
+    return Pod
 
 
 def _pod(document: Document, path: Path, source: bytes) -> Pod:
@@ -85,16 +87,20 @@ def _pod(document: Document, path: Path, source: bytes) -> Pod:
 
 
 def _is_workload(tree: dict[str, Any]) -> bool:
-    """Decides by `command`; a workload that lost it is known by its other fields."""
+    """Decide by `command`; a workload that lost it is known by its other fields."""
     if "command" in tree:
         return True
-    names = {kind: {field.alias or name for name, field in _model(kind).model_fields.items()} for kind in KINDS}
-    only_workload = set(tree) & (names["workload"] - names["pod"])
-    return len(only_workload) > len(set(tree) & (names["pod"] - names["workload"]))
+    of_workload, of_pod = _field_names("workload"), _field_names("pod")
+    only_workload = set(tree) & (of_workload - of_pod)
+    return len(only_workload) > len(set(tree) & (of_pod - of_workload))
+
+
+def _field_names(kind: str) -> set[str]:
+    return {field.alias or name for name, field in _model(kind).model_fields.items()}
 
 
 def _take_as_written(document: Document) -> None:
-    """Puts the text back where YAML made a number or a truth of something that is meant as it is written."""
+    """Put the text back where YAML made a number or a truth of something that is meant as it is written."""
     for path, place in document.places.items():
         if place.text is None or not path or path[0] not in ("command", "env", "matrix"):
             continue
@@ -106,14 +112,14 @@ def _take_as_written(document: Document) -> None:
 
 
 def _is_meant_as_text(value: Any, text: str, in_matrix: bool) -> bool:
-    """In a matrix numbers and true and false keep their kind, which the record of a run shows."""
+    """Return whether a value is meant as text; in a matrix numbers and truths keep their kind, as the record shows."""
     if isinstance(value, bool):
         return not in_matrix or text.lower() not in ("true", "false")
     return isinstance(value, (int, float)) and not in_matrix
 
 
 def _octal_in_patch(document: Document) -> list[Finding]:
-    """A file mode in a patch must not change its value silently."""
+    """Find a file mode in a patch, whose value must not change silently."""
     return [
         Finding(path, "may be read as octal", trap_hint(place.text))
         for path, place in document.places.items()

@@ -15,7 +15,7 @@ _HINT = "write it like `--set resources.gpus=4`"
 
 
 def apply_sets(document: Document, sets: Iterable[str]) -> None:
-    """Lays the settings over the document; what is wrong with one is a problem of the document."""
+    """Lay the settings over the document; what is wrong with one is a problem of the document."""
     for setting in sets:
         name, equals, text = setting.partition("=")
         parts = tuple(name.strip().split("."))
@@ -27,7 +27,7 @@ def apply_sets(document: Document, sets: Iterable[str]) -> None:
         except Refusal as refusal:
             _say(document, name, refusal.problems[0].message, refusal.problems[0].hint)
             continue
-        document.problems += [replace(one, line=None, column=None, field=name) for one in given.problems]
+        document.problems += [replace(problem, line=None, column=None, field=name) for problem in given.problems]
         _put(document, parts, given)
 
 
@@ -51,7 +51,7 @@ def _put(document: Document, parts: tuple[str, ...], given: Document) -> None:
 
 
 def _forget(document: Document, parts: tuple[str, ...]) -> None:
-    """What the file said there no longer counts, nor does what was wrong with it."""
+    """Forget what the file said there, and what was wrong with it."""
     for path in [path for path in document.places if path[: len(parts)] == parts]:
         del document.places[path]
     document.broken = {path for path in document.broken if path[: len(parts)] != parts}

@@ -114,8 +114,10 @@ class _OrCount:
 
     @staticmethod
     def wrap(value: Any) -> Any:
-        """Gives the fields that a bare number means."""
-        return {"count": value} if not isinstance(value, (dict, Racks)) else value
+        """Return the fields that a bare number means."""
+        if isinstance(value, (dict, Racks)):
+            return value
+        return {"count": value}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [handler(core), {"type": "integer", "description": "racks there are"}]}
@@ -138,7 +140,7 @@ class Racks(Strict):
 
     @property
     def limit_w(self) -> float:
-        """What a rack may draw: no more than it is fed with, and no more than its heat can be got rid of."""
+        """Return what a rack may draw: no more than it is fed with, and no more than its heat can be got rid of."""
         fed = self.power_w or RACK_POWER_W
         return min(fed, self.cooling_w or fed)
 
@@ -196,65 +198,80 @@ class Pod(Strict):
 
     @property
     def path(self) -> Path:
-        """The file it was read from, absolute."""
+        """Return the file it was read from, absolute."""
         return self._path
 
     @property
     def source(self) -> bytes:
-        """The file's bytes as given."""
+        """Return the file's bytes as given."""
         return self._source
 
-    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
-        """Makes the refusal of fields that only show to be wrong in the design; each is (field, message, hint).
+    def refusal(self, wrong: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Return the refusal of fields that only show to be wrong in the design; each is (field, message, hint).
 
         The file is read once more for the places: design refuses rarely, and every pod would carry them otherwise.
         """
         file = str(self._path)
-        document = parse(decode(self._source, file), file) if self._source else Document(file)
-        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in found]
+        document = Document(file)
+        if self._source:
+            document = parse(decode(self._source, file), file)
+        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, document))
 
     def hosts(self) -> list[str]:
-        """All hosts, in the order of the file."""
-        return [host for group in self.nodes for host in group.hosts]
+        """Return all hosts, in the order of the file."""
+        hosts: list[str] = []
+        for group in self.nodes:
+            hosts += group.hosts
+        return hosts
 
     def compute_hosts(self) -> list[str]:
-        """The hosts that workloads run on."""
-        return [host for group in self.nodes if "compute" in group.roles for host in group.hosts]
+        """Return the hosts that workloads run on."""
+        hosts: list[str] = []
+        for group in self.nodes:
+            if "compute" in group.roles:
+                hosts += group.hosts
+        return hosts
 
     def model_of(self, host: str) -> NodeModel:
-        """The model of a host."""
+        """Return the model of a host."""
         for group in self.nodes:
             if host in group.hosts:
                 return group.model
         raise refuse(f'"{short(host)}" is not a host of the pod {self.name}')
 
     def scheduler(self, name: str | None = None) -> SlurmScheduler | KubernetesScheduler:
-        """The scheduler of this name; without a name the only one there is."""
-        names = [one.name for one in self.schedulers]
+        """Return the scheduler of this name; without a name the only one there is."""
+        names = [scheduler.name for scheduler in self.schedulers]
+        hint = "add one to its file"
         if name is None and len(names) != 1:
-            which = f"say which: {', '.join(f'{self.name}:{one}' for one in names)}" if names else "add one to its file"
-            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=which)
-        for one in self.schedulers:
-            if name in (None, one.name):
-                return one
-        hint = one_of(str(name), "scheduler", names) if names else "add one to its file"
+            if names:
+                targets = [f"{self.name}:{each}" for each in names]
+                hint = f"say which: {', '.join(targets)}"
+            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=hint)
+        for scheduler in self.schedulers:
+            if name in (None, scheduler.name):
+                return scheduler
+        if names:
+            hint = one_of(str(name), "scheduler", names)
         raise refuse(f'the pod {self.name} has no scheduler "{short(str(name))}"', hint=hint)
 
     def scheduler_hosts(self, scheduler: SlurmScheduler | KubernetesScheduler) -> list[str]:
-        """The hosts of a scheduler: as given, else all compute hosts."""
-        return list(scheduler.hosts) if scheduler.hosts is not None else self.compute_hosts()
+        """Return the hosts of a scheduler: as given, else all compute hosts."""
+        if scheduler.hosts is None:
+            return self.compute_hosts()
+        return list(scheduler.hosts)
 
     def compute_fabric(self) -> ComputeFabric | None:
-        """The compute fabric; what the file leaves out comes from the node model."""
+        """Return the compute fabric; what the file leaves out comes from the node model."""
         return _over(self.fabrics.compute, self._defaults().compute)
 
     def storage_fabric(self) -> StorageFabric | None:
-        """The storage fabric; what the file leaves out comes from the node model."""
+        """Return the storage fabric; what the file leaves out comes from the node model."""
         return _over(self.fabrics.storage, self._defaults().storage)
 
     def management_fabric(self) -> ManagementFabric | None:
-        """The management fabric; what the file leaves out comes from the node model."""
+        """Return the management fabric; what the file leaves out comes from the node model."""
         return _over(self.fabrics.management, self._defaults().management)
 
     def _defaults(self) -> Fabrics:
@@ -262,7 +279,7 @@ class Pod(Strict):
 
 
 def _over(given: Given | None, default: Given | None) -> Given | None:
-    """Lays what the file gives over what the library has."""
+    """Lay what the file gives over what the library has."""
     if given is None or default is None:
         return given or default
     return default.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})

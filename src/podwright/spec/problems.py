@@ -25,7 +25,7 @@ class Problem:
     hint: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Gives the form that `--json` prints, with exactly the keys file, line, column, field, message, hint."""
+        """Return the form that `--json` prints, with exactly the keys file, line, column, field, message, hint."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -42,26 +42,33 @@ class Refusal(Exception):
         super().__init__(self.problems, exit_code)
 
     def as_json(self) -> dict[str, Any]:
-        """Gives the one JSON document that `--json` prints for a refusal."""
+        """Return the one JSON document that `--json` prints for a refusal."""
         return {"errors": [problem.as_json() for problem in self.problems]}
 
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems]
         hints = list(dict.fromkeys(f"hint: {self._hint(problem)}" for problem in self.problems if problem.hint))
-        return "\n".join([*lines, "", *hints] if hints else lines)
+        if hints:
+            lines += ["", *hints]
+        return "\n".join(lines)
 
     def _hint(self, problem: Problem) -> str:
-        """Names the field where several problems make "did you mean" a riddle."""
+        """Name the field where several problems make "did you mean" a riddle."""
         hint, name = problem.hint or "", problem.field.rpartition(".")[2]
-        return f"{name}: {hint}" if name and len(self.problems) > 1 and hint.startswith("did you mean") else hint
+        if name and len(self.problems) > 1 and hint.startswith("did you mean"):
+            return f"{name}: {hint}"
+        return hint
 
 
 def short(text: str) -> str:
-    """Makes something a user wrote fit to be shown: one line, at most 60 characters, no control characters."""
-    shown = text if text.isprintable() else text.encode("unicode_escape", "backslashreplace").decode("ascii")
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    """Return something a user wrote as it can be shown: one line, at most 60 characters, no control characters."""
+    if not text.isprintable():
+        text = text.encode("unicode_escape", "backslashreplace").decode("ascii")
+    if len(text) > 60:
+        return text[:57] + "..."
+    return text
 
 
 def refuse(message: str, hint: str | None = None, field: str = "", file: str = "", exit_code: int = 2) -> Refusal:
-    """Makes a refusal of one problem that has no place in a file; the caller raises it."""
+    """Return a refusal of one problem that has no place in a file; the caller raises it."""
     return Refusal([Problem(file, None, None, field, message, hint)], exit_code)

@@ -12,7 +12,8 @@ from podwright.spec.problems import Refusal, refuse, short
 
 _SIZE_UNITS = {
     "B": 1,
-    **{name: 1000**power for power, names in enumerate(("kB KB", "MB", "GB", "TB", "PB"), 1) for name in names.split()},
+    "kB": 1000,
+    **{name: 1000**power for power, name in enumerate(("KB", "MB", "GB", "TB", "PB"), 1)},
     **{name: 1024**power for power, name in enumerate(("KiB", "MiB", "GiB", "TiB", "PiB"), 1)},
 }
 _BYTE_RATE_UNITS = {f"{name}/s": factor for name, factor in _SIZE_UNITS.items()}
@@ -40,17 +41,17 @@ _TIME = re.compile(_NUMBER + r"\s*([A-Za-z]+)\s*", re.ASCII)
 
 
 def size_bytes(text: str) -> int:
-    """Gives the bytes of a size (`80GiB`)."""
+    """Return the bytes of a size (`80GiB`)."""
     return _whole_bytes(text, "size", "80GiB", _SIZE_UNITS)
 
 
 def bandwidth_bytes_s(text: str) -> int:
-    """Gives the bytes per second of a bandwidth (`400GB/s`)."""
+    """Return the bytes per second of a bandwidth (`400GB/s`)."""
     return _whole_bytes(text, "bandwidth", "400GB/s", _BYTE_RATE_UNITS)
 
 
 def speed_gbps(text: str) -> float:
-    """Gives the gigabits per second of a link's speed (`200Gb/s`)."""
+    """Return the gigabits per second of a link's speed (`200Gb/s`)."""
     number, unit = _split(text, "speed", "200Gb/s")
     if unit not in _BIT_RATE_UNITS:
         raise _unit_refusal(text, number, unit, "speed", _BIT_RATE_UNITS)
@@ -58,7 +59,7 @@ def speed_gbps(text: str) -> float:
 
 
 def power_w(text: str) -> float:
-    """Gives the watts of a power (`6.5kW`)."""
+    """Return the watts of a power (`6.5kW`)."""
     number, unit = _split(text, "power", "6.5kW")
     if unit not in _POWER_UNITS:
         raise _unit_refusal(text, number, unit, "power", _POWER_UNITS)
@@ -66,34 +67,37 @@ def power_w(text: str) -> float:
 
 
 def duration_s(text: str) -> float:
-    """Gives the seconds of a time (`500ms`, `2h`, `1h30m`); its parts go from long to short."""
+    """Return the seconds of a time (`500ms`, `2h`, `1h30m`); its parts go from long to short."""
     position, seconds, last = 0, Decimal(0), Decimal("Infinity")
     stripped = _bounded(text, "time", "1h30m")
     while position < len(stripped):
         match = _TIME.match(stripped, position)
-        factor = _TIME_UNITS.get(match[2]) if match else None
-        if match is None or factor is None or factor >= last:
+        if match is None:
+            raise _time_refusal(text, stripped)
+        factor = _TIME_UNITS.get(match[2])
+        if factor is None or factor >= last:
             raise _time_refusal(text, stripped)
         seconds, last, position = seconds + Decimal(match[1]) * factor, factor, match.end()
     return float(seconds)
 
 
 def exact_size(size: int) -> str:
-    """Gives the shortest text that `size_bytes` reads back as exactly this number."""
+    """Return the shortest text that `size_bytes` reads back as exactly this number."""
     units = ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB")
     fitting = next((unit for unit in units if size and size % _SIZE_UNITS[unit] == 0), "B")
     return f"{size // _SIZE_UNITS[fitting]}{fitting}"
 
 
 def exact_duration(seconds: float) -> str:
-    """Gives a text that `duration_s` reads back as exactly this number, whole units where they fit."""
+    """Return a text that `duration_s` reads back as exactly this number, whole units where they fit."""
     if seconds != int(seconds):
         milliseconds = Decimal(repr(seconds)) * 1000
         return f"{milliseconds.normalize():f}ms"
     rest, parts = int(seconds), []
     for unit in ("d", "h", "m", "s"):
         count, rest = divmod(rest, int(_TIME_UNITS[unit]))
-        parts += [f"{count}{unit}"] if count else []
+        if count:
+            parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
 
 
@@ -128,7 +132,9 @@ def _unit_refusal(
 ) -> Refusal:
     folded = {known.lower(): known for known in units}
     if what == "size" and len(unit) == 1 and unit.upper() in "KMGTP":
-        decimal, binary = ("kB", "KiB") if unit.upper() == "K" else (f"{unit.upper()}B", f"{unit.upper()}iB")
+        decimal, binary = f"{unit.upper()}B", f"{unit.upper()}iB"
+        if unit.upper() == "K":
+            decimal = "kB"
         hint = f"write `{number}{decimal}` (powers of 1000) or `{number}{binary}` (powers of 1024)"
     elif unit.lower() in folded or unit.lower() + "b" in folded:
         hint = f"did you mean `{number}{folded.get(unit.lower()) or folded[unit.lower() + 'b']}`?"
@@ -139,11 +145,11 @@ def _unit_refusal(
 
 def _time_refusal(text: str, stripped: str) -> Refusal:
     match = _ONE.fullmatch(stripped)
-    if match is not None and not match[2]:
-        return refuse(f'"{short(text)}" has no unit', hint=f"did you mean `{match[1]}s`? units are d, h, m, s, ms")
-    unit = _TIME_NAMES.get(match[2].lower()) if match is not None else None
-    if match is not None and unit is not None:
-        return refuse(f'"{short(text)}" is not a time', hint=f"did you mean `{match[1]}{unit}`?")
-    return refuse(
-        f'"{short(text)}" is not a time', hint="write it like `30s`, `2h` or `1h30m`; units are d, h, m, s, ms"
-    )
+    hint = "write it like `30s`, `2h` or `1h30m`; units are d, h, m, s, ms"
+    if match is not None:
+        if not match[2]:
+            return refuse(f'"{short(text)}" has no unit', hint=f"did you mean `{match[1]}s`? units are d, h, m, s, ms")
+        unit = _TIME_NAMES.get(match[2].lower())
+        if unit is not None:
+            hint = f"did you mean `{match[1]}{unit}`?"
+    return refuse(f'"{short(text)}" is not a time', hint=hint)

@@ -30,7 +30,7 @@ _NOT_IN_YAML = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-
 
 
 def read_source(path: Path) -> bytes:
-    """Gives the bytes of a regular file of at most 1 MiB."""
+    """Return the bytes of a regular file of at most 1 MiB."""
     file = str(path)
     try:
         _refuse_kind(file, path.stat())
@@ -46,7 +46,7 @@ def read_source(path: Path) -> bytes:
     except PermissionError:
         raise refuse("may not be read by you", hint=f"look at its rights: ls -l {file}", file=file) from None
     except (OSError, ValueError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise refuse(f"cannot be read: {reason.lower()}", file=_printable(file)) from None
     if len(content) > LARGEST_BYTES:
         raise _too_large(file)
@@ -54,7 +54,7 @@ def read_source(path: Path) -> bytes:
 
 
 def decode(content: bytes, file: str) -> str:
-    """Gives the text of UTF-8 bytes, with the place of the first byte or character that does not belong."""
+    """Return the text of UTF-8 bytes, with the place of the first byte or character that does not belong."""
     for mark, name in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             raise refuse(f"is written in {name}, not UTF-8", hint="save it as UTF-8", file=file)
@@ -87,7 +87,7 @@ def _too_large(file: str) -> Refusal:
 
 
 def _nearby(path: Path) -> str | None:
-    """Looks for a file that the user may have meant, in the same folder."""
+    """Look for a file that the user may have meant, in the same folder."""
     from difflib import get_close_matches
 
     try:
@@ -95,7 +95,9 @@ def _nearby(path: Path) -> str | None:
     except OSError:
         return f"there is no folder {path.parent} either"
     close = get_close_matches(path.name, sorted(names), n=1)
-    return f"did you mean `{path.parent / close[0]}`?" if close else None
+    if not close:
+        return None
+    return f"did you mean `{path.parent / close[0]}`?"
 
 
 def _printable(text: str) -> str:

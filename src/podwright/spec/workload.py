@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from podwright.pilot.protocol import goal_reached
 from podwright.spec.findings import Finding, problems
+from podwright.spec.inputs import Input, resolve_input
 from podwright.spec.placeholders import Scalar
 from podwright.spec.problems import Refusal
 from podwright.spec.types import (
@@ -75,8 +77,8 @@ class Goal(Strict):
     at_most: Number | None = Field(default=None, description="reached when the value is this or less")
 
     def reached_by(self, value: float) -> bool:
-        """Says whether this value reaches the goal."""
-        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+        """Return whether this value reaches the goal."""
+        return goal_reached({"at_least": self.at_least, "at_most": self.at_most or 0.0}, value)
 
 
 class SlurmOptions(Strict):
@@ -170,50 +172,59 @@ class Workload(Strict):
     _source: bytes = PrivateAttr(default=b"")
     _document: Document = PrivateAttr(default=Document("workload.yaml"))
 
-    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
-        """Makes a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
-        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in found]
+    def refusal(self, wrong: Iterable[tuple[str, str, str | None]]) -> Refusal:
+        """Return a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
+        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, self._document))
 
     @property
     def path(self) -> Path:
-        """The file it was read from, absolute."""
+        """Return the file it was read from, absolute."""
         return self._path
 
     @property
     def source(self) -> bytes:
-        """The file's bytes as given."""
+        """Return the file's bytes as given."""
         return self._source
 
     @property
     def folder(self) -> Path:
-        """The file's folder, to which paths in it are relative."""
+        """Return the file's folder, to which paths in it are relative."""
         return self._path.parent
 
     @property
     def code_folder(self) -> Path | None:
-        """The folder that travels with the run, absolute."""
-        return None if self.code is None else (self.folder / self.code).resolve()
+        """Return the folder that travels with the run, absolute."""
+        if self.code is None:
+            return None
+        return (self.folder / self.code).resolve()
+
+    def inputs(self) -> dict[str, Input]:
+        """Return what each entry of `data` is, by name."""
+        code = self.code_folder
+        return {name: resolve_input(text, self.folder, code) for name, text in self.data.items()}
 
     @property
     def ranks_per_node(self) -> int:
-        """Processes per node: as given, else one per GPU, else 1."""
+        """Return the processes per node: as given, else one per GPU, else 1."""
         return self.ranks_per_node_given or self.resources.gpus or 1
 
     @property
     def runtime(self) -> Runtime:
-        """As given, else container when there is an image or a way to build one."""
-        return self.runtime_given or ("container" if self.image or self.build else "bare")
+        """Return the runtime as given, else container when there is an image or a way to build one."""
+        if self.runtime_given:
+            return self.runtime_given
+        return "container" if self.image or self.build else "bare"
 
 
 def points(workload: Workload) -> list[dict[str, Scalar]]:
-    """Gives the combinations of the matrix in the file's order, the last name varying fastest; none: an empty list."""
+    """Return the combinations of the matrix in the file's order, the last name varying fastest; none: an empty list."""
     if not workload.matrix:
         return []
     return [dict(zip(workload.matrix, values, strict=True)) for values in product(*workload.matrix.values())]
 
 
 def workload_json(workload: Workload) -> dict[str, Any]:
-    """Gives the resolved workload as JSON under the names of the file; `Workload.model_validate` takes it back."""
+    """Return the resolved workload as JSON under the names of the file; `Workload.model_validate` takes it back."""
     values = workload.model_dump(mode="json", by_alias=True)
     return {**values, "ranks_per_node": workload.ranks_per_node, "runtime": workload.runtime}

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.spec.findings import Finding, near
+from podwright.spec.inputs import is_url
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
@@ -32,7 +33,7 @@ Found = Iterator[Finding]
 
 
 def goal(tree: Tree) -> Found:
-    """A goal has one bound."""
+    """Check that a goal has one bound."""
     given = [name for name in ("at_least", "at_most") if name in _mapping(tree, "goal")]
     if isinstance(tree.get("goal"), dict) and len(given) != 1:
         message = "give at_least or at_most, not both" if given else "needs at_least or at_most"
@@ -40,7 +41,7 @@ def goal(tree: Tree) -> Found:
 
 
 def image(tree: Tree) -> Found:
-    """There is one image, and a container has one."""
+    """Check that there is one image, and that a container has one."""
     if "image" in tree and "build" in tree:
         yield Finding(("build",), "image and build exclude each other", "keep one of the two", on_key=True)
     if tree.get("runtime") == "container" and "image" not in tree and "build" not in tree:
@@ -48,14 +49,14 @@ def image(tree: Tree) -> Found:
 
 
 def mig(tree: Tree) -> Found:
-    """GPU slices are counted by `gpus`."""
+    """Check that GPU slices are counted by `gpus`."""
     resources = _mapping(tree, "resources")
     if "mig" in resources and resources.get("gpus", 0) == 0:
         yield Finding(("resources", "mig"), "needs gpus", "say how many slices each node gets: `gpus: 1`")
 
 
 def placeholders(tree: Tree) -> Found:
-    """Every name in braces is one that the file gives."""
+    """Check that every name in braces is one that the file gives."""
     for path, text in _texts(tree):
         for full in names_in(text):
             kind, _, name = full.partition(".")
@@ -67,7 +68,7 @@ def placeholders(tree: Tree) -> Found:
 
 
 def environment(tree: Tree) -> Found:
-    """Variables that we set ourselves are not the user's to set, and a secret is named once."""
+    """Check that no variable is one that we set ourselves, and that a secret is named once."""
     env, secrets = _mapping(tree, "env"), _list(tree, "secrets")
     for name in env:
         if _reserved(name):
@@ -83,14 +84,14 @@ def environment(tree: Tree) -> Found:
 
 
 def checkpoint(tree: Tree) -> Found:
-    """A relative checkpoint folder stays inside the run's own."""
+    """Check that a relative checkpoint folder stays inside the run's own."""
     value = tree.get("checkpoint")
     if isinstance(value, str) and _escapes(value):
         yield Finding(("checkpoint",), "leads out of the run's folder", "write a path inside it, or an absolute one")
 
 
 def matrix(tree: Tree) -> Found:
-    """Every axis has values, each once, and there are not too many combinations."""
+    """Check that every axis has values, each once, and that there are not too many combinations."""
     axes = {name: values for name, values in _mapping(tree, "matrix").items() if isinstance(values, list)}
     for name, values in axes.items():
         if not values:
@@ -103,14 +104,14 @@ def matrix(tree: Tree) -> Found:
 
 
 def slurm_options(tree: Tree) -> Found:
-    """A verbatim option is one, and not a comment or a command."""
+    """Check that a verbatim option is one, and not a comment or a command."""
     for index, option in enumerate(_list(_mapping(tree, "slurm"), "options")):
         if isinstance(option, str) and option.strip() and not option.startswith("-"):
             yield Finding(("slurm", "options", index), "is not an option", "write it like `--constraint=a100`")
 
 
 def build_files(tree: Tree) -> Found:
-    """Files of an image come from beside the workload and have a place in the image."""
+    """Check that files of an image come from beside the workload and have a place in the image."""
     for source, target in _mapping(_mapping(tree, "build"), "files").items():
         if source.startswith("/") or _escapes(source):
             path = ("build", "files", source)
@@ -123,15 +124,18 @@ CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm
 
 
 def on_disk(tree: Tree, folder: Path) -> Found:
-    """What the file names beside itself is there; looks at the disk."""
+    """Check that what the file names beside itself is there; looks at the disk."""
     code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
     if isinstance(code, str) and _usable(code) and not (folder / code).is_dir():
         what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if _usable(value) and "://" not in value and not value.startswith("/") and not (folder / value).exists():
-            message = "there is no such path" if "/" in value else f'"{short(value)}" is neither a path nor a selection'
-            yield Finding(("data", name), message, _RELATIVE)
+        if not _usable(value) or is_url(value) or value.startswith("/") or (folder / value).exists():
+            continue
+        message = f'"{short(value)}" is neither a path nor a selection'
+        if "/" in value:
+            message = "there is no such path"
+        yield Finding(("data", name), message, _RELATIVE)
     for source in files:
         inside = not source.startswith("/") and not _escapes(source)
         if inside and _usable(source) and not (folder / source).exists():
@@ -140,18 +144,22 @@ def on_disk(tree: Tree, folder: Path) -> Found:
 
 
 def _usable(value: Any) -> bool:
-    """Says whether the disk can be asked about this text at all."""
+    """Return whether the disk can be asked about this text at all."""
     return isinstance(value, str) and bool(value) and "\0" not in value and len(value) < 4096
 
 
 def _mapping(tree: Tree, name: str) -> Tree:
     value = tree.get(name)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _list(tree: Tree, name: str) -> list[Any]:
     value = tree.get(name)
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:

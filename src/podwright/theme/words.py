@@ -10,22 +10,26 @@ NONE = "–"  # noqa: RUF001  an en dash stands for "no value" in every table
 
 
 def format_size(size: int) -> str:
-    """Gives a size for people, in binary units with three figures: `2 GiB`, `1.46 TiB`."""
+    """Return a size for people, in binary units with three figures: `2 GiB`, `1.46 TiB`."""
     value, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
         if abs(value) < 1023.95:
             break
         value, unit = value / 1024, larger
-    figures = f"{value:.0f}" if unit == "B" or abs(value) >= 100 else f"{value:.3g}"
-    return f"{figures} {unit}"
+    if unit == "B" or abs(value) >= 100:
+        return f"{value:.0f} {unit}"
+    return f"{value:.3g} {unit}"
 
 
 def format_duration(seconds: float) -> str:
-    """Gives a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
+    """Return a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
     if seconds < 0:
         return "-" + format_duration(-seconds)
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    # Each test is on the rounded time: 59.96 s is `1m 0s`, never `60 s`.
     if round(seconds, 1) < 60:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s".replace(".0 ", " ")
+        return f"{seconds:.1f} s".replace(".0 ", " ")
     whole = round(seconds)
     if whole < 3600:
         return f"{whole // 60}m {whole % 60}s"
@@ -51,7 +55,7 @@ def size(count: float | None, none: str = NONE) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with `digits` that count, grouped by commas when large."""
+    """Return a figure with `digits` that count, grouped by commas when large."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == int(value) and abs(value) < 1e15:
@@ -59,7 +63,9 @@ def number(value: float | None, digits: int = 3) -> str:
     if abs(value) >= 10**digits:
         return f"{value:,.0f}"
     text = f"{value:.{digits}g}"
-    return f"{value:.2e}" if "e" in text else text
+    if "e" in text:
+        return f"{value:.2e}"
+    return text
 
 
 def value(item: object) -> str:
@@ -77,19 +83,21 @@ def value(item: object) -> str:
 
 
 def score(value: float | None) -> str:
-    """A quality in [0, 1] with two places, like papers print it."""
+    """Return a quality in [0, 1] with two places, as papers print it."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{value:.2f}" if 0 <= value <= 1 else number(value)
 
 
 def percent(share: float | None, places: int = 0) -> str:
-    """0.712 as `71 %`."""
-    return NONE if share is None or not math.isfinite(share) else f"{100 * share:.{places}f} %"
+    """Return `71 %` for 0.712."""
+    if share is None or not math.isfinite(share):
+        return NONE
+    return f"{100 * share:.{places}f} %"
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A value with its unit, scaled where the unit has multiples."""
+    """Return a value with its unit, scaled where the unit has multiples."""
     if value is None or not math.isfinite(value):
         return NONE
     if unit == "bytes":
@@ -111,32 +119,39 @@ def _per_second(value: float) -> str:
 
 
 def clock(t: float | None) -> str:
-    """Unix seconds as a time of day, UTC."""
-    return NONE if t is None else _moment(t).strftime("%H:%M:%S")
+    """Return Unix seconds as a time of day, UTC."""
+    if t is None:
+        return NONE
+    return _moment(t).strftime("%H:%M:%S")
 
 
 def date_and_clock(t: float | None) -> str:
-    """Unix seconds as date and time of day, UTC."""
-    return NONE if t is None else _moment(t).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """Return Unix seconds as date and time of day, UTC."""
+    if t is None:
+        return NONE
+    return _moment(t).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _moment(t: float) -> datetime:
+    # A record may hold any number; `datetime` takes the years 1 to 9999 only.
     return datetime.fromtimestamp(max(0.0, min(t, 2.5e11)), UTC)
 
 
 def unix(text: object) -> float | None:
-    """ISO 8601 as Unix seconds, None when it is no time."""
+    """Return ISO 8601 as Unix seconds, None when it is no time; a time without a zone is UTC."""
     if isinstance(text, int | float):
         return float(text)
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 def metric_name(name: str) -> str:
-    """`mean_iou` as `mean IoU`."""
+    """Return `mean IoU` for `mean_iou`."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
@@ -150,16 +165,16 @@ def count(number: int, noun: str, plural: str = "", grouped: bool = True) -> str
 
 
 def fold(numbers: Iterable[int]) -> str:
-    """0, 1, 2, 4 as `0-2, 4`."""
-    parts: list[list[int]] = []
-    for value in sorted(set(numbers)):
-        if parts and value == parts[-1][1] + 1:
-            parts[-1][1] = value
+    """Return `0-2, 4` for 0, 1, 2, 4."""
+    ranges: list[list[int]] = []
+    for member in sorted(set(numbers)):
+        if ranges and member == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], member]
         else:
-            parts.append([value, value])
-    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
+            ranges.append([member])
+    return ", ".join("-".join(map(str, ends)) for ends in ranges)
 
 
 def sentence(text: str) -> str:
-    """Text with one full stop at its end."""
+    """Return a text with one full stop at its end."""
     return text if text.endswith((".", "!", "?")) else f"{text}."

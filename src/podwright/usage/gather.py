@@ -181,7 +181,7 @@ def _own_job(folder: RunFolder, record: Record) -> QueuedJob:
         state="running",
         partition="local",
         nodes=record.nodes,
-        gpus=_gpus(folder),
+        gpus=folder.asked.gpus,
         tasks=max(1, folder.asked.points),
         hosts=",".join(dict.fromkeys(record.hosts)),
         starts_at=record.started_at,
@@ -192,12 +192,6 @@ def _own_job(folder: RunFolder, record: Record) -> QueuedJob:
     if record.state == "pending":
         row = replace(row, state="waiting", why=record.reason)
     return row
-
-
-def _gpus(folder: RunFolder) -> int:
-    """Return the number of GPUs on all nodes of a run."""
-    resources = folder.asked.workload.get("resources") or {}
-    return folder.asked.nodes * int(resources.get("gpus") or 0)
 
 
 def _limit_s(folder: RunFolder) -> float | None:
@@ -225,7 +219,7 @@ def wasted(session: Session, name: str | None = None, since_s: float = 7 * 86400
 
 def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWaste:
     """Return the sums from the site's accounting, and where there is none from the records of own runs."""
-    home, until = session.home, time.time()
+    home, until = session.home, session.clock.time()
     cluster = target.engine(session).usage()
     past = cluster.past(since_s) if cluster else None
     if past is None:
@@ -261,7 +255,7 @@ def _own_allocations(session: Session, target: UsageTarget, since: float) -> Ite
     for run_id in sorted(session.home.all_ids()):
         with suppress(Refusal):
             folder = session.home.folder(run_id)
-            if folder.asked.points or folder.asked.target not in target.aliases or not _gpus(folder):
+            if folder.asked.points or folder.asked.target not in target.aliases or not folder.asked.gpus:
                 continue
             record = reconcile(session, [run_id])[0]
             if record.started_at is not None and (record.ended_at is None or record.ended_at >= since):
@@ -279,7 +273,7 @@ def _own_allocation(folder: RunFolder, record: Record) -> Allocation:
         ended_at=record.ended_at,
         limit_s=_limit_s(folder),
         nodes=record.nodes,
-        gpus_asked=_gpus(folder),
-        gpus=_gpus(folder),
+        gpus_asked=folder.asked.gpus,
+        gpus=folder.asked.gpus,
         run=record.id,
     )

@@ -15,6 +15,7 @@ from podwright.engines.base import Request, check_abilities
 from podwright.engines.local import LocalEngine
 from podwright.pilot.protocol import read_order
 from tests.fixtures.facts import local_facts
+from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
 FOLDER = CASES / "engines" / "local"
@@ -28,6 +29,7 @@ def rendered(name: str) -> dict[str, str]:
     engine = LocalEngine(asked.pop("shared"))
     workload = spec.load_workload(FOLDER / name / "workload.yaml")
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
+    asked["data"] = inputs(asked["data"])
     request = Request(workload=workload, pod=None, points=points, **asked)
     check_abilities(engine, request)
     return engine.render(engine.plan(request, local_facts(case["target"])))

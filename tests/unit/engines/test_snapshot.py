@@ -180,13 +180,13 @@ def test_an_empty_folder_is_an_empty_snapshot(code: Path, tmp_path: Path) -> Non
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_a_folder_that_is_too_large_is_refused(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload, "LIMIT_BYTES", 10)
-    put(code, "a long name.py")
+def test_a_folder_that_is_too_large_is_refused(code: Path) -> None:
+    put(code, "large.bin")
+    os.truncate(code / "large.bin", payload.LIMIT_BYTES + 1)  # it has a size and no bytes: nobody reads it
     with pytest.raises(Refusal) as caught:
         snapshot(code)
     assert str(caught.value) == (
-        f"code: the code folder {code} holds 0.0 GB in 1 files; at most 1 GiB travels\n\n"
+        f"code: the code folder {code} holds 1.1 GB in 1 files; at most 1 GiB travels\n\n"
         "hint: list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path"
     )
 

@@ -18,6 +18,7 @@ from podwright.engines.local import LocalEngine
 from podwright.runs import Home
 from tests.fixtures.facts import local_facts
 from tests.fixtures.fake_engine import FakeEngine
+from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
 FOLDER = CASES / "images" / "local"
@@ -28,7 +29,7 @@ FACTS = json.loads((FOLDER / "two-nodes" / "facts.json").read_text())
 
 def request_of(file: Path) -> Request:
     workload = spec.load_workload(file)
-    return Request("toy-2222", workload, None, ({},), None, dict(workload.data))
+    return Request("toy-2222", workload, None, ({},), None, inputs(workload.data))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright import launch
-from podwright.launch import run as module
-from podwright.launch.run import _ranges, explain
+from podwright.engines.base import Status
+from podwright.launch.run import REST_S, _ranges, explain
 from podwright.runs import Home, Record
 from podwright.runs.events import Event
 from podwright.spec.problems import Refusal
+from tests.fixtures.clock import Clock
 from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.launching import Load
 from tests.unit.runs.made import asked, parsed
@@ -55,19 +56,17 @@ def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(run: launch.Run, 
     assert run._is_over(ended)
 
 
-def test_a_look_that_takes_long_is_soon_followed_by_the_next(run: launch.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_takes_long_is_soon_followed_by_the_next(run: launch.Run, engine: FakeEngine) -> None:
     """A cluster that is away holds one look up; it must not hold up the next as well."""
-    clock, rests = [0.0], []
+    clock = Clock()
 
-    def look(home: object, ids: object) -> list[Record]:
-        clock[0] += 100
-        return [Record(run.id, "toy", "adas", "running", "", 1, 1, 0.0)]
+    def answer_late() -> None:
+        clock.now += 100
 
-    monkeypatch.setattr(module, "reconcile", look)
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(module.time, "sleep", rests.append)
-    assert run.wait(250).state == "running"
-    assert rests == [module.REST_S] * 2
+    engine.says, engine.on_status = Status("there"), answer_late
+    session = launch.Session(run._session.home, engines={"local": lambda: engine}, clock=clock)
+    assert launch.Run(session, run.id).wait(250).state == "pending"
+    assert clock.rests == [REST_S] * 2
 
 
 def test_pull_refuses_what_lies_outside_the_run(run: launch.Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +12,7 @@ import pytest
 
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
-from podwright.engines.payload import compiled_name
+from podwright.engines.payload import compiled_name, pilot_zip
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal
 from tests.fixtures.launching import Load
@@ -212,8 +213,9 @@ def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
     assert [line.text for line in run.logs()] == ["hello"]
 
 
-def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_module, "pilot_zip", lambda: b"not a zip")
+def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load) -> None:
+    digest = hashlib.sha256(pilot_zip()).hexdigest()[:16]
+    home.store(f"{digest}.pilot.pyz", lambda: b"not a zip")  # damaged where it is kept for all runs
     with pytest.raises(Refusal) as caught:
         launch.start(launch.Session(home), load("command: 'true'"))
     assert caught.value.exit_code == 3

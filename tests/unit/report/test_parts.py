@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
-from podwright.analysis.curves import Point, curves_of, thin
+from podwright.analysis.curves import CurvePoint, curves_of, thin
 from podwright.analysis.ranks import story_of
 from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
@@ -58,7 +58,7 @@ def test_of_several_ranks_the_lowest_is_drawn() -> None:
 
 
 def test_a_long_curve_keeps_its_spikes() -> None:
-    points = [Point(float(i), float(i), 9.0 if i == 4321 else 1.0) for i in range(10_000)]
+    points = [CurvePoint(float(i), float(i), 9.0 if i == 4321 else 1.0) for i in range(10_000)]
     kept = thin(points, 200)
     assert len(kept) <= 200
     assert max(point.value for point in kept) == 9.0

@@ -16,9 +16,9 @@ from podwright.runs import Fold, Home
 from podwright.runs.events import (
     OF_OTHERS,
     OF_PILOTS,
+    AttemptStarted,
     EngineEnded,
     Event,
-    Go,
     RankFailed,
     ResultTold,
     RunEnded,
@@ -101,7 +101,7 @@ def test_an_event_cannot_be_changed() -> None:
     [event] = parsed(go())
     with pytest.raises(AttributeError):
         event.time = 0.0  # type: ignore[misc]
-    assert isinstance(event, Go)
+    assert isinstance(event, AttemptStarted)
     assert (event.time, event.hosts) == (START + 1.0, ("a", "b"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.runs import Home, index
+from podwright.runs import Home, Record, index
 from podwright.runs.index import Index, file_system_of, index_path
 from tests.unit.runs.made import START, asked, end, go, write_lines
 
@@ -76,7 +76,7 @@ def filled(home: Home, add: Add) -> list[str]:
 
 def listed(home: Home) -> list[tuple[str, str]]:
     home.sync()
-    return [(row["id"], row["state"]) for row in home.index.latest(None)]
+    return [(record.id, record.state) for record in home.index.latest(None)]
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -121,30 +121,33 @@ def test_rebuild_clears_up_after_killed_clients(home: Home, add: Add) -> None:
     assert sorted(path.name for path in home.runs.iterdir()) == [".toy-5555.79.part", "toy-2222"]
 
 
+def record(run_id: str, state: str, created_at: float = START, parent: str | None = None) -> Record:
+    return Record(run_id, "toy", "local", state, "/x", 1, 1, created_at, parent)
+
+
 def test_open_runs_are_those_that_may_still_change(home: Home, add: Add) -> None:
-    rows = [
-        {"id": "a", "parent": None, "created_s": START, "state": "running"},
-        {"id": "b", "parent": None, "created_s": START, "state": "succeeded"},
-        {"id": "c", "parent": "a", "created_s": START, "state": "running"},
-        {"id": "d", "parent": None, "created_s": START - 8 * 86400, "state": "lost"},
-        {"id": "e", "parent": None, "created_s": START - 86400, "state": "lost"},
-        {"id": "f", "parent": None, "created_s": START - 90 * 86400, "state": "pending"},
+    records = [
+        record("a", "running"),
+        record("b", "succeeded"),
+        record("c", "running", parent="a"),
+        record("d", "lost", START - 8 * 86400),
+        record("e", "lost", START - 86400),
+        record("f", "pending", START - 90 * 86400),
     ]
-    home.index.put(rows)
+    home.index.put(records)
     assert home.index.open_ids(START) == ["f", "e", "a"]
 
 
 def test_many_threads_with_an_index_each_do_not_hurt_each_other(home: Home) -> None:
     """As ten clients on one home: each has its own connection."""
-    home.index.put([{"id": "first", "parent": None, "created_s": START, "state": "pending"}])
+    home.index.put([record("first", "pending")])
     errors: list[BaseException] = []
 
     def client(number: int) -> None:
         own = Index(home.path / "index.db")
         try:
             for i in range(10):
-                row = {"id": f"{number}-{i}", "parent": None, "created_s": time.time(), "state": "pending"}
-                own.put([row])
+                own.put([record(f"{number}-{i}", "pending", time.time())])
                 own.latest(3)
         except sqlite3.Error as error:
             errors.append(error)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.runs import Fold, Record
-from podwright.runs.record import from_json, iso, sum_up
-from podwright.runs.store import row_of
+from podwright.runs.record import as_row, from_row, iso, sum_up
 from tests.unit.runs.made import START, asked, end, go, parsed, result
 
 KEYS = """
@@ -63,7 +62,7 @@ RECORDS = st.builds(
 
 @given(RECORDS)
 def test_a_record_comes_back_from_its_json(one: Record) -> None:
-    back = from_json(row_of(one))
+    back = from_row(as_row(one))
     times = ("created_at", "started_at", "ended_at")
     assert all(abs((getattr(back, name) or 0.0) - (getattr(one, name) or 0.0)) < 0.001 for name in times)
     assert replace(back, **{name: getattr(one, name) for name in times}) == one

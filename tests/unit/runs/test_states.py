@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podwright.cli.terminal import verdict
 from podwright.runs import FINAL, SETTLED, STATES
 from podwright.runs.states import ALLOWED, BY_END, BY_EVENT, move, summary
 
@@ -79,3 +80,7 @@ def test_a_parent_is_what_its_points_are(states: list[str], state: str) -> None:
 @given(st.lists(STATE, min_size=1))
 def test_a_parent_is_over_when_all_points_are(states: list[str]) -> None:
     assert (summary(states) in FINAL) == all(state in FINAL for state in states)
+
+
+def test_the_command_line_has_an_exit_code_for_every_final_state_and_no_other() -> None:
+    assert set(verdict.CODES) == FINAL

@@ -209,7 +209,7 @@ def test_a_read_only_home_is_still_read(readable: Path) -> None:
         other = Home.open(home.path)
         assert other.resolve("toy") == "toy-2222"
         assert other.read("toy-2222").state == "succeeded"
-        assert [row["state"] for row in other.index.latest(10)] == ["succeeded"]
+        assert [record.state for record in other.index.latest(10)] == ["succeeded"]
         with pytest.raises(Refusal, match=r"cannot be written: permission denied"):
             other.create(asked("toy-3333"), {}, {})
         other.index.close()

@@ -49,27 +49,20 @@ def test_a_package_counts_as_there_by_its_proof(tmp_path: Path) -> None:
     assert not setup.Package("c", "no-such-command", "").is_there()
 
 
-def test_without_root_the_exact_command_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(setup, "root_prefix", lambda: None)
-    monkeypatch.setattr(setup, "wanted_packages", lambda: [setup.Package("tmux", "tmux", "shows windows")])
-    setup.install_packages()
+def test_without_root_the_exact_command_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    setup.install_packages([setup.Package("tmux", "tmux", "shows windows")], prefix=None)
     assert capsys.readouterr().out == (
         "packages  tmux is missing: shows windows\npackages  apt-get install tmux   (as root; then again)\n"
     )
 
 
-def test_a_changed_lock_makes_the_environment_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_lock_makes_the_environment_stale(tmp_path: Path) -> None:
     lock = tmp_path / "lock.txt"
     lock.write_text("a==1\n")
-    monkeypatch.setattr(setup, "LOCK", lock)
-    monkeypatch.setattr(setup, "VENV", tmp_path)
-    monkeypatch.setattr(setup, "STAMP", tmp_path / "stamp")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "podwright").touch()
-    assert not setup.is_current()
-    setup.STAMP.write_text(setup.fingerprint())
-    assert setup.is_current()
+    assert not setup.is_current(tmp_path, lock)
+    (tmp_path / setup.STAMP.name).write_text(setup.fingerprint(lock))
+    assert setup.is_current(tmp_path, lock)
     lock.write_text("a==2\n")
-    assert not setup.is_current()
+    assert not setup.is_current(tmp_path, lock)

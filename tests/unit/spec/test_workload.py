@@ -130,7 +130,7 @@ def test_json_goes_around(make: Make) -> None:
 def test_workload_does_not_change(make: Make) -> None:
     workload = make("command: x")
     with pytest.raises(ValueError, match="frozen"):
-        setattr(workload, "nodes", 2)  # noqa: B010 - the type checker knows that this is not allowed
+        workload.nodes = 2  # type: ignore[misc]
 
 
 def test_sets_lie_over_the_file(make: Make) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,10 +17,12 @@ from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm import usage as slurm_usage
 from podwright.engines.slurm.usage import gpus_in, parse_past, tasks_in
 from podwright.launch import pods
+from podwright.launch.session import SessionClock
 from podwright.runs import Home
 from podwright.spec import Pod, SlurmScheduler
 from podwright.spec.problems import Refusal, refuse
 from podwright.usage import gather
+from tests.fixtures.clock import Clock
 from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.launching import Load
 from tests.paths import CASES as ALL_CASES
@@ -63,7 +66,7 @@ def adas(home: Home, tmp_path: Path) -> Home:
     return home
 
 
-def replay(home: Home, reach: Recorded) -> launch.Session:
+def replay(home: Home, reach: Recorded, clock: SessionClock = time) -> launch.Session:
     """A session whose Slurm answers with what was recorded."""
 
     def engine(pod: Pod, scheduler: str | None) -> SlurmEngine:
@@ -71,7 +74,7 @@ def replay(home: Home, reach: Recorded) -> launch.Session:
         assert isinstance(slurm, SlurmScheduler)
         return SlurmEngine(pod, slurm, reach)
 
-    return launch.Session(home, schedulers={"slurm": engine})
+    return launch.Session(home, schedulers={"slurm": engine}, clock=clock)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda path: path.name)
@@ -228,10 +231,9 @@ def test_without_accounting_own_runs_tell(adas: Home) -> None:
     assert (other.accounting, other.waste.total.held) == (False, 0.0)
 
 
-def test_with_accounting_all_jobs_tell(adas: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_accounting_all_jobs_tell(adas: Home) -> None:
     reach = Recorded(CASES / "lab")
-    monkeypatch.setattr(gather.time, "time", lambda: 1794813988.0)
-    (found,) = gather.wasted(replay(adas, reach), "adas", since_s=86400)
+    (found,) = gather.wasted(replay(adas, reach, Clock(1794813988.0)), "adas", since_s=86400)
     assert [command[0] for command in reach.asked] == ["sacct", "sinfo"]
     assert "--starttime=now-86400seconds" in reach.asked[0]
     assert found.waste is not None

@@ -45,8 +45,9 @@ class Away(Exception):
 class Api:
     """One cluster, for any number of threads; `requests` counts what was asked."""
 
-    def __init__(self, entry: Entry, manager: str = MANAGER) -> None:
+    def __init__(self, entry: Entry, manager: str = MANAGER, pauses_s: Sequence[float] = PAUSES_S) -> None:
         self.entry = entry
+        self._pauses_s = pauses_s
         self.manager = manager
         self.requests = 0
         self._idle: list[http.client.HTTPConnection] = []
@@ -117,7 +118,7 @@ class Api:
 
         A review is a question, though it is asked as if it were made.
         """
-        for pause_s in (*PAUSES_S, None):
+        for pause_s in (*self._pauses_s, None):
             last = pause_s is None or (method == "POST" and not path.endswith("reviews"))
             try:
                 status, data = self._send(method, path, query, body, kind)

@@ -8,7 +8,7 @@ from podwright.design.plan import Design
 
 
 def dot(design: Design, fabric: str) -> str:
-    """Gives one fabric; nodes are drawn by unit, since two thousand boxes say nothing."""
+    """Return one fabric; nodes are drawn by unit, since two thousand boxes say nothing."""
     unit_of: dict[str, str] = {}
     for number, unit in enumerate(design.topology.units, 1):
         unit_of |= dict.fromkeys(unit.hosts, f"unit {number}")

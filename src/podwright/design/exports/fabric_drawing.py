@@ -27,7 +27,7 @@ Span = tuple[float, float]
 
 
 def fabric_svg(design: Design, fabric: str, tokens: str) -> str:
-    """Gives the drawing of one fabric."""
+    """Return the drawing of one fabric."""
     return _Picture(design, fabric, tokens).text()
 
 
@@ -63,7 +63,7 @@ class _Picture:
         return self.drawing.text()
 
     def column_x(self, column: int) -> float:
-        """Where a column begins; columns count from 0."""
+        """Return where a column begins; columns count from 0."""
         return LEFT + HOSTS_WIDTH + GAP + column * (CELL[0] + GAP)
 
     @property
@@ -73,8 +73,9 @@ class _Picture:
     def _head(self) -> None:
         hosts = len(self.design.requirements.hosts)
         self.drawing.words(LEFT, 32, f"{self.design.pod.name}: {self.fabric} fabric", 20)
-        told = ", ".join(f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier])
-        self.drawing.words(LEFT, 52, f"{hosts} nodes; switches: {told}; {len(self.wired.cables):,} cables", 12, "soft")
+        counts = [f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier]]
+        line = f"{hosts} nodes; switches: {', '.join(counts)}; {len(self.wired.cables):,} cables"
+        self.drawing.words(LEFT, 52, line, 12, "soft")
 
     def _cores(self, y: float) -> float:
         groups: dict[int, list[Switch]] = defaultdict(list)
@@ -94,7 +95,7 @@ class _Picture:
         return y + 40 + BAND
 
     def _spines(self, y: float) -> float:
-        """Draws spines above their plane, or in one row where all leaves share them; gives the lower edge."""
+        """Draw spines above their plane, or in one row where all leaves share them, and return the lower edge."""
         spines = self.tiers["spine"]
         self.drawing.words(LEFT, y + 16, "spine", 12)
         self.drawing.words(LEFT, y + 32, f"{len(spines)} switches", 11, "soft")
@@ -109,7 +110,7 @@ class _Picture:
         return self._shared_spines(spines, y)
 
     def _shared_spines(self, spines: Sequence[Switch], y: float) -> float:
-        """Draws spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
+        """Draw spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
         left, right = self.span
         width = (right - left + 4) / len(spines) - 4
         if width >= NARROWEST:
@@ -141,9 +142,11 @@ class _Picture:
         self.drawing.words(x + width / 2, y + 14, short, 10, "text", "middle")
 
     def _core_bands(self, y: float) -> None:
-        """One band from each plane to each group of cores."""
+        """Draw one band from each plane to each group of cores."""
         group_of = {switch.name: switch.plane for switch in self.tiers["core"]}
-        groups = self.design.compute.groups if self.design.compute else 1
+        groups = 1
+        if self.design.compute:
+            groups = self.design.compute.groups
         column_of = {switch.name: (switch.plane - 1) // groups for switch in self.tiers["spine"]}
         counts: Counter[tuple[int, int]] = Counter()
         for (a, b), number in self.pairs.items():
@@ -155,7 +158,7 @@ class _Picture:
     def _bands(
         self, kind: str, counts: Mapping[tuple[int, int], int], tops: Mapping[int, Span], y: tuple[float, float]
     ) -> None:
-        """Draws a band for each (column, top), as wide at both ends as its share of the cables there."""
+        """Draw a band for each (column, top), as wide at both ends as its share of the cables there."""
         below: Counter[int] = Counter()
         above: Counter[int] = Counter()
         for (column, top), number in counts.items():
@@ -171,7 +174,7 @@ class _Picture:
             self.drawing.band(kind, (high + gap, highs[top] - gap), (low + gap, lows[column] - gap), y)
 
     def _leaves(self, y: float) -> float:
-        """Draws the cells of all units, and the bands above each column."""
+        """Draw the cells of all units, and the bands above each column."""
         first = y + BAND
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
         if not any(switch.unit for switch in self.tiers["leaf"]):
@@ -194,33 +197,35 @@ class _Picture:
         return first + max(switch.unit for switch in self.tiers["leaf"]) * (CELL[1] + 4)
 
     def _leaf_bands(self, top: float, bottom: float) -> None:
-        """Draws the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
+        """Draw the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
         column_of = {switch.name: switch.plane - 1 for switch in self.tiers["leaf"]}
         number_of = {switch.name: switch.number for switch in self.tiers["spine"]}
         counts: Counter[tuple[int, int]] = Counter()
         for (a, b), number in self.pairs.items():
             if a in column_of:
-                counts[(column_of[a], number_of[b] if self.spine_x else column_of[a])] += number
-        left, right = self.span
-        share = (right - left) / self.columns
-        tops = self.spine_x or {
-            column: (self.column_x(column), self.column_x(column) + CELL[0])
-            if self.tiers["core"]
-            else (left + column * share, left + (column + 1) * share)
-            for column in range(self.columns)
-        }
+                above = number_of[b] if self.spine_x else column_of[a]
+                counts[(column_of[a], above)] += number
+        tops = self.spine_x or {column: self._band_top(column) for column in range(self.columns)}
         self._bands("band-leaf", counts, tops, (top, bottom))
         if not self.spine_x:
             for column in range(self.columns):
-                told = f"{counts[(column, column)]:,} cables"
-                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, told, 10, "soft", "middle")
+                label = f"{counts[(column, column)]:,} cables"
+                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, label, 10, "soft", "middle")
+
+    def _band_top(self, column: int) -> Span:
+        """Return where the band of a column ends above: at the spines of its plane, or at its share of shared ones."""
+        if self.tiers["core"]:
+            return self.column_x(column), self.column_x(column) + CELL[0]
+        left, right = self.span
+        share = (right - left) / self.columns
+        return left + column * share, left + (column + 1) * share
 
     @property
     def _plane(self) -> str:
         return "rail" if self.fabric == "compute" else "port"
 
     def _classic(self, y: float) -> float:
-        """Without rails the leaves are a plain list, ten to a row."""
+        """Draw the leaves of a layout without rails: a plain list, ten to a row."""
         for number, switch in enumerate(self.tiers["leaf"]):
             row, column = divmod(number, 10)
             self._cell(LEFT + column * (CELL[0] + 4), y + row * (CELL[1] + 4), switch)
@@ -232,14 +237,16 @@ class _Picture:
 
     def _foot(self, y: float) -> None:
         nodes = self.cables["node_leaf"]
-        rest = [f"{self.cables[kind]:,} {words}" for kind, words in _REST.items() if self.cables[kind]]
+        rest = [f"{self.cables[kind]:,} {origin}" for kind, origin in _REST.items() if self.cables[kind]]
         each = nodes // max(len(self.design.requirements.hosts), 1)
-        told = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
-        self.drawing.words(LEFT, y + 20, told, 12)
+        line = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
+        self.drawing.words(LEFT, y + 20, line, 12)
 
 
 _REST = {"fabric_manager": "from fabric managers", "storage": "from the storage system"}
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 24 else text[:21] + "..."
+    if len(text) <= 24:
+        return text
+    return text[:21] + "..."

@@ -19,7 +19,7 @@ from podwright.spec import SwitchModel
 
 
 def design_files(design: Design, tokens: str) -> dict[str, str]:
-    """Gives every file by its path; `tokens` is the sheet of design tokens that drawings and sheets are coloured by."""
+    """Return every file by its path; `tokens` is the sheet of design tokens that colours drawings and sheets."""
     files = {
         "design.json": json.dumps(design_json(design), indent=2) + "\n",
         "cables.csv": cable_plan(design),
@@ -34,9 +34,7 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
     for fabric in design.wired:
         files[f"{fabric}.svg"] = fabric_svg(design, fabric, tokens)
         files[f"{fabric}.dot"] = dot(design, fabric)
-        if _is_infiniband(
-            design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
-        ):
+        if _is_infiniband(design.requirements.switch_of(fabric)):
             files[f"ufm/{fabric}-p2p.csv"] = point_to_point(design, fabric)
             files[f"ufm/{fabric}-hca-map.csv"] = adapter_map(design, fabric)
             files[f"ufm/{fabric}.topo"] = topo(design, fabric)
@@ -45,5 +43,5 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
 
 
 def _is_infiniband(switch: SwitchModel | None) -> bool:
-    """A switch that is written out by its ports alone is taken for InfiniBand: that is what these fabrics are."""
+    """Return whether a switch is InfiniBand; one that is written out by its ports alone is, as these fabrics are."""
     return switch is not None and switch.kind != "ethernet"

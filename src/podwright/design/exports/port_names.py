@@ -16,25 +16,28 @@ class PortNames:
         self._named: dict[tuple[int, str], list[str]] = {}
 
     def name(self, device: str, fabric: str, port: int) -> str:
-        """Gives the name of a port: `17` of a switch, `mlx5_0` of a host."""
+        """Return the name of a port: `17` of a switch, `mlx5_0` of a host."""
         own = self._switches.get(device)
         if own is not None:
             return str(port) if own == fabric else "mgmt0"
-        if device not in self._hosts:
-            return f"port{port}" if fabric != "compute" else f"mlx5_{port - 1}"
-        names = self._of(device, fabric)
-        return names[port - 1] if port <= len(names) else f"port{port}"
+        if device in self._hosts:
+            names = self._of(device, fabric)
+            if port <= len(names):
+                return names[port - 1]
+        elif fabric == "compute":
+            return f"mlx5_{port - 1}"
+        return f"port{port}"
 
     def is_switch(self, device: str) -> bool:
-        """Says whether a device is a switch."""
+        """Return whether a device is a switch."""
         return device in self._switches
 
     def ends(self, cable: Cable) -> tuple[str, str]:
-        """Gives the port names of both ends."""
+        """Return the port names of both ends."""
         return self.name(cable.a, cable.fabric, cable.a_port), self.name(cable.b, cable.fabric, cable.b_port)
 
     def label(self, cable: Cable) -> str:
-        """Gives what is printed on a cable: both ends."""
+        """Return what is printed on a cable: both ends."""
         a, b = self.ends(cable)
         return f"{cable.a}:{a} - {cable.b}:{b}"
 
@@ -42,11 +45,13 @@ class PortNames:
         model = self._hosts[host]
         key = (id(model), fabric)
         if key not in self._named:
-            self._named[key] = _management(host, self) if fabric == "management" else ports_of(model, fabric)
+            self._named[key] = ports_of(model, fabric)
+            if fabric == "management":
+                self._named[key] = _management(host, self)
         return self._named[key]
 
     def slow_and_fast(self, host: str) -> tuple[list[str], list[str]]:
-        """Gives a host's management ports: those on twisted pair, and faster ones."""
+        """Return a host's management ports: those on twisted pair, and faster ones."""
         from podwright.design.management import FASTEST_TWISTED_GBPS
 
         nics = [nic for nic in self._hosts[host].nics if nic.kind == "management"]
@@ -56,6 +61,6 @@ class PortNames:
 
 
 def _management(host: str, names: PortNames) -> list[str]:
-    """Ports in the order in which they are wired: twisted pair, the BMC, fast ones."""
+    """Return the ports in the order in which they are wired: twisted pair, the BMC, fast ones."""
     slow, fast = names.slow_and_fast(host)
     return [*slow, "bmc", *fast]

@@ -25,7 +25,7 @@ WORDS = {"text": "ink", "soft": "ink-soft"}
 
 
 def palette(tokens: str) -> dict[str, tuple[str, str]]:
-    """Reads the light and the dark value of each colour from the sheet of design tokens."""
+    """Read the light and the dark value of each colour from the sheet of design tokens."""
     return {name: (light, dark) for name, light, dark in _TOKEN.findall(tokens)}
 
 
@@ -40,20 +40,23 @@ class Drawing:
         self._height = 0.0
 
     def box(self, kind: str, x: float, y: float, width: float, height: float, hover: str = "") -> None:
-        """Draws a box; `hover` is shown by browsers when the pointer rests on it."""
+        """Draw a box; `hover` is shown by browsers when the pointer rests on it."""
         self._grow(x + width, y + height)
         shape = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-        self._parts.append(f"{shape}><title>{escape(hover)}</title></rect>" if hover else f"{shape}/>")
+        if hover:
+            self._parts.append(f"{shape}><title>{escape(hover)}</title></rect>")
+        else:
+            self._parts.append(f"{shape}/>")
 
     def words(self, x: float, y: float, text: str, size: int = 12, kind: str = "text", anchor: str = "start") -> None:
-        """Writes a line of text; `y` is its base line."""
+        """Write a line of text; `y` is its base line."""
         wide = len(text) * size * 0.6
         self._grow(x + wide * {"start": 1.0, "middle": 0.5, "end": 0.0}[anchor], y + 4)
         where = f'x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}"'
         self._parts.append(f'<text class="{kind}" {where}>{escape(text)}</text>')
 
     def band(self, kind: str, top: tuple[float, float], bottom: tuple[float, float], y: tuple[float, float]) -> None:
-        """Draws a band from one span of x to another, as wide as what it stands for."""
+        """Draw a band from one span of x to another, as wide as what it stands for."""
         (a, b), (c, d), (high, low) = top, bottom, y
         self._grow(max(b, d), low)
         middle = (high + low) / 2
@@ -64,7 +67,7 @@ class Drawing:
         self._parts.append(f'<path class="{kind}" d="{path}"/>')
 
     def text(self) -> str:
-        """Gives the whole file."""
+        """Return the whole file."""
         width, height = self._width + 24, self._height + 24
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -83,9 +86,11 @@ class Drawing:
         def colour(name: str | None) -> str:
             return self._colours[name][theme] if name else "none"
 
-        rules = [f".{one} {{ fill: {colour(area)}; stroke: {colour(edge)}; }}" for one, (area, edge) in CLASSES.items()]
-        rules += [f".{one} {{ fill: {colour(area)}; stroke: none; opacity: .6; }}" for one, area in BANDS.items()]
-        rules += [f".{one} {{ fill: {colour(ink)}; }}" for one, ink in WORDS.items()]
+        rules = [
+            f".{kind} {{ fill: {colour(area)}; stroke: {colour(edge)}; }}" for kind, (area, edge) in CLASSES.items()
+        ]
+        rules += [f".{kind} {{ fill: {colour(area)}; stroke: none; opacity: .6; }}" for kind, area in BANDS.items()]
+        rules += [f".{kind} {{ fill: {colour(ink)}; }}" for kind, ink in WORDS.items()]
         return "\n".join(rules)
 
     def _grow(self, x: float, y: float) -> None:

@@ -97,14 +97,15 @@ class CapacityFile(Strict):
 
 
 def parse_capacity(text: str, file: str) -> CapacityFile:
-    """Checks a file's text; every problem is told at once, with its place."""
+    """Return the file of a text, or refuse with every problem at once, each with its place."""
     return read_text(CapacityFile, text, file, (_sensors, _chain), example="examples/capacity-fleet.yaml")
 
 
 def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
     fleet = tree.get("fleet")
-    sensors = fleet.get("sensors") if isinstance(fleet, dict) else None
-    for index, sensor in enumerate(sensors if isinstance(sensors, list) else []):
+    if not isinstance(fleet, dict) or not isinstance(fleet.get("sensors"), list):
+        return
+    for index, sensor in enumerate(fleet["sensors"]):
         if not isinstance(sensor, dict) or "rate" in sensor:
             continue
         missing = [name for name in ("megapixels", "fps") if name not in sensor]
@@ -114,7 +115,7 @@ def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _chain(tree: dict[str, Any]) -> Iterator[Finding]:
-    """Each link of the chain needs the one before it."""
+    """Check that each link of the chain has the one before it."""
     labels = tree.get("labels")
     if "fleet" not in tree and "labels" not in tree:
         yield Finding((), "has nothing to reckon with", "give a `fleet`, or `labels` and `training`")

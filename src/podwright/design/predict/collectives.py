@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log2
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from podwright.spec.problems import refuse
@@ -89,7 +90,7 @@ class Wires:
 
     @property
     def network_gb_s(self) -> float:
-        """All compute ports together."""
+        """Return the bandwidth of all compute ports together."""
         return self.nics * self.nic_gb_s
 
 
@@ -104,23 +105,25 @@ class CollectiveJob:
 
     @property
     def ranks(self) -> int:
-        """One for each GPU."""
+        """Return the number of ranks, one for each GPU."""
         return self.nodes * self.wires.gpus
 
     @property
     def network_gb_s(self) -> float:
-        """What a node's ports give to this job."""
+        """Return what a node's ports give to this job."""
         return self.wires.network_gb_s * self.share
 
     @property
     def ring_gb_s(self) -> float:
-        """The narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
+        """Return the narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
         nvlink = self.wires.family.nvlink_gb_s
-        return nvlink if self.nodes == 1 else min(nvlink, self.network_gb_s)
+        if self.nodes == 1:
+            return nvlink
+        return min(nvlink, self.network_gb_s)
 
     @property
     def bus_factor(self) -> float:
-        """Bus bandwidth to algorithm bandwidth, as NCCL tests print both."""
+        """Return the ratio of bus bandwidth to algorithm bandwidth, as NCCL tests print both."""
         return 2 * (self.ranks - 1) / self.ranks
 
 
@@ -136,23 +139,25 @@ class Estimate:
 
 
 def wires_of(model: NodeModel) -> Wires:
-    """Gives what a node model offers; refuses one whose GPUs or ports we have no constants for."""
+    """Return what a node model offers, or refuse one whose GPUs or ports we have no constants for."""
     gpus = model.gpus
     name = model.title or model.name or "this node model"
     if gpus is None:
         raise refuse(f"{name} has no GPUs", hint="predict needs nodes with GPUs")
-    family = next((one for one in FAMILIES if gpus.model.upper().startswith(one.name)), None)
-    if family is None:
-        known = ", ".join(one.name for one in FAMILIES)
+    families = [family for family in FAMILIES if gpus.model.upper().startswith(family.name)]
+    if not families:
+        known = ", ".join(family.name for family in FAMILIES)
         raise refuse(f"there are no constants for the GPU {gpus.model}", hint=f"known are {known}")
     ports = [nic.speed_gbps for nic in model.nics if nic.kind == "compute"]
     slowest_gb_s = min(ports, default=0.0) / 8 * NIC_SHARE
-    step_us = AMD_STEP_US if model.cpu and "amd" in model.cpu.lower() else INTEL_STEP_US
-    return Wires(family, gpus.count, len(ports), slowest_gb_s, step_us)
+    step_us = INTEL_STEP_US
+    if model.cpu and "amd" in model.cpu.lower():
+        step_us = AMD_STEP_US
+    return Wires(families[0], gpus.count, len(ports), slowest_gb_s, step_us)
 
 
 def available(job: CollectiveJob) -> list[str]:
-    """Names the algorithms this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
+    """Return the algorithms that this job can use: SHARP needs switches that reduce, NVLS needs GPUs that multicast."""
     can = {
         "ring": job.ranks > 1,
         "tree": job.nodes > 1,
@@ -163,22 +168,22 @@ def available(job: CollectiveJob) -> list[str]:
 
 
 def estimate(job: CollectiveJob, algorithm: str, size_bytes: int) -> Estimate:
-    """Gives the time of an all-reduce of this size, with the protocol that is fastest."""
-    return min(_ESTIMATES[algorithm](job, size_bytes), key=lambda one: one.time_s)
+    """Return the time of an all-reduce of this size, with the protocol that is fastest."""
+    return min(_ESTIMATES[algorithm](job, size_bytes), key=attrgetter("time_s"))
 
 
 def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
-    """Gives what NCCL chooses without being told: the fastest; SHARP needs a plugin and is left out.
+    """Return what NCCL chooses by itself: the fastest; SHARP needs a plugin and is left out.
 
     Of two nodes a tree sends half of what a ring does and reads above wire speed, which proves nothing about the wires:
     there the ring is taken, as a test should with `NCCL_ALGO=Ring`.
     """
     names = [name for name in available(job) if name != "sharp" and not (name == "tree" and job.nodes == 2)]
-    return min((estimate(job, name, size_bytes) for name in names), key=lambda one: one.time_s)
+    return min((estimate(job, name, size_bytes) for name in names), key=attrgetter("time_s"))
 
 
 def needs_network(job: CollectiveJob) -> None:
-    """Refuses several nodes without ports between them."""
+    """Refuse several nodes without ports between them."""
     if job.nodes > 1 and not job.network_gb_s:
         raise refuse("the node model has no compute ports", hint="give it `nics:` of kind compute")
 
@@ -186,25 +191,27 @@ def needs_network(job: CollectiveJob) -> None:
 def _estimate(
     job: CollectiveJob, algorithm: str, protocol: str, size_bytes: int, cost: tuple[float, float]
 ) -> Estimate:
-    """Puts latency (microseconds) and algorithm bandwidth (GB/s) together."""
+    """Put latency (microseconds) and algorithm bandwidth (GB/s) together."""
     latency_us, gb_s = cost
     time_s = latency_us * 1e-6 + size_bytes / (gb_s * 1e9)
     return Estimate(algorithm, protocol, size_bytes, time_s, size_bytes / time_s / 1e9 * job.bus_factor)
 
 
 def _ring(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """Every rank passes every part on twice; the steps between nodes cost the network's latency."""
+    """Estimate a ring: every rank passes every part on twice; the steps between nodes cost the network's latency."""
     between = 2 * (job.nodes - 1)
     inside = 2 * (job.ranks - 1) - between
     for number, protocol in enumerate(PROTOCOLS):
-        step_us = max(RING_NVLINK_US[number], _step_us(job, protocol) if job.nodes > 1 else 0.0)
+        step_us = RING_NVLINK_US[number]
+        if job.nodes > 1:
+            step_us = max(step_us, _step_us(job, protocol))
         latency_us = RING_BASE_US[number] + inside * step_us + between * RING_NETWORK_US[number]
         gb_s = job.ring_gb_s / job.bus_factor * _share(protocol)
         yield _estimate(job, "ring", protocol, size_bytes, (latency_us * _slower(job, protocol), gb_s))
 
 
 def _tree(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """Up and down again: a chain inside each node, and between nodes as many steps as the tree is high."""
+    """Estimate a tree, up and down again: a chain inside a node, between nodes as many steps as the tree is high."""
     inside, between = job.wires.gpus - 1, log2(job.nodes)
     for number, protocol in enumerate(PROTOCOLS):
         steps_us = inside * TREE_NVLINK_US[number] + between * TREE_NETWORK_US[number]
@@ -214,7 +221,7 @@ def _tree(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
 
 
 def _sharp(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """The switches add up: the same steps for any number of nodes; inside a node a chain, or NVLS where it is."""
+    """Estimate SHARP: the switches add up in the same steps for any number of nodes; inside a node a chain, or NVLS."""
     network = job.network_gb_s / NIC_SHARE * SHARP_NIC_SHARE
     if job.wires.family.nvls_share is not None:
         cost = NVLS_NVLINK_US + NVLS_NETWORK_US, min(network, _nvls_gb_s(job))
@@ -225,7 +232,7 @@ def _sharp(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
 
 
 def _nvls(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
-    """NVLink's switches add up inside a node; between nodes there is a tree."""
+    """Estimate NVLS: NVLink's switches add up inside a node; between nodes there is a tree."""
     latency_us, gb_s = NVLS_NVLINK_US, _nvls_gb_s(job)
     if job.nodes > 1:
         latency_us += 2 * log2(job.nodes) * NVLS_TREE_US
@@ -239,16 +246,18 @@ def _nvls_gb_s(job: CollectiveJob) -> float:
 
 
 def _step_us(job: CollectiveJob, protocol: str) -> float:
-    return job.wires.step_us * (SIMPLE_STEPS if protocol == "Simple" else 1.0)
+    if protocol == "Simple":
+        return job.wires.step_us * SIMPLE_STEPS
+    return job.wires.step_us
 
 
 def _share(protocol: str) -> float:
-    """The part of the wires that carries data and not flags."""
+    """Return the part of the wires that carries data and not flags."""
     return {"LL": LL_SHARE, "LL128": CALIBRATED_LL128_SHARE}.get(protocol, 1.0)
 
 
 def _slower(job: CollectiveJob, protocol: str) -> float:
-    """How much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
+    """Return how much slower steps between nodes are than NCCL's table; for Simple NCCL says so itself."""
     if job.nodes == 1:
         return 1.0
     if protocol != "Simple":
@@ -259,7 +268,9 @@ def _slower(job: CollectiveJob, protocol: str) -> float:
 def _shortfall(number: int, size_bytes: int) -> float:
     table = TREE_SHORTFALL[number]
     place = int(log2(max(size_bytes, 64) / 64))
-    return table[place] if place < len(table) else 1.0
+    if place >= len(table):
+        return 1.0
+    return table[place]
 
 
 _ESTIMATES: dict[str, Callable[[CollectiveJob, int], Iterable[Estimate]]] = {

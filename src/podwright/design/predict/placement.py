@@ -51,7 +51,7 @@ class Placement:
 
     @property
     def span(self) -> str:
-        """The widest thing the job crosses."""
+        """Return the widest thing the job crosses."""
         if len(self.hosts) == 1:
             return "one node"
         if self.pods > 1:
@@ -69,24 +69,28 @@ class BrokenPart:
 
 
 def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
-    """Looks up where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
+    """Return where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
     models = {pod.model_of(host).name or pod.model_of(host).title: pod.model_of(host) for host in hosts}
     if len(models) > 1:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
-    chosen = set(hosts)
-    counts = [sum(host in chosen for host in unit.hosts) for unit in topology_of(pod).units]
+    counts = tuple(len(unit.hosts) for unit in topology_of(pod).part(hosts).units)
     wires = wires_of(next(iter(models.values())))
+    placement = Placement(tuple(hosts), counts, wires, _climb(pod), _reduces_in_network(pod), pods)
+    needs_network(job(placement))
+    return placement
+
+
+def _reduces_in_network(pod: Pod) -> bool:
     fabric = pod.compute_fabric()
-    switch = fabric.switch if fabric else None
-    reduces = bool(switch and switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS)
-    found = Placement(tuple(hosts), tuple(one for one in counts if one), wires, _climb(pod), reduces, pods)
-    needs_network(job(found))
-    return found
+    if fabric is None or fabric.switch is None:
+        return False
+    switch = fabric.switch
+    return switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS
 
 
 def first_hosts(pod: Pod, count: int) -> list[str]:
-    """The first so many compute hosts with GPUs."""
+    """Return the first so many compute hosts with GPUs."""
     hosts = [host for host in pod.compute_hosts() if pod.model_of(host).gpus]
     if count > len(hosts):
         raise refuse(
@@ -96,21 +100,21 @@ def first_hosts(pod: Pod, count: int) -> list[str]:
 
 
 def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> CollectiveJob:
-    """The job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
+    """Return the job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
     share = _share(placement, order, climb or placement.climb)
     return CollectiveJob(len(placement.hosts), placement.wires, share, placement.in_network)
 
 
 def failures(placement: Placement) -> list[BrokenPart]:
-    """What is left of the wires when one thing is broken; only what this job would feel."""
+    """Return what is left of the wires when one thing is broken; only what this job would feel."""
     nodes, nics = len(placement.hosts), placement.wires.nics
     if nodes == 1:
         return []
     left = (nics - 1) / nics
-    found = [BrokenPart("port of a node", left, left)]
+    broken_parts = [BrokenPart("port of a node", left, left)]
     climb = placement.climb
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
-        return found
+        return broken_parts
     cases = (
         ("leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
         ("spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
@@ -118,27 +122,30 @@ def failures(placement: Placement) -> list[BrokenPart]:
     whole = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
         after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
-        found.append(BrokenPart(what, *after))
-    return found
+        broken_parts.append(BrokenPart(what, *after))
+    return broken_parts
 
 
 def _share(placement: Placement, order: str, climb: Climb | None) -> float:
-    """The part of the ports' bandwidth that gets through the narrowest place on the way.
+    """Return the part of the ports' bandwidth that gets through the narrowest place on the way.
 
     In order, one neighbour of each unit lies outside it; scattered, all do. Between pods the core's taper counts.
     """
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return 1.0
     outside = 1 if order == "in order" else max(placement.per_unit)
-    through_core = placement.pods > 1 or len(placement.per_unit) > climb.leaves
-    width = climb.uplinks / (climb.taper if through_core else 1.0)
+    width = float(climb.uplinks)
+    if placement.pods > 1 or len(placement.per_unit) > climb.leaves:
+        width /= climb.taper
     return min(1.0, width / (climb.ports_per_node * outside))
 
 
 def _climb(pod: Pod) -> Climb | None:
-    """A leaf's way up, as the pod's design has it."""
+    """Return a leaf's way up, as the pod's design has it."""
     fabric = pod.compute_fabric()
-    compute = requirements_of(pod).compute if fabric and fabric.switch else None
+    if fabric is None or fabric.switch is None:
+        return None
+    compute = requirements_of(pod).compute
     if compute is None:
         return None
     size = size_compute(compute)

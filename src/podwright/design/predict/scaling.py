@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isclose, log2
+from operator import attrgetter
 from statistics import median
 
 # What the law is off by on published series, fitted on the smallest and the largest size; a test computes them anew.
@@ -36,12 +37,12 @@ class ScalingPoint:
 
     @property
     def local_batch(self) -> float:
-        """Samples of one step on one accelerator."""
+        """Return the samples of one step on one accelerator."""
         return self.batch / self.count
 
     @property
     def step_s(self) -> float:
-        """Seconds of one step, evaluations and all that lies between steps spread over them."""
+        """Return the seconds of one step, with evaluations and all that lies between steps spread over them."""
         return self.time_s * self.batch / self.samples
 
 
@@ -55,31 +56,33 @@ class StepLaw:
     base_count: int = 1
 
     def step_s(self, count: float, batch: float) -> float:
-        """Gives the seconds of a step with this many accelerators and this whole batch."""
+        """Return the seconds of a step with this many accelerators and this whole batch."""
         growth_s = self.doubling_s * log2(count / self.base_count)
         return self.fixed_s + self.sample_s * batch / count + growth_s
 
     def time_s(self, count: float, batch: float, samples: float) -> float:
-        """Gives the seconds of a training of this many samples."""
+        """Return the seconds of a training of this many samples."""
         return samples / batch * self.step_s(count, batch)
 
 
 def fit(small: ScalingPoint, large: ScalingPoint) -> StepLaw:
-    """Fits the law to two sizes.
+    """Fit the law to two sizes.
 
     Where both have the same local batch they say nothing about the fixed part; what the larger is slower by is then
     taken as growing with each doubling, as the depth of a tree and the odds of a straggler do.
     """
     if isclose(small.local_batch, large.local_batch, rel_tol=0.01):
         doublings = log2(large.count / small.count)
-        growth_s = (large.step_s - small.step_s) / doublings if doublings else 0.0
+        growth_s = 0.0
+        if doublings:
+            growth_s = (large.step_s - small.step_s) / doublings
         return StepLaw(0.0, small.step_s / small.local_batch, growth_s, small.count)
     sample_s = (small.step_s - large.step_s) / (small.local_batch - large.local_batch)
     return StepLaw(small.step_s - sample_s * small.local_batch, sample_s)
 
 
 def samples_between(small: ScalingPoint, large: ScalingPoint, batch: float) -> float:
-    """Gives the samples to converge at a batch, in a line between two known ones.
+    """Return the samples to converge at a batch, in a line between two known ones.
 
     That is the form S x (1 + batch / critical batch) of gradient noise theory, with both constants from the two points.
     """
@@ -90,7 +93,7 @@ def samples_between(small: ScalingPoint, large: ScalingPoint, batch: float) -> f
 
 
 def predict(small: ScalingPoint, large: ScalingPoint, middle: ScalingPoint) -> tuple[float, float]:
-    """Gives the seconds of the middle size: with its own samples, and with samples from the ends alone."""
+    """Return the seconds of the middle size: with its own samples, and with samples from the ends alone."""
     law = fit(small, large)
     known = law.time_s(middle.count, middle.batch, middle.samples)
     guessed = law.time_s(middle.count, middle.batch, samples_between(small, large, middle.batch))
@@ -98,13 +101,15 @@ def predict(small: ScalingPoint, large: ScalingPoint, middle: ScalingPoint) -> t
 
 
 def step_from_marks(marks: Iterable[tuple[float, float]]) -> float | None:
-    """Gives the median seconds of a step from (second, step) marks; None where no step followed another.
+    """Return the median seconds of a step from (second, step) marks; None where no step followed another.
 
     The median leaves out evaluations and checkpoints, which stretch the few steps they lie between.
     """
     pairs = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(marks)]
-    found = [seconds / steps for seconds, steps in pairs if steps > 0 and seconds > 0]
-    return median(found) if found else None
+    step_times = [seconds / steps for seconds, steps in pairs if steps > 0 and seconds > 0]
+    if not step_times:
+        return None
+    return median(step_times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class Range:
     high: float
 
     def scaled(self, factor: float) -> Range:
-        """Gives the range in another unit."""
+        """Return the range in another unit."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
 
@@ -144,14 +149,14 @@ class Forecast:
     same_batch_train_s: Range | None
 
     def speed_up(self, base: Measured) -> Range:
-        """Samples per second against the run, with the local batch kept."""
+        """Return the samples per second against the run, with the local batch kept."""
         ratio = self.count / base.count * base.step_s
         step = self.same_local_step_s
         return Range(ratio / step.high, ratio / step.expected, ratio / step.low)
 
 
 def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> Forecast:
-    """Predicts from one run.
+    """Predict from one run.
 
     `all_reduce_s`: the modelled all-reduce of the gradients on the run's nodes and on the asked ones. Best it hides
     behind computation, worst none of its growth does; to both the error on published series is added.
@@ -165,17 +170,23 @@ def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> F
 
 
 def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
-    """Predicts from two runs of the same training on different sizes: the fixed part is then measured."""
-    small, large = sorted((first, second), key=lambda one: one.count)
-    law = fit(*(ScalingPoint(one.count, one.step_s, one.batch or 0.0, one.batch or 0.0) for one in (small, large)))
+    """Predict from two runs of the same training on different sizes: the fixed part is then measured."""
+    small, large = sorted((first, second), key=attrgetter("count"))
+    law = fit(_one_step(small), _one_step(large))
     small_batch = small.batch or 0.0
     local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
     whole = _around(law.step_s(count, small_batch), small, large, count)
     return _forecast(small, count, local, whole)
 
 
+def _one_step(run: Measured) -> ScalingPoint:
+    """Return a run as a training of one step: of as many samples as its batch has."""
+    batch = run.batch or 0.0
+    return ScalingPoint(run.count, run.step_s, batch, batch)
+
+
 def _forecast(base: Measured, count: int, local: Range, whole: Range) -> Forecast:
-    """Adds the time to train to both ways to grow, where the run that it starts from reached its goal."""
+    """Add the time to train to both ways to grow, where the run that it starts from reached its goal."""
     train_s = base.time_to_train_s
     if train_s is None:
         return Forecast(count, local, whole, None, None)
@@ -183,13 +194,13 @@ def _forecast(base: Measured, count: int, local: Range, whole: Range) -> Forecas
 
 
 def error_at(count: int, smallest: int, largest: int) -> float:
-    """Gives the error to expect of a law fitted between two sizes: 10 %, and 10 % more for each doubling beyond."""
+    """Return the error to expect of a law fitted between two sizes: 10 %, and 10 % more for each doubling beyond."""
     beyond = max(log2(count / largest), log2(smallest / count), 0.0)
     return min(0.9, INSIDE_ERROR * (1 + beyond))
 
 
 def _train(base: Measured, count: int, step: Range, train_s: float) -> Range:
-    """Time to train with a batch that grows with the accelerators: fewer steps, but more samples."""
+    """Return the time to train with a batch that grows with the accelerators: fewer steps, but more samples."""
     growth = count / base.count
     fewest, usual, most = sorted(growth**power / growth for power in SAMPLE_POWERS)
     steps = train_s / base.step_s
@@ -201,6 +212,6 @@ def _widened(step: Range) -> Range:
 
 
 def _around(step_s: float, small: Measured, large: Measured, count: int) -> Range:
-    """Between two measured sizes the published error holds; beyond them it grows with each doubling."""
+    """Return the range around a figure: the published error between measured sizes, more with each doubling beyond."""
     error = error_at(count, small.count, large.count)
     return Range(step_s * (1 - error), step_s, step_s * (1 + error))

@@ -23,7 +23,7 @@ class Series:
 
     @property
     def fixed_share(self) -> float:
-        """The fixed part of a step on the smallest size."""
+        """Return the fixed part of a step on the smallest size."""
         first = self.points[0]
         return fit(first, self.points[-1]).fixed_s / first.step_s
 
@@ -40,43 +40,43 @@ class Error:
 
     @property
     def error(self) -> float:
-        """Of the prediction that knows how many samples this batch needs."""
+        """Return the error of the prediction that knows how many samples this batch needs."""
         return self.predicted_s / self.published_s - 1
 
     @property
     def guessed_error(self) -> float:
-        """Of the prediction that takes these samples from the ends as well."""
+        """Return the error of the prediction that takes these samples from the ends as well."""
         return self.guessed_s / self.published_s - 1
 
 
 def read_series(text: str) -> list[Series]:
-    """Reads the published points; a line that starts with # is a comment."""
+    """Read the published points; a line that starts with # is a comment."""
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [_series(key, list(group)) for key, group in groupby(rows, _KEY)]
 
 
 def errors(series: Iterable[Series]) -> list[Error]:
-    """Predicts every middle size from its series' ends."""
-    found = []
-    for one in series:
-        small, *middle, large = one.points
+    """Predict every middle size from its series' ends."""
+    predictions = []
+    for measured in series:
+        small, *middle, large = measured.points
         for point in middle:
             known, guessed = predict(small, large, point)
-            found.append(Error(one.name, point.count, point.time_s, known, guessed))
-    return found
+            predictions.append(Error(measured.name, point.count, point.time_s, known, guessed))
+    return predictions
 
 
-def table(found: Sequence[Error], reasons: dict[str, str]) -> str:
-    """Lays the errors out in Markdown; a series with a reason is one that the law does not fit."""
+def table(errors: Sequence[Error], reasons: dict[str, str]) -> str:
+    """Lay the errors out in Markdown; a series with a reason is one that the law does not fit."""
     lines = [
         "| series | size | published | predicted | error | samples from the ends too |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for one in found:
-        mark = " *" if one.series in reasons else ""
-        minutes = f"{one.published_s / 60:.2f} min | {one.predicted_s / 60:.2f} min"
-        both = f"{_percent(one.error)} | {_percent(one.guessed_error)}"
-        lines.append(f"| {one.series}{mark} | {one.count} | {minutes} | {both} |")
+    for error in errors:
+        mark = " *" if error.series in reasons else ""
+        minutes = f"{error.published_s / 60:.2f} min | {error.predicted_s / 60:.2f} min"
+        both = f"{_percent(error.error)} | {_percent(error.guessed_error)}"
+        lines.append(f"| {error.series}{mark} | {error.count} | {minutes} | {both} |")
     lines += ["", *(f"\\* {name}: {why}" + "\n" for name, why in reasons.items())]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -93,7 +93,7 @@ def _series(key: tuple[str, ...], rows: list[dict[str, str]]) -> Series:
 
 
 def _point(row: dict[str, str]) -> ScalingPoint:
-    """Epochs are those of runs that took `took` minutes; the mean run, which is published, took its share of them."""
+    """Return the point of a row: its epochs are of runs of `took` minutes; the published mean run took its share."""
     time_s = float(row["minutes"]) * 60
     if not row["batch"]:
         return ScalingPoint(int(row["count"]), time_s, 1.0, 1.0)

@@ -122,7 +122,8 @@ def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: K
             raise refuse(problem, hint="`claim:` of the scheduler in the pod file names it")
     for mount in mounts(request, pod):
         field = next(
-            (f"data.{name}" for name, path in request.data.items() if path.startswith(mount.path)), "checkpoint"
+            (f"data.{name}" for name, path in request.target_paths().items() if path.startswith(mount.path)),
+            "checkpoint",
         )
         claim = facts.claims.get(mount.claim)
         for problem in claim_problems(mount.claim, claim, not mount.read_only, request.workload.nodes):

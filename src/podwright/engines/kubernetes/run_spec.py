@@ -149,7 +149,7 @@ def mounts(request: Request, pod: Pod) -> list[Mount]:
     mounted = []
     checkpoint = request.workload.checkpoint
     for storage in pod.storage:
-        inside = [path for path in request.data.values() if storage.mount and _is_in(path, storage.mount)]
+        inside = [path for path in request.target_paths().values() if storage.mount and _is_in(path, storage.mount)]
         writes = storage.mount is not None and _is_in(checkpoint, storage.mount)
         if storage.mount and (inside or writes):
             mounted.append(Mount(storage.name, storage.mount, not writes))

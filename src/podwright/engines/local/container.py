@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -132,8 +132,8 @@ def probe(request: Request) -> ContainerFacts | None:
 
 
 def _gives_gpus() -> bool:
-    """Podman knows GPUs by a file that NVIDIA's container toolkit writes."""
-    return any("nvidia" in path.name for folder in ("/etc/cdi", "/var/run/cdi") for path in Path(folder).glob("*"))
+    """Return whether podman knows the GPUs: by a file that NVIDIA's container toolkit writes."""
+    return any(any(Path(folder).glob("*nvidia*")) for folder in ("/etc/cdi", "/var/run/cdi"))
 
 
 def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
@@ -142,17 +142,18 @@ def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
     if not facts.podman:
         hint = "apt-get install podman runc, or set `runtime: bare` to run without the image"
         return [("runtime", "containers on this machine need podman, which is not there", hint)]
-    found: list[Problem] = []
+    problems: list[Problem] = []
     if facts.image is None:
-        found.append(_missing_image(workload, facts.image_name))
+        problems.append(_missing_image(workload, facts.image_name))
     if workload.resources.gpus and not facts.gpu_list:
         hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
-        found.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
-    named = {**{f"data.{name}": path for name, path in request.data.items()}, "checkpoint": workload.checkpoint}
-    words = "a path with `:` cannot be mounted into a container"
-    return found + [
-        (field, words, "give it another name, or a link to it")
-        for field, path in named.items()
+        problems.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
+    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
+    paths["checkpoint"] = workload.checkpoint
+    message = "a path with `:` cannot be mounted into a container"
+    return problems + [
+        (field, message, "give it another name, or a link to it")
+        for field, path in paths.items()
         if path.startswith("/") and ":" in path
     ]
 
@@ -164,31 +165,21 @@ def _missing_image(workload: Workload, name: str) -> Problem:
 
 
 def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
-    """What lies beside the order instead of the stub alone."""
+    """Return what lies beside the order instead of the stub alone."""
     workload = request.workload
-    made = [workload.checkpoint] if workload.checkpoint.startswith("/") else []
-    folders = "".join(f"mkdir -p -m 0700 {shlex.quote(path)} || exit 1\n" for path in made)
-    command = " \\\n    ".join(podman_words(workload, request.data, facts))
+    folders = ""
+    if workload.checkpoint.startswith("/"):
+        folders = f"mkdir -p -m 0700 {shlex.quote(workload.checkpoint)} || exit 1\n"
+    command = " \\\n    ".join(podman_arguments(workload, request.target_paths(), facts))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
 
 
-def podman_words(workload: Workload, data: Mapping[str, str], facts: ContainerFacts) -> list[str]:
-    """The command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
+def podman_arguments(workload: Workload, data: Mapping[str, str], facts: ContainerFacts) -> list[str]:
+    """Return the command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
     assert facts.image is not None, "a run without its image is refused before"
-    resources = workload.resources
     names = [*(f"PODWRIGHT_{name}" for name in PASSED), "CUDA_VISIBLE_DEVICES", *workload.secrets]
     fixed = [
-        *_user(facts.user),
-        "--network=host",
-        "--pid=host",
-        f"--shm-size={resources.shm_bytes}" if resources.shm_bytes else "--volume=/dev/shm:/dev/shm",
-        *(["--pids-limit=-1"] if facts.counts_processes else []),
-        "--security-opt=label=disable",
-        "--security-opt=seccomp=unconfined",
-        "--read-only",
-        *limit_options(facts.limits),
-        *(["--device=nvidia.com/gpu=all"] if resources.gpus else []),
-        *([f"--device={INFINIBAND}", "--cap-add=IPC_LOCK"] if resources.rdma and facts.infiniband else []),
+        *_machine_options(workload, facts),
         *(f"--env={name}" for name in names),
         *_mounts(workload, data),
         "--entrypoint=",
@@ -206,16 +197,37 @@ def podman_words(workload: Workload, data: Mapping[str, str], facts: ContainerFa
     ]
 
 
-def _user(numbers: Sequence[int]) -> list[str]:
-    """Files of the run belong to whoever started it; only root needs no map of users."""
-    user, group = numbers
-    return [*([] if user == 0 else ["--userns=keep-id"]), f"--user={user}:{group}"]
+def _machine_options(workload: Workload, facts: ContainerFacts) -> Iterator[str]:
+    """Yield what the container shares with this machine: users, network, processes, memory, limits and devices."""
+    resources = workload.resources
+    user, group = facts.user
+    # Files of the run belong to whoever started it; only root needs no map of users.
+    if user != 0:
+        yield "--userns=keep-id"
+    yield from (f"--user={user}:{group}", "--network=host", "--pid=host")
+    if resources.shm_bytes:
+        yield f"--shm-size={resources.shm_bytes}"
+    else:
+        yield "--volume=/dev/shm:/dev/shm"
+    if facts.counts_processes:
+        yield "--pids-limit=-1"
+    yield from ("--security-opt=label=disable", "--security-opt=seccomp=unconfined", "--read-only")
+    yield from limit_options(facts.limits)
+    if resources.gpus:
+        yield "--device=nvidia.com/gpu=all"
+    if resources.rdma and facts.infiniband:
+        yield from (f"--device={INFINIBAND}", "--cap-add=IPC_LOCK")
 
 
 def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
-    """Absolute paths are seen inside where they are outside; data is only read. One inside another comes with it."""
-    kept = {PurePosixPath(workload.checkpoint)} if workload.checkpoint.startswith("/") else set()
-    read = {PurePosixPath(path) for path in data.values() if path.startswith("/")} - kept
+    """Return the options that show absolute paths inside where they are outside; data is only read.
+
+    A path inside another comes with it.
+    """
+    kept: set[PurePosixPath] = set()
+    if workload.checkpoint.startswith("/"):
+        kept = {PurePosixPath(workload.checkpoint)}
+    read = {PurePosixPath(path) for path in data.values()} - kept
     read = {path for path in read if not read.intersection(path.parents)}
     mounts = [f"--volume={path}:{path}:ro" for path in sorted(read)]
     return mounts + [f"--volume={path}:{path}" for path in sorted(kept)]
@@ -223,16 +235,17 @@ def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
 
 def clear(run_id: str) -> None:
     """Remove what a killed container left in podman's store; it holds no process any more."""
-    if shutil.which("podman") and re.fullmatch(r"[a-z0-9-]+", run_id):
-        words = ["podman", *runtime_options(), "ps", "-aq", "--filter", f"label={LABEL}={run_id}"]
-        listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
-        if listed:
-            command = ["podman", *runtime_options(), "rm", "-f", *listed]
-            subprocess.run(command, capture_output=True, check=False)
+    if shutil.which("podman") is None or not re.fullmatch(r"[a-z0-9-]+", run_id):
+        return
+    podman = ["podman", *runtime_options()]
+    command = [*podman, "ps", "-aq", "--filter", f"label={LABEL}={run_id}"]
+    containers = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    if containers:
+        subprocess.run([*podman, "rm", "-f", *containers], capture_output=True, check=False)
 
 
-def shell_words(run_id: str, node: int, folder: str, variables: Sequence[str]) -> list[str]:
-    """The command that opens a shell in the container of a node."""
+def shell_command(run_id: str, node: int, folder: str, variables: Sequence[str]) -> list[str]:
+    """Return the command that opens a shell in the container of a node."""
     names = [f"--env={variable}" for variable in variables]
     where = ["--interactive", "--tty", f"--workdir={folder}"]
     return ["podman", *runtime_options(), "exec", *where, *names, f"podwright-{run_id}-n{node}", "/bin/sh"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
@@ -16,11 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from podwright.clients.reasons import last_line
 from podwright.engines.base import ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
+from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
+from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
 START = """\
@@ -85,7 +87,7 @@ class LocalEngine:
         path = f'{own}:"$PATH"'
         if os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
             path = f'"$PATH":{own}'
-        missing = [name for name, path in request.data.items() if path[0] == "/" and not Path(path).exists()]
+        missing = [name for name, path in request.target_paths().items() if not Path(path).exists()]
         return LocalFacts(
             python=sys.executable,
             path=path,
@@ -100,6 +102,12 @@ class LocalEngine:
         """Plan one order for each part; all nodes of a run are on this machine."""
         self._check(request, facts)
         several = request.workload.nodes > 1
+        env = {}
+        if several:
+            env["GLOO_SOCKET_IFNAME"] = "lo"
+        image, beside_order = None, {"node.sh": STUB}
+        if facts.container:
+            image, beside_order = facts.container.image, container.files(request, facts.container)
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             order = order_of(
@@ -111,17 +119,17 @@ class LocalEngine:
                 shared=self._shared,
                 bind="127.0.0.1",
                 virtual=several,
-                env={"GLOO_SOCKET_IFNAME": "lo"} if several else {},
+                env=env,
             )
             parts.append(Part(run_id, point or None, order))
         return LocalJob(
             run_id=request.run_id,
             parts=tuple(parts),
             after=request.after,
-            image=facts.container.image if facts.container else None,
+            image=image,
             python=facts.python,
             path=facts.path,
-            beside_order=container.files(request, facts.container) if facts.container else {"node.sh": STUB},
+            beside_order=beside_order,
         )
 
     def _check(self, request: Request, facts: LocalFacts) -> None:
@@ -178,9 +186,12 @@ class LocalEngine:
         )
         assert child.stdout is not None
         assert child.stderr is not None
+        # The keeper says "kept" when it holds every lock: only from then on does the run live without this client. A
+        # starter that ends without the word closes its output, so that this reading never hangs.
         if child.stdout.readline().strip() != b"kept":
-            lines = child.communicate()[1].decode("utf-8", "replace").strip().splitlines() or ["no answer"]
-            raise refuse(f"the run could not be started: {lines[-1]}", exit_code=3)
+            reason = last_line(child.communicate()[1].decode("utf-8", "replace"), "no answer")
+            raise refuse(f"the run could not be started: {reason}", exit_code=3)
+        # It writes nothing more to us: its logs are files, and a closed pipe cannot stop it.
         child.stdout.close()
         child.stderr.close()
         # The keeper goes on without us; without a code, Python would warn of a child that nobody waited for.
@@ -188,20 +199,22 @@ class LocalEngine:
         return str(child.pid)
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """The locks answer for runs that are kept; the process table is read once for all others."""
-        kept = {folder.id for folder in folders if lock_holder(folder) is not None}
-        alive = kept if len(kept) == len(folders) else kept | marked().keys()
+        """Return what is known by the locks of runs that are kept; read the process table once for all others."""
+        alive = {folder.id for folder in folders if lock_holder(folder) is not None}
+        if len(alive) < len(folders):
+            alive |= marked().keys()
         gone = Status("gone", "no process of it is left on this machine")
-        return {folder.id: Status("there") if folder.id in alive else gone for folder in folders}
+        statuses = {folder.id: gone for folder in folders}
+        return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """The keeper sees the mark and stops the run, or never starts it; without a keeper the pilots are told."""
+        """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
         for folder in folders:
             (folder.path / "cancelled").touch(mode=0o600)
             if lock_holder(folder) is None:
-                for pid in marked().get(folder.id, []):
-                    if _is_pilot(pid):
-                        _send(pid, signal.SIGTERM)
+                pilots = filter(_is_pilot, marked().get(folder.id, []))
+                for pid in pilots:
+                    _send(pid, signal.SIGTERM)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:
@@ -219,14 +232,14 @@ class LocalEngine:
         return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        """In the node's own copy of the code, with what a rank would see of the run's folders."""
+        """Return the command of a shell in the node's copy of the code, with what a rank sees of the run's folders."""
         scratch = folder.path / "scratch" / f"n{node}"
         code = next(iter(sorted(scratch.glob("code-*"))), folder.path)
         shared = {"PODWRIGHT_RUN": folder.id, "PODWRIGHT_FOLDER": folder.path, "PODWRIGHT_SCRATCH": scratch}
-        words = [f"{name}={value}" for name, value in shared.items()]
+        variables = [f"{name}={value}" for name, value in shared.items()]
         if _in_container(folder):
-            return container.shell_words(folder.id, node, str(code), words)
-        return ["env", f"--chdir={code}", *words, os.environ.get("SHELL") or "/bin/sh"]
+            return container.shell_command(folder.id, node, str(code), variables)
+        return ["env", f"--chdir={code}", *variables, os.environ.get("SHELL") or "/bin/sh"]
 
     def remove(self, folder: RunFolder) -> None:
         if _in_container(folder):
@@ -259,8 +272,10 @@ def _in_container(folder: RunFolder) -> bool:
 
 
 def _beside(run_id: str, other: str, name: str) -> str:
-    """A path in another run's folder, as start.sh in `run_id`/job sees it."""
-    return '"$job/order.json"' if other == run_id else f'"$job/../../{other}/{name}"'
+    """Return a path in another run's folder, as start.sh in `run_id`/job sees it."""
+    if other == run_id:
+        return '"$job/order.json"'
+    return f'"$job/../../{other}/{name}"'
 
 
 def count_gpus() -> int:
@@ -269,41 +284,34 @@ def count_gpus() -> int:
 
 
 def lock_holder(folder: RunFolder) -> int | None:
-    """The process that keeps this run, if one does: its lock cannot outlive it."""
-    path = folder.path / "keeper.lock"
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+    """Return the process that keeps this run, if one does: its lock cannot outlive it."""
+    text = locked_text(folder.path / "keeper.lock")
+    if text is None or not text.strip().isdigit():
         return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        text = os.pread(file, 32, 0).strip()
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(file)
-    return None
+    return int(text)
 
 
 def marked(everyone: bool = False) -> dict[str, list[int]]:
-    """Processes of this user, or of all, by the run their environment says they belong to."""
-    found: dict[str, list[int]] = {}
+    """Return processes of this user, or of all, by the run their environment says they belong to."""
+    by_run: dict[str, list[int]] = {}
     for path in Path("/proc").iterdir():
-        if path.name.isdigit() and int(path.name) != os.getpid():
-            with suppress(OSError):
-                if everyone or path.stat().st_uid == os.getuid():
-                    mark = RUN_MARK.search((path / "environ").read_bytes())
-                    if mark:
-                        found.setdefault(mark[1].decode(), []).append(int(path.name))
-    return found
+        pid = whole_number(path.name)
+        if pid is None or pid == os.getpid():
+            continue
+        with suppress(OSError):  # it ended meanwhile, or is not ours to read
+            if everyone or path.stat().st_uid == os.getuid():
+                mark = RUN_MARK.search((path / "environ").read_bytes())
+                if mark:
+                    by_run.setdefault(mark[1].decode(), []).append(pid)
+    return by_run
 
 
 def _is_pilot(pid: int) -> bool:
     try:
-        words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+        arguments = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return b"node" in words and any(word.endswith(b"pilot.pyz") for word in words)
+    return b"node" in arguments and any(argument.endswith(b"pilot.pyz") for argument in arguments)
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -61,7 +61,7 @@ class ContainerRuntime:
 
 
 def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str) -> Wrapping:
-    """Gives what puts the pilots of this run into its image; a bare run has nothing around it.
+    """Return what puts the pilots of this run into its image; a bare run has nothing around it.
 
     Points of a matrix share one script, and each has its own folder: all runs' folders are mounted for them.
     """
@@ -78,17 +78,21 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: s
         secrets=workload.secrets,
         facts=facts,
     )
-    made = (workload.checkpoint,) if workload.checkpoint.startswith("/") else ()
-    return replace(KINDS[name].wrap(inside), folders=made)
+    wrapping = KINDS[name].wrap(inside)
+    if workload.checkpoint.startswith("/"):
+        return replace(wrapping, folders=(workload.checkpoint,))
+    return wrapping
 
 
 def chosen(scheduler: SlurmScheduler, facts: SlurmFacts) -> str | None:
-    """The pod file's word counts; else the first kind that the site has, in the order of the table."""
-    return scheduler.container or next((name for name, kind in KINDS.items() if kind.is_there(facts)), None)
+    """Return what starts containers: the pod file's word, else the first that the site has, in the table's order."""
+    if scheduler.container:
+        return scheduler.container
+    return next((name for name, kind in KINDS.items() if kind.is_there(facts)), None)
 
 
 def problems(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> list[Problem]:
-    """What stands in the way of this run's container, if it has one."""
+    """Return what stands in the way of this run's container, if it has one."""
     workload, name = request.workload, chosen(scheduler, facts)
     if workload.runtime == "bare":
         return []
@@ -109,33 +113,39 @@ def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
 
 
 def _path_problems(request: Request) -> list[Problem]:
-    """A colon or a comma ends a path wherever mounts are listed."""
-    named = {f"data.{name}": path for name, path in request.data.items()}
-    named["checkpoint"] = request.workload.checkpoint
-    words = "a path with `:` or `,` cannot be mounted into a container"
+    """Return the paths that cannot be mounted: a colon or a comma ends a path wherever mounts are listed."""
+    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
+    paths["checkpoint"] = request.workload.checkpoint
+    message = "a path with `:` or `,` cannot be mounted into a container"
     return [
-        (field, words, "give it another name, or a link to it")
-        for field, path in named.items()
+        (field, message, "give it another name, or a link to it")
+        for field, path in paths.items()
         if path.startswith("/") and re.search("[:,]", path)
     ]
 
 
 def _mounts(request: Request) -> list[str]:
-    """Absolute paths the run needs; one inside another comes with it."""
-    paths = {PurePosixPath(path) for path in [*request.data.values(), request.workload.checkpoint] if path[:1] == "/"}
+    """Return the absolute paths the run needs; one inside another comes with it."""
+    paths = {PurePosixPath(path) for path in request.target_paths().values()}
+    if request.workload.checkpoint.startswith("/"):
+        paths.add(PurePosixPath(request.workload.checkpoint))
     return sorted(str(path) for path in paths if not paths.intersection(path.parents))
 
 
 def spell_pyxis(image: str) -> str:
-    """Enroot parts the registry from the image's name with `#`."""
+    """Return an image's name as Enroot reads it, with `#` between the registry and the rest."""
     first, slash, rest = image.partition("/")
-    if image.startswith("/") or not slash:
+    is_registry = re.search(r"[.:]|^localhost$", first) is not None
+    if image.startswith("/") or not slash or not is_registry:
         return image
-    return f"{first}#{rest}" if re.search(r"[.:]|^localhost$", first) else image
+    return f"{first}#{rest}"
 
 
 def _pyxis(inside: Inside) -> Wrapping:
-    """A home folder would bring its own packages along; the image's own entry point is not ours to run."""
+    """Wrap with options of srun.
+
+    A home folder would bring its own packages along; the image's own entry point is not ours to run.
+    """
     pairs = ",".join(f"{path}:{path}" for path in inside.mounts)
     names = ",".join([*OURS, *inside.secrets])
     return Wrapping(
@@ -153,15 +163,21 @@ def _pyxis(inside: Inside) -> Wrapping:
 
 
 def _apptainer(inside: Inside) -> Wrapping:
-    """Devices, /tmp and the environment stay the node's: RDMA, scratch and Slurm's variables are needed inside."""
-    program = "apptainer" if "apptainer" in inside.facts.programs else "singularity"
-    program = program if program in inside.facts.programs else "apptainer"
-    image = inside.image if re.match(r"/|\w+://", inside.image) else f"docker://{inside.image}"
+    """Wrap with Apptainer, or with Singularity where only that is there.
+
+    Devices, /tmp and the environment stay the node's: RDMA, scratch and Slurm's variables are needed inside.
+    """
+    programs, image = inside.facts.programs, inside.image
+    program = "apptainer"
+    if "singularity" in programs and "apptainer" not in programs:
+        program = "singularity"
+    if not re.match(r"/|\w+://", image):
+        image = f"docker://{image}"
     return Wrapping(
         before=(
             program,
             "exec",
-            *(["--nv"] if inside.gpus else []),
+            *_if(inside.gpus, "--nv"),
             "--no-home",
             "--writable-tmpfs",
             *_each("--bind", inside.mounts),
@@ -172,28 +188,28 @@ def _apptainer(inside: Inside) -> Wrapping:
 
 
 def _podman(inside: Inside) -> Wrapping:
-    """The node's network, shared memory and limits: a rank must not notice the container.
-
-    Without a cgroup of its own the container stays in that of the step, which Slurm measures and clears away; only
-    crun can do that.
-    """
+    """Wrap with Podman, on the node's network, shared memory and limits: a rank must not notice the container."""
+    # Without a cgroup of its own the container stays in that of the step, which Slurm measures and clears away; only
+    # crun can do that.
+    runtime = "--cgroups=disabled"
     programs = inside.facts.programs
-    runtime = ["--runtime=runc"] if "runc" in programs and "crun" not in programs else ["--cgroups=disabled"]
+    if "runc" in programs and "crun" not in programs:
+        runtime = "--runtime=runc"
     names = ("SLURM_*", "PODWRIGHT_*", "PMIX_*", "CUDA_VISIBLE_DEVICES", *inside.secrets)
     return Wrapping(
         before=(
             "podman",
             "run",
             "--rm",
-            *runtime,
-            *(["--userns=keep-id"] if inside.facts.user != "root" else []),
+            runtime,
+            *_if(inside.facts.user != "root", "--userns=keep-id"),
             "--network=host",
             "--ipc=host",
             "--ulimit=host",
             "--security-opt=label=disable",
             *_each("--env", names),
-            *(["--device=nvidia.com/gpu=all"] if inside.gpus else []),
-            *(["--device=/dev/infiniband"] if inside.rdma else []),
+            *_if(inside.gpus, "--device=nvidia.com/gpu=all"),
+            *_if(inside.rdma, "--device=/dev/infiniband"),
             *(f"--volume={path}:{path}" for path in inside.mounts),
             f"--workdir={inside.folder}",
             "--entrypoint=",
@@ -203,12 +219,12 @@ def _podman(inside: Inside) -> Wrapping:
 
 
 def _charliecloud(inside: Inside) -> Wrapping:
-    """The node's /tmp is inside already, and nothing can be mounted below it.
-
-    A place to mount at is made only where something may be written; an older ch-run can write in folders alone.
-    """
+    """Wrap with ch-run; the node's /tmp is inside already, and nothing can be mounted below it."""
+    # A place to mount at is made only where something may be written; an older ch-run can write in folders alone.
     is_file = re.search(r"\.(sqfs|sqsh|squashfs)$", inside.image) is not None
-    writable = ["--write-fake"] if "ch-run --write-fake" in inside.facts.programs else [] if is_file else ["--write"]
+    writable = _if(not is_file, "--write")
+    if "ch-run --write-fake" in inside.facts.programs:
+        writable = ["--write-fake"]
     mounts = [path for path in inside.mounts if not path.startswith("/tmp/")]
     return Wrapping(
         before=("ch-run", *writable, *_each("--bind", mounts), f"--cd={inside.folder}", inside.image, "--"),
@@ -216,8 +232,12 @@ def _charliecloud(inside: Inside) -> Wrapping:
 
 
 def _oci(inside: Inside) -> Wrapping:
-    """A bundle has its own list of mounts: the run's folder must be in it."""
+    """Wrap with an OCI bundle, which has its own list of mounts: the run's folder must be in it."""
     return Wrapping(step=(f"--container={inside.image}",), finds_node=True)
+
+
+def _if(wanted: bool, *options: str) -> list[str]:
+    return list(options) if wanted else []
 
 
 def _each(option: str, values: Iterable[str]) -> list[str]:

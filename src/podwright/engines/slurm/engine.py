@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.ssh import Answer, Here, Reach, Ssh
+from podwright.clients.reasons import last_line
+from podwright.clients.ssh import Answer, Reach, reach_to
 from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
@@ -18,11 +19,11 @@ from podwright.engines.payload import STUB
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
-from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
-from podwright.runs.events import CancelAsked, Go
+from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -79,11 +80,17 @@ class SlurmEngine:
     lag_s = 10.0
     holds = False
 
-    def __init__(self, pod: Pod, scheduler: SlurmScheduler, reach: Reach | None = None) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        scheduler: SlurmScheduler,
+        reach: Reach | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._pod, self._scheduler = pod, scheduler
-        login, config = scheduler.login, scheduler.ssh_config
-        self._reach: Reach = reach or (Ssh(login, config) if login else Here())
-        self._queue = SlurmQueue(self._reach)
+        self._reach = reach or reach_to(scheduler.login, scheduler.ssh_config)
+        self._clock = clock
+        self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
 
     # pure
@@ -93,19 +100,22 @@ class SlurmEngine:
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
-        workload, slurm = request.workload, facts.slurm
+        slurm = facts.slurm
         _check_data(request, facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
+        hardware = None
+        if request.workload.resources.gpus:
+            hardware = model.hardware()
         of_engine: dict[str, Any] = {
             "engine": self.name,
             "folder": "..",
             "scratch": "",
             "shared": True,
             "bind": "0.0.0.0",
-            "mpi": mpi_words(request, slurm),
-            "hardware": model.hardware() if workload.resources.gpus else None,
+            "mpi": mpi_command(request, slurm),
+            "hardware": hardware,
         }
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
@@ -113,12 +123,11 @@ class SlurmEngine:
             order = order_of(_from_parent(request), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
         site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
-        local_root = root if self._reach.is_here else None
         return SlurmJob(
             run_id=request.run_id,
             parts=tuple(parts),
             after=request.after,
-            root=local_root,
+            root=root if self._reach.is_here else None,
             script=script,
             site=site,
             folder=facts.folder,
@@ -143,14 +152,14 @@ class SlurmEngine:
             raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
-        data = [path for path in request.data.values() if path.startswith("/")]
-        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
+        data = request.target_paths()
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
         if look.code:
-            words = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
-            raise refuse(words, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
+            message = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
+            raise refuse(message, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        names = tuple(name for name, path in request.data.items() if path in missing)
+        names = tuple(name for name, path in data.items() if path in missing)
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
@@ -164,16 +173,16 @@ class SlurmEngine:
         folder = job.folder
         mark = f"{folder}/proof.{os.getpid()}"
         srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
-        steps = ["touch", "--", mark]
-        if self._reach.call(steps).code == 0:
-            answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark])
-            self._reach.call(["rm", "-f", "--", mark])
-            if answer.text.strip() == "unseen":
-                words = f"the compute nodes do not see {folder}, where the run would lie"
-                hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
-                raise refuse(words, hint=hint)
-            if answer.text.strip() == "seen":
-                self._reach.call(["touch", "--", f"{folder}/proved"])
+        if self._reach.call(["touch", "--", mark]).code:
+            return
+        answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark]).text.strip()
+        self._reach.call(["rm", "-f", "--", mark])
+        if answer == "unseen":
+            message = f"the compute nodes do not see {folder}, where the run would lie"
+            hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
+            raise refuse(message, hint=hint)
+        if answer == "seen":
+            self._reach.call(["touch", "--", f"{folder}/proved"])
 
     # starting and ending
 
@@ -182,20 +191,24 @@ class SlurmEngine:
         parent = folders[0].path.parent / run_id
         site = json.loads((parent / SITE).read_text())
         if not self._reach.is_here:
-            pack(self._reach, site["folder"], [parent, *(one.path for one in folders if one.path != parent)])
+            points = [folder.path for folder in folders if folder.path != parent]
+            pack(self._reach, site["folder"], [parent, *points])
         secrets = folders[0].asked.workload.get("secrets", [])
         env = {name: os.environ[name] for name in secrets}
         command = ["sbatch", "--parsable", f"{site['folder']}/runs/{run_id}/job/batch.sh"]
-        deadline, may_be_there = time.monotonic() + COME_BACK_S, again
+        deadline, may_be_there = self._clock() + COME_BACK_S, again
         while True:
-            taken = self._queue.find(run_id) if may_be_there else None
-            if taken:
-                return taken
+            # A controller that went away in the middle may have taken the job before: a second would be a double.
+            job = None
+            if may_be_there:
+                job = self._queue.find(run_id)
+            if job:
+                return job
             answer = self._try(command, env)
             if answer.code == 0:
                 return answer.text.strip().partition(";")[0]
-            away = any(words in answer.err.lower() for words in AWAY)
-            if not away or time.monotonic() > deadline:
+            away = any(sign in answer.err.lower() for sign in AWAY)
+            if not away or self._clock() > deadline:
                 raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
             may_be_there = True
             self._wait_for_controller(deadline)
@@ -209,14 +222,14 @@ class SlurmEngine:
             return Answer(1, b"", f"{AWAY[0]}: {refusal.problems[0].message}")
 
     def _wait_for_controller(self, deadline: float) -> None:
-        while time.monotonic() < deadline:
+        while self._clock() < deadline:
             with suppress(Refusal):
                 if self._reach.call(["scontrol", "ping"]).code == 0:
                     return
             time.sleep(0.5)
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """What waits is removed; what runs is asked to stop, and its pilots give the ranks their grace.
+        """Remove what waits, and ask what runs to stop; its pilots give the ranks their grace.
 
         The mark tells the script that a run whose pilots were stopped is not to be started again.
         """
@@ -233,16 +246,21 @@ class SlurmEngine:
     # following
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """A run that was cancelled and whose pilots do not end it is ended by Slurm."""
-        found = self._queue.status(folders)
-        deaf = [folder for folder in folders if found[folder.id].state == "there" and _is_overdue(folder)]
+        """Return what the queue knows; let Slurm end a run that was cancelled and whose pilots do not end it."""
+        statuses = self._queue.status(folders)
+        deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
-        forgotten = [folder for folder in folders if found[folder.id] == FORGOTTEN]
-        return found | self._lost_by_controller(forgotten) if forgotten else found
+        forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
+        if forgotten:
+            statuses |= self._lost_by_controller(forgotten)
+        return statuses
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Jobs that the controller took and lost before it had saved them; one that began has left its output."""
+        """Return the jobs that the controller took and lost before it had saved them.
+
+        One that began has left its output, and is none of them.
+        """
         outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
         with suppress(Refusal):
             missing = self._reach.call(["sh", "-c", ABSENT, "podwright", *outputs]).text.splitlines()
@@ -253,12 +271,12 @@ class SlurmEngine:
         return {}
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
-        now = time.monotonic()
-        due = [one for one in folders if now - self._mirrored_at.get(one.id, -MIRROR_S) >= MIRROR_S]
+        now = self._clock()
+        due = [folder for folder in folders if now - self._mirrored_at.get(folder.id, -MIRROR_S) >= MIRROR_S]
         if due and not self._reach.is_here:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
                 self._exchange(due)
-            self._mirrored_at.update({folder.id: time.monotonic() for folder in due})
+            self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
         return {}
 
     def fetch(
@@ -302,22 +320,23 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, Go)]
-        where = [f"--nodelist={hosts[-1][node]}"] if hosts and node < len(hosts[-1]) else []
+        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
+        if hosts and node < len(hosts[-1]):
+            step.append(f"--nodelist={hosts[-1][node]}")
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        return self._reach.terminal([*step, *where, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
+        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Of a point it lies in the parent's folder, beside the script."""
+    """Return how a run's cluster is reached again; of a point it lies in the parent's folder, beside the script."""
     parent = folder.path.parent / (folder.asked.parent or folder.id)
     loaded: dict[str, Any] = json.loads((parent / SITE).read_text())
     return loaded
 
 
 def _from_parent(request: Request) -> Request:
-    """Points share the code that lies in their parent's job folder."""
+    """Return a request whose points share the code that lies in their parent's job folder."""
     if request.code is None or not request.is_parent:
         return request
     return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
@@ -334,10 +353,9 @@ def _check_data(request: Request, missing: Sequence[str]) -> None:
     if missing:
         hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
         raise workload.refusal(
-            (f"data.{name}", f"{request.data[name]} is not on the cluster", hint) for name in missing
+            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
         )
 
 
 def _last(answer: Answer) -> str:
-    lines = [line for line in (answer.err or answer.text).strip().splitlines() if line.strip()]
-    return lines[-1].removeprefix("sbatch: error: ") if lines else f"exit code {answer.code}"
+    return last_line(answer.err or answer.text, f"exit code {answer.code}").removeprefix("sbatch: error: ")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from podwright.pilot.protocol import whole_number
 from podwright.spec.problems import Refusal, refuse, short
 
 PROBE = r"""
@@ -85,6 +86,8 @@ class SlurmNodeKind:
 
 @dataclass(frozen=True)
 class Partition:
+    """A partition, with what it lets jobs have."""
+
     name: str
     default: bool
     up: bool
@@ -98,6 +101,7 @@ class Partition:
 
     @property
     def size(self) -> int:
+        """Return how many nodes it has."""
         return sum(kind.count for kind in self.nodes)
 
 
@@ -127,26 +131,31 @@ class SlurmFacts:
 
     @property
     def generation(self) -> Version:
+        """Return what this version can do; an unknown one is taken for the last one known before it."""
         return VERSIONS[max(known for known in VERSIONS if known <= self.version)]
 
     @property
     def mpi_plugin(self) -> str | None:
-        """What `srun --mpi=` takes to start ranks of an MPI program."""
-        return next((name for name in self.mpi if name == "pmix"), None) or next(
-            (name for name in reversed(self.mpi) if name.startswith("pmix")), None
-        )
+        """Return what `srun --mpi=` takes to start ranks of an MPI program: `pmix`, else the last listed like it."""
+        if "pmix" in self.mpi:
+            return "pmix"
+        return next((name for name in reversed(self.mpi) if name.startswith("pmix")), None)
 
     def partition(self, name: str | None) -> Partition | None:
-        """The partition of this name; without a name the one that jobs go to by themselves."""
-        return next((one for one in self.partitions if (one.default if name is None else one.name == name)), None)
+        """Return the partition of this name; without a name the one that jobs go to by themselves."""
+        if name is None:
+            return next((partition for partition in self.partitions if partition.default), None)
+        return next((partition for partition in self.partitions if partition.name == name), None)
 
     def as_json(self) -> dict[str, Any]:
+        """Return the facts as they are stored with a run."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> SlurmFacts:
+        """Return the facts that were stored with a run."""
         values = _tuples(row)
-        values["partitions"] = tuple(_partition(one) for one in row["partitions"])
+        values["partitions"] = tuple(_partition(partition) for partition in row["partitions"])
         return cls(**values)
 
 
@@ -157,76 +166,87 @@ def _partition(row: Mapping[str, Any]) -> Partition:
 
 
 def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has lists where a frozen value has tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    """Return a row with tuples where JSON has lists, as a frozen value needs them."""
+    lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+    return {**row, **lists}
 
 
 def parse_probe(text: str) -> SlurmFacts:
-    """Reads what PROBE printed; raises a refusal in words when Slurm is not there or does not answer."""
+    """Read what PROBE printed; refuse when Slurm is not there or does not answer."""
     sections = _sections(text)
     version, config = _version(sections), _config(sections.get("config", []))
     if not config:
         raise _no_answer(sections.get("config", []))
     partitions = _partitions(sections)
+    options = sections.get("options", [])
     return SlurmFacts(
         version=version,
         cluster=config.get("ClusterName", ""),
         partitions=partitions,
-        gpu_types=tuple(sorted({kind for one in partitions for node in one.nodes for kind in node.gpu_types})),
+        gpu_types=_gpu_types(partitions),
         mpi=_mpi(sections.get("mpi", [])),
-        pyxis="--container-image" in sections.get("options", []),
-        oci={"--container", "oci.conf"} <= set(sections.get("options", [])),
+        pyxis="--container-image" in options,
+        oci={"--container", "oci.conf"} <= set(options),
         programs={line.rpartition("/")[2]: line for line in sections.get("programs", []) if line.startswith("/")},
         accounting=config.get("AccountingStorageType") == "accounting_storage/slurmdbd",
         requeue=config.get("JobRequeue", "1").lower() in ("1", "yes"),
-        kill_wait_s=_seconds(config.get("KillWait"), 30),
-        min_job_age_s=_seconds(config.get("MinJobAge"), 300),
-        max_array_size=_seconds(config.get("MaxArraySize"), 1001),
+        kill_wait_s=_leading(config.get("KillWait"), 30),
+        min_job_age_s=_leading(config.get("MinJobAge"), 300),
+        max_array_size=_leading(config.get("MaxArraySize"), 1001),
         topology=_plugin(config.get("TopologyPlugin", "")),
         select=_plugin(config.get("SelectType", "")),
-        task_plugins=tuple(_plugin(one) for one in config.get("TaskPlugin", "").split(",") if one),
+        task_plugins=tuple(_plugin(name) for name in config.get("TaskPlugin", "").split(",") if name),
         user=_only(sections, "user"),
         home=_only(sections, "home"),
     )
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
         if line.startswith("== "):
             name = line[3:]
-            found[name] = []
+            sections[name] = []
         elif name and line.strip():
-            found[name].append(line.rstrip())
-    if "end" not in found:
+            sections[name].append(line.rstrip())
+    if "end" not in sections:
         raise refuse("the login node gave only a part of its answer", hint="try again", exit_code=3)
-    return found
+    return sections
+
+
+def _gpu_types(partitions: Iterable[Partition]) -> tuple[str, ...]:
+    types: set[str] = set()
+    for partition in partitions:
+        for node in partition.nodes:
+            types.update(node.gpu_types)
+    return tuple(sorted(types))
 
 
 def _only(sections: dict[str, list[str]], name: str) -> str:
-    lines = sections.get(name, [])
-    return lines[-1].strip() if lines else ""
+    lines = sections.get(name) or [""]
+    return lines[-1].strip()
 
 
 def _version(sections: dict[str, list[str]]) -> tuple[int, int]:
-    said = sections.get("version", [])
-    match = next((found for line in said if (found := re.match(r"slurm(?:-wlm)? (\d+)\.(\d+)", line))), None)
+    lines = sections.get("version", [])
+    matches = (re.match(r"slurm(?:-wlm)? (\d+)\.(\d+)", line) for line in lines)
+    match = next(filter(None, matches), None)
     if match is None:
         hint = "Slurm's commands must be on the PATH of a shell that is not interactive; `login:` names the host"
-        raise refuse(f"Slurm is not on this host{_quoted(said)}", hint=hint, exit_code=3)
+        raise refuse(f"Slurm is not on this host{_quoted(lines)}", hint=hint, exit_code=3)
     version = int(match[1]), int(match[2])
     if version < OLDEST:
         raise refuse(f"the cluster has Slurm {match[1]}.{match[2]}; 22.05 is the oldest that is supported")
     return version
 
 
-def _no_answer(said: list[str]) -> Refusal:
-    return refuse(f"Slurm's controller does not answer{_quoted(said)}", hint="try again later", exit_code=3)
+def _no_answer(lines: list[str]) -> Refusal:
+    return refuse(f"Slurm's controller does not answer{_quoted(lines)}", hint="try again later", exit_code=3)
 
 
-def _quoted(said: list[str]) -> str:
-    return f": {short(said[-1].strip())}" if said else ""
+def _quoted(lines: list[str]) -> str:
+    return f": {short(lines[-1].strip())}" if lines else ""
 
 
 def _config(lines: list[str]) -> dict[str, str]:
@@ -235,22 +255,25 @@ def _config(lines: list[str]) -> dict[str, str]:
 
 
 def _plugin(text: str) -> str:
-    """`topology/tree` is `tree`, wherever it stands."""
+    """Return a plugin's name without its kind: of `topology/tree` it is `tree`."""
     return text.strip().rpartition("/")[2]
 
 
-def _seconds(text: str | None, default: int) -> int:
+def _leading(text: str | None, default: int = 0) -> int:
+    """Return the number that a text begins with: Slurm writes `30 sec`, and `16+` where nodes of one line differ."""
     match = re.match(r"\d+", text or "")
     return int(match[0]) if match else default
 
 
 def _mpi(lines: list[str]) -> tuple[str, ...]:
-    """The list has changed its shape over the years: a name per line, or names after a colon."""
+    """Return the MPI plugins; the list changed its shape over the years: a name per line, or names after a colon."""
     names: list[str] = []
     for line in lines:
         plain = line.replace("srun:", "", 1).strip()
-        words = plain.partition(":")[2].split(",") if plain.startswith("specific") else [plain]
-        names += [word.strip() for word in words if re.fullmatch(r"\w+", word.strip())]
+        listed = [plain]
+        if plain.startswith("specific"):
+            listed = plain.partition(":")[2].split(",")
+        names += [name.strip() for name in listed if re.fullmatch(r"\w+", name.strip())]
     return tuple(dict.fromkeys(names))
 
 
@@ -269,49 +292,48 @@ def _pairs(line: str) -> dict[str, str]:
 
 
 def _read_partition(name: str, rows: list[list[str]], rules: dict[str, str]) -> Partition:
-    most = rules.get("MaxNodes", "")
+    head = rows[0]
     per_gpu = re.search(r"DefCpuPerGPU=(\d+)", rules.get("JobDefaults", ""))
     return Partition(
         name=name,
-        default=rows[0][0].endswith("*"),
-        up=rows[0][1] == "up",
-        time_limit_s=time_s(rows[0][2]),
-        nodes=tuple(_kind(row) for row in rows if row[3].isdigit() and int(row[3])),
-        max_nodes=int(most) if most.isdigit() else None,
+        default=head[0].endswith("*"),
+        up=head[1] == "up",
+        time_limit_s=time_s(head[2]),
+        nodes=tuple(_kind(row) for row in rows if whole_number(row[3])),
+        max_nodes=whole_number(rules.get("MaxNodes", "")),
         exclusive=rules.get("OverSubscribe") == "EXCLUSIVE",
         cpus_per_gpu=int(per_gpu[1]) if per_gpu else None,
     )
 
 
 def _kind(row: list[str]) -> SlurmNodeKind:
-    gpus = re.findall(r"\bgpu(?::([^:,()]+))??:(\d+)", row[6])
-    features = () if row[7] == "(null)" else tuple(row[7].split(","))
-    types = tuple(dict.fromkeys(name for name, _ in gpus if name))
-    count = sum(int(number) for _, number in gpus)
-    return SlurmNodeKind(int(row[3]), _leading(row[4]), _leading(row[5]), count, types, features)
-
-
-def _leading(text: str) -> int:
-    """Slurm writes `16+` where nodes of one line differ."""
-    match = re.match(r"\d+", text)
-    return int(match[0]) if match else 0
+    *_, nodes, cpus, memory, gres, features = row
+    gpus = re.findall(r"\bgpu(?::([^:,()]+))??:(\d+)", gres)
+    return SlurmNodeKind(
+        count=int(nodes),
+        cpus=_leading(cpus),
+        memory_mib=_leading(memory),
+        gpus=sum(int(number) for _, number in gpus),
+        gpu_types=tuple(dict.fromkeys(name for name, _ in gpus if name)),
+        features=() if features == "(null)" else tuple(features.split(",")),
+    )
 
 
 def time_s(text: str) -> int | None:
-    """Seconds of a time as Slurm writes it (`2-04:00:00`, `30:00`, `10`); None for `infinite`."""
+    """Return the seconds of a time as Slurm writes it (`2-04:00:00`, `30:00`, `10`); None for `infinite`."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text.strip())
     if match is None:
         return None
-    days, first, second, third = (int(part) if part else None for part in match.groups())
-    if days is not None:
-        return days * 86400 + (first or 0) * 3600 + (second or 0) * 60 + (third or 0)
-    if third is not None:
-        return (first or 0) * 3600 + (second or 0) * 60 + third
-    return (first or 0) * 60 + (second or 0)
+    days, first, second, third = (int(part or 0) for part in match.groups())
+    # After days, or where there are three parts, the first is hours; else it is minutes.
+    if match[1] is not None or match[4] is not None:
+        return days * 86400 + first * 3600 + second * 60 + third
+    return first * 60 + second
 
 
 def time_text(seconds: float) -> str:
-    """A time as Slurm takes it, in whole minutes, never less than asked for."""
+    """Return a time as Slurm takes it, in whole minutes, never less than asked for."""
     minutes = -int(-seconds // 60)
     days, rest = divmod(minutes, 1440)
-    return (f"{days}-" if days else "") + f"{rest // 60:02d}:{rest % 60:02d}:00"
+    clock = f"{rest // 60:02d}:{rest % 60:02d}:00"
+    return f"{days}-{clock}" if days else clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from podwright.clients.ssh import Reach
@@ -40,8 +40,10 @@ class QueueRow:
 
 
 class SlurmQueue:
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    """What the controller knows of this user's jobs, asked at most once in two seconds, and accounting after it."""
+
+    def __init__(self, reach: Reach, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reach, self._clock = reach, clock
         self._rows: dict[str, list[QueueRow]] = {}
         self._asked_at = -FLOOR_S
         self._away = ""
@@ -49,12 +51,14 @@ class SlurmQueue:
         self._final: dict[str, Status] = {}
 
     def handle(self, folder: RunFolder) -> str | None:
-        """Slurm's name for the job of this run: of a point the task's."""
+        """Return Slurm's name for the job of this run: of a point the task's."""
         job, index = folder.handle, folder.asked.index
-        return job if job is None or index is None else f"{job}_{index + 1}"
+        if job is None or index is None:
+            return job
+        return f"{job}_{index + 1}"
 
     def find(self, run_id: str) -> str | None:
-        """The job of this name, when the controller has it; a double is ended."""
+        """Return the job of this name, when the controller has it; end a double."""
         answer = self._reach.call(["squeue", "--noheader", "--me", "--states=all", f"--name={run_id}", "--format=%F"])
         jobs = sorted({int(line) for line in answer.text.split() if line.isdigit()})
         if len(jobs) > 1:
@@ -62,24 +66,30 @@ class SlurmQueue:
         return str(jobs[0]) if jobs else None
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
+        """Return what is known of each run: from the queue, from what was final before, else from accounting."""
         self._ask()
-        found, missing = {}, []
+        statuses, missing = {}, []
         for folder in folders:
             row = self._row(folder)
             if row:
                 self._absent.pop(folder.id, None)
-                told = explained(folder, row.state, row.reason)
-                silent = self._away and told.state == "waiting"
-                found[folder.id] = replace(self._silent() if silent else told, handle=row.array)
+                statuses[folder.id] = self._listed(folder, row)
             elif folder.id in self._final:
-                found[folder.id] = self._final[folder.id]
+                statuses[folder.id] = self._final[folder.id]
             else:
                 missing.append(folder)
-        found.update(self._missing(missing))
-        return found
+        statuses.update(self._missing(missing))
+        return statuses
+
+    def _listed(self, folder: RunFolder, row: QueueRow) -> Status:
+        status = explained(folder, row.state, row.reason)
+        # A run that waited when the controller was last heard of may be at work by now.
+        if self._away and status.state == "waiting":
+            status = self._silent()
+        return replace(status, handle=row.array)
 
     def _row(self, folder: RunFolder) -> QueueRow | None:
-        """The job that was given for this run; where its client died before it could say which, the first of its name.
+        """Return the job that was given for this run, else (its client died before it could say) the first of its name.
 
         Others of that name come from a submission that was thought lost and repeated; they start nothing.
         """
@@ -87,28 +97,35 @@ class SlurmQueue:
         return next((row for row in rows if given in (None, row.array)), None)
 
     def _ask(self) -> None:
-        """A controller that is away has lost no run: what was known last stays, and nothing is called gone."""
-        if time.monotonic() - self._asked_at < FLOOR_S:
+        """Ask the controller for all jobs, unless it was asked a moment ago.
+
+        A controller that is away has lost no run: what was known last stays, and nothing is called gone.
+        """
+        if self._clock() - self._asked_at < FLOOR_S:
             return
         command = ["squeue", "--noheader", "--me", "--array", "--states=all", f"--format={FORMAT}"]
+        self._away = ""
         try:
             answer = self._reach.call(command)
-            self._away = answer.err.strip() or "no answer" if answer.code else ""
+            if answer.code:
+                self._away = answer.err.strip() or "no answer"
         except Refusal as refusal:
             self._away = refusal.problems[0].message
-        self._asked_at = time.monotonic()
+        self._asked_at = self._clock()
         if not self._away:
             self._rows = {}
             for row in sorted(parse_queue(answer.text), key=lambda row: int(row.array)):
                 self._rows.setdefault(row.run, []).append(row)
 
     def _silent(self) -> Status:
-        """A run that waited when the controller was last heard of may be at work by now."""
         return Status("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
 
     def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Accounting knows jobs the controller has forgotten; without it their own record is all there is."""
-        now = time.monotonic()
+        """Return what is known of runs that are not in the queue.
+
+        Accounting knows jobs the controller has forgotten; without it their own record is all there is.
+        """
+        now = self._clock()
         known: dict[str, Status] = {}
         asked: dict[RunFolder, str] = {}
         for folder in folders:
@@ -122,27 +139,36 @@ class SlurmQueue:
                 known[folder.id] = Status("there")
             else:
                 asked[folder] = job
-        known.update(self._from_accounting(asked) if asked else {})
+        if asked:
+            known.update(self._from_accounting(asked))
         return known
 
     def _from_accounting(self, jobs: dict[RunFolder, str]) -> dict[str, Status]:
         command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason"]
         answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
-        rows = {line.split("|")[0]: line.split("|")[1:] for line in answer.text.splitlines() if line.count("|") == 2}
-        found = {}
+        rows = {}
+        for line in answer.text.splitlines():
+            if line.count("|") == 2:
+                name, state, reason = line.split("|")
+                rows[name] = (state, reason)
+        statuses = {}
         for folder, job in jobs.items():
-            state, reason = rows.get(job, ["", ""])
-            found[folder.id] = explained(folder, state.split(" ")[0], reason) if state else FORGOTTEN
-            if found[folder.id].state == "gone":
-                self._final[folder.id] = found[folder.id]
-        return found
+            state, reason = rows.get(job, ("", ""))
+            status = FORGOTTEN
+            if state:
+                status = explained(folder, state.split(" ")[0], reason)
+            if status.state == "gone":
+                self._final[folder.id] = status
+            statuses[folder.id] = status
+        return statuses
 
     def look_again(self, folder: RunFolder) -> None:
-        """What was found of a run does not hold any more."""
+        """Forget what was found of a run: it does not hold any more."""
         self._final.pop(folder.id, None)
         self._absent.pop(folder.id, None)
 
     def stop(self, folders: Iterable[RunFolder], gently: bool) -> None:
+        """End the jobs of these runs; gently: what runs gets a signal and its grace."""
         jobs = [job for job in map(self.handle, folders) if job]
         if not jobs:
             return
@@ -154,7 +180,10 @@ class SlurmQueue:
 
 
 def explained(folder: RunFolder, state: str, reason: str) -> Status:
-    """Slurm's words; a run whose predecessor failed is removed by Slurm, and that is no cancelling."""
+    """Return what Slurm's words mean for this run.
+
+    A run whose predecessor failed is removed by Slurm, and that is no cancelling.
+    """
     after = folder.asked.after
     if after and state == "CANCELLED" and reason.startswith("Dependency"):
         return Status("gone", f"{after}, which it comes after, did not succeed", "failed")
@@ -162,12 +191,13 @@ def explained(folder: RunFolder, state: str, reason: str) -> Status:
 
 
 def parse_queue(text: str) -> list[QueueRow]:
-    """squeue's lines; a task of an array belongs to the point of that number."""
+    """Read squeue's lines; a task of an array belongs to the point of that number."""
     rows = []
     for line in text.splitlines():
         parts = line.split("|", 4)
         if len(parts) == 5:
             job, array, state, reason, name = parts
             task = job.partition("_")[2]
-            rows.append(QueueRow(job, array, state, reason, f"{name}-{task}" if task.isdigit() else name))
+            run = f"{name}-{task}" if task.isdigit() else name
+            rows.append(QueueRow(job, array, state, reason, run))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from podwright.design.topology import unit_size
@@ -35,9 +36,9 @@ MANGLED = re.compile(r"[\s%\\'\"#]")
 def sbatch_options(
     request: Request, pod: Pod | None, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
 ) -> Options:
-    """The #SBATCH lines of a run whose folders lie in `runs`; `after` is the Slurm job that it waits for.
+    """Return the #SBATCH lines of a run whose folders lie in `runs`; `after` is the Slurm job that it waits for.
 
-    Raises a refusal of everything that the cluster cannot give, all at once.
+    Refuse everything that the cluster cannot give, all at once.
     """
     check(request, scheduler, facts)
     check_folder(runs)
@@ -54,23 +55,20 @@ def sbatch_options(
 
 
 def step_options(request: Request, facts: SlurmFacts) -> list[str]:
-    """Options of the one step: a pilot on each node, which sees the whole of what the job was given there.
-
-    The pilot binds ranks itself, so Slurm must not bind it to a part of the cores.
-    """
+    """Return the options of the one step: a pilot on each node, which sees all that the job was given there."""
     nodes, cpus = request.workload.nodes, _cpus(request.workload, facts)
-    return [
-        "--export=ALL",
-        f"--nodes={nodes}",
-        f"--ntasks={nodes}",
-        "--ntasks-per-node=1",
-        *([f"--cpus-per-task={cpus}"] if cpus else []),
-        *(["--cpu-bind=none"] if "affinity" in facts.task_plugins else []),
-        "--mpi=none",
-        "--kill-on-bad-exit=1",
-        "--wait=0",
-        "--label",
-    ]
+    options = ["--export=ALL", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
+    if cpus:
+        options.append(f"--cpus-per-task={cpus}")
+    options += unbound(facts)
+    return [*options, "--mpi=none", "--kill-on-bad-exit=1", "--wait=0", "--label"]
+
+
+def unbound(facts: SlurmFacts) -> list[str]:
+    """Return what keeps Slurm from binding a task to a part of the cores: the pilot binds ranks itself."""
+    if "affinity" in facts.task_plugins:
+        return ["--cpu-bind=none"]
+    return []
 
 
 def _name(request: Request) -> Options:
@@ -87,23 +85,29 @@ def _size(request: Request, facts: SlurmFacts) -> Options:
     if memory is not None:
         options.append(("--mem", f"{_mib(memory)}M"))
     if workload.slurm.exclusive:
-        options += [("--exclusive", ""), *([] if memory is not None else [("--mem", "0")])]
+        options.append(("--exclusive", ""))
+    if workload.slurm.exclusive and memory is None:
+        options.append(("--mem", "0"))  # all that the node has
     return options
 
 
 def _cpus(workload: Workload, facts: SlurmFacts) -> int | None:
-    """As given; else what the site gives by itself: whole nodes, or cores that come with each GPU; else one a rank."""
+    """Return the cores to ask for: as given, else one for each rank.
+
+    None where the site gives them by itself: with whole nodes, or with each GPU.
+    """
     partitions = chosen(workload, facts)
     if workload.resources.cpus is not None:
         return workload.resources.cpus
-    if workload.slurm.exclusive or any(one.exclusive for one in partitions):
+    if workload.slurm.exclusive or any(partition.exclusive for partition in partitions):
         return None
-    with_gpus = workload.resources.gpus > 0 and any(one.cpus_per_gpu for one in partitions)
-    return None if with_gpus else workload.ranks_per_node
+    if workload.resources.gpus > 0 and any(partition.cpus_per_gpu for partition in partitions):
+        return None
+    return workload.ranks_per_node
 
 
 def _gpus(workload: Workload, facts: SlurmFacts) -> Options:
-    """`--gpus-per-node` is known to cons_tres alone; every other Slurm takes a GRES."""
+    """Return how GPUs are asked for: only cons_tres knows `--gpus-per-node`, every other Slurm takes a GRES."""
     count, profile = workload.resources.gpus, workload.resources.mig
     if count == 0:
         return []
@@ -115,26 +119,28 @@ def _gpus(workload: Workload, facts: SlurmFacts) -> Options:
 
 
 def _slice_type(profile: str, facts: SlurmFacts) -> str | None:
-    """Slurm names the slices of a GPU after it: `a100_1g.5gb`."""
+    """Return the cluster's name for a slice of a GPU; Slurm names slices after their GPU: `a100_1g.5gb`."""
     fitting = (name for name in facts.gpu_types if name == profile or name.endswith(f"_{profile}"))
     return next(fitting, None)
 
 
 def _time(workload: Workload, facts: SlurmFacts) -> Options:
-    """A slice ends early enough to write a checkpoint; without slices Slurm's limit comes after the run's own."""
+    """Return the time to ask for, and when the run is warned.
+
+    A slice ends early enough to write a checkpoint; without slices Slurm's limit comes after the run's own.
+    """
     limit_s, slice_s = workload.time_limit_s, workload.slurm.time_s
-    options: Options = []
     if slice_s is not None:
-        options = [("--time", time_text(slice_s)), ("--signal", f"B:USR2@{notice_s(workload)}")]
-    elif limit_s is not None:
-        most = [one.time_limit_s for one in chosen(workload, facts)]
-        wanted = limit_s + workload.grace_s + MARGIN_S
-        options = [("--time", time_text(min([wanted, *(one for one in most if one is not None)])))]
-    return options
+        return [("--time", time_text(slice_s)), ("--signal", f"B:USR2@{notice_s(workload)}")]
+    if limit_s is None:
+        return []
+    wanted = limit_s + workload.grace_s + MARGIN_S
+    limits = [partition.time_limit_s for partition in chosen(workload, facts) if partition.time_limit_s is not None]
+    return [("--time", time_text(min([wanted, *limits])))]
 
 
 def notice_s(workload: Workload) -> int:
-    """How long before the end of a slice the run is told."""
+    """Return how long before the end of a slice the run is warned."""
     return int(workload.grace_s) + NOTICE_S
 
 
@@ -144,10 +150,13 @@ def _queue(workload: Workload) -> Options:
 
 
 def _place(workload: Workload, pod: Pod | None, facts: SlurmFacts) -> Options:
-    """A job that fits into one scalable unit is kept under its leaf switches."""
-    unit = unit_size(pod) if pod else None
-    fits = unit is not None and 1 < workload.nodes <= unit
-    return [("--switches", "1")] if fits and facts.topology == "tree" else []
+    """Return what keeps a job that fits into one scalable unit under its leaf switches."""
+    if pod is None or facts.topology != "tree":
+        return []
+    unit = unit_size(pod)
+    if unit is None or not 1 < workload.nodes <= unit:
+        return []
+    return [("--switches", "1")]
 
 
 def _order(request: Request, after: str | None) -> Options:
@@ -160,11 +169,13 @@ def _order(request: Request, after: str | None) -> Options:
 
 
 def _files(request: Request, runs: str) -> Options:
-    """The node's own environment and limits count, not those of the shell that submits.
+    """Return where the job runs and writes; the node's environment and limits count, not those of the submitting shell.
 
     Secrets are named here and take their values from sbatch's environment, never from its command line.
     """
-    point = f"{request.run_id}-%a" if request.is_parent else request.run_id
+    point = request.run_id
+    if request.is_parent:
+        point = f"{request.run_id}-%a"
     return [
         ("--export", ",".join(request.workload.secrets) or "NONE"),
         ("--propagate", "NONE"),
@@ -175,21 +186,21 @@ def _files(request: Request, runs: str) -> Options:
 
 
 def check_folder(folder: str) -> None:
-    """Refuses a folder that sbatch would not take as it is."""
+    """Refuse a folder that sbatch would not take as it is."""
     if not folder.startswith("/"):
         raise refuse(f'"{short(folder)}" is not an absolute path', field="folder", hint="write the whole path")
-    if found := MANGLED.search(folder):
-        what = "a space" if found[0].isspace() else f"`{found[0]}`"
-        words = f'"{short(folder)}" has {what} in it, which Slurm changes'
-        raise refuse(words, field="folder", hint="name another folder with `folder:` of the scheduler")
+    if match := MANGLED.search(folder):
+        what = "a space" if match[0].isspace() else f"`{match[0]}`"
+        message = f'"{short(folder)}" has {what} in it, which Slurm changes'
+        raise refuse(message, field="folder", hint="name another folder with `folder:` of the scheduler")
 
 
 def cluster_folder(scheduler: SlurmScheduler, facts: SlurmFacts) -> str:
-    """Where runs live on the cluster, absolute: `$USER`, `$HOME` and `~` are those of the login node."""
+    """Return where runs live on the cluster, absolute: `$USER`, `$HOME` and `~` are those of the login node."""
     folder = scheduler.folder or "$HOME/podwright"
     known = {"USER": facts.user, "HOME": facts.home, "LOGNAME": facts.user}
     folder = re.sub(r"^~(?=/|$)", lambda _: facts.home, folder)
-    folder = re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: known.get(found[1] or found[2], found[0]), folder)
+    folder = re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda match: known.get(match[1] or match[2], match[0]), folder)
     if "$" in folder:
         hint = "$USER and $HOME are known"
         raise refuse(f'"{short(folder)}" has a variable nobody knows', field="folder", hint=hint)
@@ -198,10 +209,10 @@ def cluster_folder(scheduler: SlurmScheduler, facts: SlurmFacts) -> str:
 
 
 def chosen(workload: Workload, facts: SlurmFacts) -> list[Partition]:
-    """The partitions a run may go to, of those there are; a verbatim option counts last, as in Slurm."""
-    names = _partition_names(workload)
-    found = [facts.partition(name) for name in names] if names else [facts.partition(None)]
-    return [one for one in found if one is not None]
+    """Return the partitions a run may go to, of those there are; a verbatim option counts last, as in Slurm."""
+    names: list[str | None] = [*_partition_names(workload)] or [None]
+    partitions = [facts.partition(name) for name in names]
+    return [partition for partition in partitions if partition is not None]
 
 
 def _partition_names(workload: Workload) -> list[str]:
@@ -213,20 +224,20 @@ def _partition_names(workload: Workload) -> list[str]:
 
 
 def check(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> None:
-    """Refuses what the cluster cannot give, all of it at once."""
+    """Refuse what the cluster cannot give, all of it at once."""
     workload = request.workload
-    found = [*_names_problems(workload), *_partition_problems(workload, facts)]
+    problems = [*_names_problems(workload), *_partition_problems(workload, facts)]
     partitions = chosen(workload, facts)
     if partitions:
-        found += [*_node_problems(workload, partitions), *_time_problems(workload, partitions)]
-    found += [*_slice_problems(workload), *_mpi_problems(workload, facts), *_mig_problems(workload, facts)]
+        problems += [*_node_problems(workload, partitions), *_time_problems(workload, partitions)]
+    problems += [*_slice_problems(workload), *_mpi_problems(workload, facts), *_mig_problems(workload, facts)]
     if request.is_parent and len(request.points) >= facts.max_array_size:
         most = facts.max_array_size - 1
-        words = f"has {len(request.points)} points, and the cluster takes {most} in one array"
-        found.append(("matrix", words, "split it into several workloads"))
-    found += containers.problems(request, scheduler, facts)
-    if found:
-        raise workload.refusal(found)
+        message = f"has {len(request.points)} points, and the cluster takes {most} in one array"
+        problems.append(("matrix", message, "split it into several workloads"))
+    problems += containers.problems(request, scheduler, facts)
+    if problems:
+        raise workload.refusal(problems)
 
 
 def _names_problems(workload: Workload) -> Iterator[Problem]:
@@ -237,59 +248,73 @@ def _names_problems(workload: Workload) -> Iterator[Problem]:
 
 
 def _partition_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
-    names = [one.name for one in facts.partitions]
+    names = [partition.name for partition in facts.partitions]
     for name in _partition_names(workload):
-        one = facts.partition(name)
-        if one is None:
+        partition = facts.partition(name)
+        if partition is None:
             yield "slurm.partition", f'the cluster has no partition "{short(name)}"', _nearest(name, names)
-        elif not one.up:
+        elif not partition.up:
             yield "slurm.partition", f"the partition {name} is closed", None
     if names and not _partition_names(workload) and facts.partition(None) is None:
         yield "slurm.partition", "the cluster has no default partition", f"name one of {', '.join(names)}"
 
 
 def _nearest(name: str, names: list[str]) -> str:
+    hint = f"partitions are {', '.join(names)}"
     close = get_close_matches(name, names, n=1)
-    return f"partitions are {', '.join(names)}" + (f"; did you mean `{close[0]}`?" if close else "")
+    if close:
+        hint += f"; did you mean `{close[0]}`?"
+    return hint
 
 
 def _node_problems(workload: Workload, partitions: list[Partition]) -> Iterator[Problem]:
-    """What no node has is named; else it is said how many nodes have all of it."""
-    where = " or ".join(one.name for one in partitions)
-    lacking = list(_lacking(workload, [kind for one in partitions for kind in one.nodes], where))
+    """Yield what no node has; else, where too few nodes have all of it, how many there are."""
+    where = _names_of(partitions)
+    kinds = list(chain.from_iterable(partition.nodes for partition in partitions))
+    lacking = list(_lacking(workload, kinds, where))
     yield from lacking
-    most = max(_most_nodes(workload, one) for one in partitions)
+    most = max(_most_nodes(workload, partition) for partition in partitions)
     if not lacking and workload.nodes > most:
-        such = "such nodes" if any(one.size > most for one in partitions) else "nodes"
+        such = "such nodes" if any(partition.size > most for partition in partitions) else "nodes"
         yield "nodes", f"{workload.nodes} nodes are asked for; {where} gives {most} {such}", None
 
 
+def _names_of(partitions: list[Partition]) -> str:
+    return " or ".join(partition.name for partition in partitions)
+
+
 def _lacking(workload: Workload, kinds: list[SlurmNodeKind], where: str) -> Iterator[Problem]:
-    asked = workload.resources
-    rows: list[tuple[str, int, list[int], Callable[[int], str]]] = [
-        ("gpus", asked.gpus, [kind.gpus for kind in kinds], lambda count: f"{count} GPUs"),
-        ("cpus", asked.cpus or 0, [kind.cpus for kind in kinds], lambda count: f"{count} cores"),
-        (
-            "memory",
-            _mib(asked.memory_bytes or 0),
-            [kind.memory_mib for kind in kinds],
-            lambda mib: format_size(mib << 20),
-        ),
-    ]
-    for name, wanted, there, words in rows:
-        if wanted > (most := max(there, default=0)):
-            yield f"resources.{name}", f"a node of {where} has {words(most)}, and {words(wanted)} are asked for", None
+    for name, of_kind, describe in AMOUNTS:
+        wanted, most = _asked(workload)[name], max(map(of_kind, kinds), default=0)
+        if wanted > most:
+            message = f"a node of {where} has {describe(most)}, and {describe(wanted)} are asked for"
+            yield f"resources.{name}", message, None
 
 
 def _most_nodes(workload: Workload, partition: Partition) -> int:
     fitting = sum(kind.count for kind in partition.nodes if _fits(workload, kind))
-    return fitting if partition.max_nodes is None else min(fitting, partition.max_nodes)
+    if partition.max_nodes is None:
+        return fitting
+    return min(fitting, partition.max_nodes)
 
 
 def _fits(workload: Workload, kind: SlurmNodeKind) -> bool:
+    asked = _asked(workload)
+    return all(asked[name] <= of_kind(kind) for name, of_kind, _ in AMOUNTS)
+
+
+def _asked(workload: Workload) -> dict[str, int]:
+    """Return what is asked of each node, by the names of the table."""
     resources = workload.resources
-    enough = resources.gpus <= kind.gpus and (resources.cpus or 0) <= kind.cpus
-    return enough and _mib(resources.memory_bytes or 0) <= kind.memory_mib
+    return {"gpus": resources.gpus, "cpus": resources.cpus or 0, "memory": _mib(resources.memory_bytes or 0)}
+
+
+AMOUNTS: tuple[tuple[str, Callable[[SlurmNodeKind], int], Callable[[int], str]], ...] = (
+    ("gpus", lambda kind: kind.gpus, lambda count: f"{count} GPUs"),
+    ("cpus", lambda kind: kind.cpus, lambda count: f"{count} cores"),
+    ("memory", lambda kind: kind.memory_mib, lambda mib: format_size(mib << 20)),
+)
+"""(the field, what a node has of it, how an amount is written)"""
 
 
 def _mib(size_bytes: int) -> int:
@@ -297,39 +322,37 @@ def _mib(size_bytes: int) -> int:
 
 
 def _time_problems(workload: Workload, partitions: list[Partition]) -> Iterator[Problem]:
-    limits = [one.time_limit_s for one in partitions]
-    known = [one for one in limits if one is not None]
-    if not known or None in limits:
+    limits = [partition.time_limit_s for partition in partitions if partition.time_limit_s is not None]
+    if len(limits) < len(partitions):  # in one of them a job may run for ever
         return
-    most, slice_s, limit_s = max(known), workload.slurm.time_s, workload.time_limit_s
-    where = " or ".join(one.name for one in partitions)
+    most, slice_s, limit_s = max(limits), workload.slurm.time_s, workload.time_limit_s
+    longest = exact_duration(most)
+    message = f"{_names_of(partitions)} lets a job run for {longest}"
     if slice_s is not None and slice_s > most:
-        yield (
-            "slurm.time",
-            f"{where} lets a job run for {exact_duration(most)}",
-            f"write `time: {exact_duration(most)}`",
-        )
+        yield "slurm.time", message, f"write `time: {longest}`"
     elif slice_s is None and limit_s is not None and limit_s > most:
-        hint = f"let it go on in slices: `slurm: {{time: {exact_duration(most)}}}`"
-        yield "time_limit", f"{where} lets a job run for {exact_duration(most)}", hint
+        yield "time_limit", message, f"let it go on in slices: `slurm: {{time: {longest}}}`"
 
 
 def _slice_problems(workload: Workload) -> Iterator[Problem]:
     slice_s, least = workload.slurm.time_s, notice_s(workload) + EARLY_S
     if slice_s is not None and slice_s <= 2 * least:
-        words = f"is too short a slice: its last {least} s go to the checkpoint"
-        yield "slurm.time", words, f"give it more than {exact_duration(2 * least)}, or shorten `grace`"
+        message = f"is too short a slice: its last {least} s go to the checkpoint"
+        yield "slurm.time", message, f"give it more than {exact_duration(2 * least)}, or shorten `grace`"
 
 
 def _mpi_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
-    """An image or a `module load` may bring mpirun along."""
-    brought = bool(workload.setup) or workload.runtime == "container"
-    if workload.launcher == "mpi" and workload.nodes > 1 and workload.runtime == "container":
-        words = "ranks of MPI in containers on several nodes cannot be started from inside one of them"
-        yield "launcher", words, "set `runtime: bare`, or `launcher: ranks` or `torchrun`"
-    elif workload.launcher == "mpi" and not (facts.mpi_plugin or "mpirun" in facts.programs or brought):
-        words = "the cluster's Slurm has no PMIx, and mpirun is not on its login node"
-        yield "launcher", words, "load your site's MPI: `setup: [module load openmpi]`"
+    if workload.launcher != "mpi":
+        return
+    in_container = workload.runtime == "container"
+    # An image or a `module load` may bring mpirun along.
+    may_be_brought = bool(workload.setup) or in_container
+    if workload.nodes > 1 and in_container:
+        message = "ranks of MPI in containers on several nodes cannot be started from inside one of them"
+        yield "launcher", message, "set `runtime: bare`, or `launcher: ranks` or `torchrun`"
+    elif not (facts.mpi_plugin or "mpirun" in facts.programs or may_be_brought):
+        message = "the cluster's Slurm has no PMIx, and mpirun is not on its login node"
+        yield "launcher", message, "load your site's MPI: `setup: [module load openmpi]`"
 
 
 def _mig_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:

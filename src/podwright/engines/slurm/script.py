@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from podwright.engines.slurm.containers import wrap
-from podwright.engines.slurm.resources import sbatch_options, step_options
+from podwright.engines.slurm.resources import sbatch_options, step_options, unbound
 from podwright.pilot import protocol
 
 if TYPE_CHECKING:
@@ -174,8 +175,14 @@ class ScriptJob:
 def script_job(
     request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
 ) -> ScriptJob:
-    """What the script of this run says; `after` is the Slurm job it waits for. Refuses what the cluster cannot give."""
+    """Return what the script of this run says; `after` is the Slurm job it waits for.
+
+    Refuse what the cluster cannot give.
+    """
     around = wrap(request, scheduler, facts, runs)
+    environment: tuple[tuple[str, str], ...] = ()
+    if scheduler.python:
+        environment = (("PODWRIGHT_PYTHON", scheduler.python),)
     return ScriptJob(
         run_id=request.run_id,
         runs=runs,
@@ -186,20 +193,19 @@ def script_job(
         wrap=around.before,
         folders=around.folders,
         finds_node=around.finds_node,
-        environment=(("PODWRIGHT_PYTHON", scheduler.python),) if scheduler.python else (),
+        environment=environment,
         array=request.is_parent,
     )
 
 
 def render_script(job: ScriptJob) -> str:
-    """The script as text, POSIX sh."""
+    """Return the script as text, POSIX sh."""
     final = (protocol.EXIT_BAD_ORDER, EXIT_NO_FOLDER, protocol.EXIT_NO_PYTHON, protocol.EXIT_FENCED)
     return SCRIPT.format(
-        options="\n".join(f"#SBATCH {name}={value}" if value else f"#SBATCH {name}" for name, value in job.options),
+        options="\n".join(_sbatch_line(name, value) for name, value in job.options),
         names=_names(job),
         exports="".join(f"export {name}={quote(value)}\n" for name, value in job.environment),
-        folders=('export PODWRIGHT_HOSTS="$hosts"\n' if job.finds_node else "")
-        + "".join(f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n" for folder in job.folders),
+        folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
         around="".join(f"    {quote(word)} \\\n" for word in (*job.step, *job.wrap)),
@@ -215,8 +221,21 @@ def render_script(job: ScriptJob) -> str:
     )
 
 
-def mpi_words(request: Request, facts: SlurmFacts) -> list[str]:
-    """What starts all ranks of an MPI program from node 0's pilot; empty where plain mpirun does.
+def _sbatch_line(name: str, value: str) -> str:
+    if value:
+        return f"#SBATCH {name}={value}"
+    return f"#SBATCH {name}"
+
+
+def _before_step(job: ScriptJob) -> Iterator[str]:
+    if job.finds_node:
+        yield 'export PODWRIGHT_HOSTS="$hosts"\n'
+    for folder in job.folders:
+        yield f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n"
+
+
+def mpi_command(request: Request, facts: SlurmFacts) -> list[str]:
+    """Return what starts all ranks of an MPI program from node 0's pilot; empty where plain mpirun does.
 
     The ranks are a second step beside that of the pilots, which holds all there is. Cores are the pilots' to bind.
     """
@@ -230,14 +249,17 @@ def mpi_words(request: Request, facts: SlurmFacts) -> list[str]:
     cpus = workload.resources.cpus or each
     size = [f"--nodes={workload.nodes}", f"--ntasks={world}", f"--ntasks-per-node={each}", "--distribution=block"]
     share = [f"--cpus-per-task={max(cpus // each, 1)}", "--mem=0"]  # else what the pilots' step asked for counts here
-    bind = ["--cpu-bind=none"] if "affinity" in facts.task_plugins else []
-    more = ["--overcommit"] if cpus < each else []
-    ends = ["--kill-on-bad-exit=1"]
-    return ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *share, *bind, *more, *ends]
+    command = ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *share, *unbound(facts)]
+    if cpus < each:
+        command.append("--overcommit")
+    return [*command, "--kill-on-bad-exit=1"]
 
 
 def _names(job: ScriptJob) -> str:
-    """Who this is. A task of an array is asked for by both its numbers: one alone may mean the whole array."""
+    """Return the lines that say who this is.
+
+    A task of an array is asked for by both its numbers: one alone may mean the whole array.
+    """
     if job.array:
         lines = [
             f"PODWRIGHT_RUN={job.run_id}-$SLURM_ARRAY_TASK_ID",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import NamedTuple
 
 from podwright.engines.base import Status
@@ -140,28 +141,29 @@ KINDS = {
 
 
 def seen(state: str, reason: str = "") -> Status:
-    """What Slurm's state and reason mean for a run; a state that nobody knows leaves it where it is."""
-    row = STATES.get(_chosen(state))
-    if row is None:
+    """Return what Slurm's state and reason mean for a run; a state that nobody knows leaves it where it is."""
+    meaning = STATES.get(_chosen(state))
+    if meaning is None:
         return Status("there", f"is {state.lower()}" if state else "")
-    words = row.words
-    if row.seen == "waiting" and _plain(reason) not in ("", "None"):
-        words = waiting_words(reason)
-    return Status(row.seen, words, row.outcome)
+    sentence = meaning.words
+    if meaning.seen == "waiting" and _plain(reason) not in ("", "None"):
+        sentence = waiting_words(reason)
+    return Status(meaning.seen, sentence, meaning.outcome)
 
 
 def _chosen(state: str) -> str:
-    """The one of several states that counts: Slurm itself shows a flag before the base state.
+    """Return the one of several states that counts: Slurm itself shows a flag before the base state.
 
     `CANCELLED by 1000` is how accounting says it; JSON gives a list, which the caller joins with commas.
     """
-    words = [part.split()[0].rstrip("+").upper() for part in state.split(",") if part.strip()]
-    flags = [word for word in STATES if word in words and word not in BASE]
-    return flags[0] if flags else next((word for word in words if word in BASE), "")
+    names = [part.split()[0].rstrip("+").upper() for part in state.split(",") if part.strip()]
+    flags = (name for name in STATES if name in names and name not in BASE)
+    bases = (name for name in names if name in BASE)
+    return next(chain(flags, bases), "")
 
 
 def waiting_words(reason: str) -> str:
-    """Why a job waits, as a sentence without its subject; a reason that nobody knows is quoted."""
+    """Return why a job waits, as a sentence without its subject; a reason that nobody knows is quoted."""
     plain = _plain(reason)
     if plain in REASONS:
         return REASONS[plain]
@@ -172,7 +174,7 @@ def waiting_words(reason: str) -> str:
 
 
 def _plain(reason: str) -> str:
-    """Slurm may write `(Resources)`, name nodes after a comma, or join the words of a sentence by underscores."""
+    """Return the plain reason: Slurm writes `(Resources)`, names nodes after a comma, or joins words by underscores."""
     return reason.strip().strip("()").split(",")[0].strip().replace("_", " ")
 
 
@@ -180,9 +182,10 @@ def _limit_words(match: re.Match[str]) -> str:
     owner, what, of = OWNERS[match["owner"]], KINDS[match["what"]], match["of"]
     if match["scope"] == "Min":
         return f"asks for less than {owner} demands ({what})"
-    minutes = f"minutes of {what}" if match["time"] else what
+    if match["time"]:
+        what = f"minutes of {what}"
     if of in ("PerJob", "PerNode"):
-        return f"asks for more {minutes} than {owner} allows for one {of[3:].lower()}"
+        return f"asks for more {what} than {owner} allows for one {of[3:].lower()}"
     if of == "PerUser":
-        return f"waits: you use as much as {owner} allows one user ({minutes})"
-    return f"waits: {owner} is at its limit ({minutes})"
+        return f"waits: you use as much as {owner} allows one user ({what})"
+    return f"waits: {owner} is at its limit ({what})"

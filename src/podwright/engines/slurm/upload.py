@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Reach
 from podwright.spec.problems import refuse
 
@@ -29,15 +30,16 @@ done
 
 
 def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
-    """The job files and tokens of these runs into `folder`/runs; large files are kept by digest and sent once."""
-    files = [(run, path) for run in runs for path in _files(run)]
-    large = {path: _digest(path) for _, path in files if path.stat().st_size > LARGE_BYTES}
+    """Send the job files and tokens of these runs into `folder`/runs; large files are kept by digest and sent once."""
+    files: dict[Path, str] = {}
+    for run in runs:
+        files |= {path: f"runs/{run.name}/{path.relative_to(run).as_posix()}" for path in _files(run)}
+    large = {path: _digest(path) for path in files if path.stat().st_size > LARGE_BYTES}
     known = set(_ask(reach, [KNOWN, "podwright", folder, *sorted(set(large.values()))]).split())
     buffer = io.BytesIO()
     links: list[str] = []
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for run, path in files:
-            name = f"runs/{run.name}/{path.relative_to(run).as_posix()}"
+        for path, name in files.items():
             if path not in large:
                 _add(archive, name, path)
                 continue
@@ -57,7 +59,9 @@ def _files(run: Path) -> Iterator[Path]:
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> None:
     data, info = path.read_bytes(), tarfile.TarInfo(name)
-    info.size, info.mode = len(data), 0o700 if path.suffix == ".sh" else 0o600
+    info.size, info.mode = len(data), 0o600
+    if path.suffix == ".sh":
+        info.mode = 0o700
     archive.addfile(info, io.BytesIO(data))
 
 
@@ -66,9 +70,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _ask(reach: Reach, words: Sequence[str], stdin: bytes = b"") -> str:
-    answer = reach.call(["sh", "-c", *words], stdin)
+def _ask(reach: Reach, script: Sequence[str], stdin: bytes = b"") -> str:
+    answer = reach.call(["sh", "-c", *script], stdin)
     if answer.code:
-        lines = answer.err.strip().splitlines()
-        raise refuse(f"the run's files cannot be sent: {lines[-1] if lines else answer.code}", exit_code=3)
+        raise refuse(f"the run's files cannot be sent: {last_line(answer.err, str(answer.code))}", exit_code=3)
     return answer.text

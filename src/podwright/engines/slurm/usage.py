@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Reach
 from podwright.engines.slurm.states import seen
 from podwright.engines.usage import Allocation, NodeUse, Past, QueuedJob
+from podwright.pilot.protocol import whole_number
 from podwright.spec.problems import refuse
 
 ENVIRONMENT = {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
@@ -65,7 +67,8 @@ class SlurmUsage:
         if answer.code and "disabled" in answer.err:
             return None
         if answer.code:
-            raise refuse(f"Slurm's accounting does not answer: {_last(answer.err)}", exit_code=3)
+            reason = last_line(answer.err, "no answer")
+            raise refuse(f"Slurm's accounting does not answer: {reason}", exit_code=3)
         gpus = {node.node: node.gpus for node in self.nodes() if node.state != "away"}
         return Past(tuple(parse_past(answer.text)), sum(gpus.values()))
 
@@ -76,17 +79,18 @@ class SlurmUsage:
     def _ask(self, command: list[str]) -> str:
         answer = self._reach.call(command, env=ENVIRONMENT)
         if answer.code:
-            raise refuse(f"Slurm does not answer: {_last(answer.err)}", hint=f"does `{command[0]}` work?", exit_code=3)
+            reason = last_line(answer.err, "no answer")
+            raise refuse(f"Slurm does not answer: {reason}", hint=f"does `{command[0]}` work?", exit_code=3)
         return answer.text
 
 
 def _whole(fields: Sequence[str]) -> str:
-    """Each field as long as it is, with a bar behind all but the last."""
+    """Return a format that gives each field as long as it is, with a bar behind all but the last."""
     return ",".join([*(f"{name}:|" for name in fields[:-1]), f"{fields[-1]}:"])
 
 
 def _rows(text: str, fields: Sequence[str]) -> Iterator[list[str]]:
-    """The lines that have all fields; the last may hold a bar."""
+    """Yield the lines that have all fields; the last may hold a bar."""
     for line in text.splitlines():
         parts = [part.strip() for part in line.split("|", len(fields) - 1)]
         if len(parts) == len(fields):
@@ -94,7 +98,7 @@ def _rows(text: str, fields: Sequence[str]) -> Iterator[list[str]]:
 
 
 def parse_jobs(text: str) -> list[QueuedJob]:
-    """squeue's lines; jobs that are over and only not yet forgotten are left out."""
+    """Read squeue's lines; jobs that are over and only not yet forgotten are left out."""
     return [job for row in _rows(text, QUEUE) if (job := _job(*row))]
 
 
@@ -110,7 +114,7 @@ def _job(*row: str) -> QueuedJob | None:
         user=user,
         state="waiting" if waits else "running",
         partition=partition,
-        nodes=int(nodes) if nodes.isdigit() else 0,
+        nodes=whole_number(nodes) or 0,
         gpus=gpus_in(tres),
         tasks=tasks_in(job),
         hosts=hosts,
@@ -121,35 +125,41 @@ def _job(*row: str) -> QueuedJob | None:
 
 
 def tasks_in(job: str) -> int:
-    """How many tasks an array's row stands for: `7_[1-5,9%2]` are six, `7_[0-8:2]` five."""
+    """Return how many tasks an array's row stands for: `7_[1-5,9%2]` are six, `7_[0-8:2]` five."""
     match = re.search(r"_\[([^%\]]*)", job)
     if match is None:
         return 1
-    spans = re.findall(r"(\d+)(?:-(\d+))?(?::(\d+))?", match[1])
-    return sum(len(range(int(first), int(last or first) + 1, int(step or 1))) for first, last, step in spans) or 1
+    count = 0
+    for first, last, step in re.findall(r"(\d+)(?:-(\d+))?(?::(\d+))?", match[1]):
+        count += len(range(int(first), int(last or first) + 1, int(step or 1)))
+    return count or 1
 
 
 def parse_nodes(text: str) -> list[NodeUse]:
-    """sinfo's lines, one per node and partition."""
+    """Read sinfo's lines, one per node and partition."""
     return [_node(*row) for row in _rows(text, NODES)]
 
 
 def _node(partition: str, node: str, state: str, gres: str, used: str, reason: str) -> NodeUse:
-    word = state.rstrip("*~#!%$@^-")
-    marks = state[len(word) :]
-    known = "away" if any(mark in NO_ANSWER for mark in marks) else NODE_STATES.get(word, "away")
-    why = reason if known == "away" and reason not in ("none", "(null)", "") else ""
+    name = state.rstrip("*~#!%$@^-")
+    marks = state[len(name) :]
+    known = NODE_STATES.get(name, "away")
+    if any(mark in NO_ANSWER for mark in marks):
+        known = "away"
+    why = ""
+    if known == "away" and reason not in ("none", "(null)"):
+        why = reason
     return NodeUse(partition.rstrip("*"), node, known, _gres_gpus(gres), _gres_gpus(used), why)
 
 
 def _gres_gpus(text: str) -> int:
-    """`gpu:a100:8(S:0-1)`, `gpu:4`, `gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:7)`."""
+    """Count the GPUs in `gpu:a100:8(S:0-1)`, `gpu:4`, `gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:7)`."""
     return sum(int(count) for count in re.findall(r"(?:^|,)gpu(?::[^:,()]+)?:(\d+)", text))
 
 
 def parse_past(text: str) -> list[Allocation]:
-    """sacct's lines, one for each time that a job was started or waited to be."""
-    return [one for row in _rows(text, PAST) if (one := _allocation(*row))]
+    """Read sacct's lines, one for each time that a job was started or waited to be."""
+    return [allocation for row in _rows(text, PAST) if (allocation := _allocation(*row))]
 
 
 def _allocation(*row: str) -> Allocation | None:
@@ -157,8 +167,7 @@ def _allocation(*row: str) -> Allocation | None:
     since = _moment(eligible) or _moment(starts)
     if since is None:  # it depends on another job, or is held: nothing waits for it
         return None
-    minutes = int(limit) if limit.isdigit() else None
-    held = gpus_in(given)
+    minutes, held = whole_number(limit), gpus_in(given)
     return Allocation(
         job=job,
         name=name,
@@ -168,22 +177,20 @@ def _allocation(*row: str) -> Allocation | None:
         started_at=_moment(starts),
         ended_at=_moment(ends),
         limit_s=None if minutes is None else 60.0 * minutes,
-        nodes=int(nodes) if nodes.isdigit() else 0,
+        nodes=whole_number(nodes) or 0,
         gpus_asked=gpus_in(asked) or held,
         gpus=held,
     )
 
 
 def gpus_in(tres: str) -> int:
-    """GPUs in `cpu=4,mem=256M,node=4,gres/gpu=32`; of sites that count types only, all types."""
+    """Count the GPUs in `cpu=4,mem=256M,node=4,gres/gpu=32`; of sites that count types only, all types."""
     counts = dict(re.findall(r"gres/(gpu(?::[^=,]+)?)=(\d+)", tres))
-    return int(counts["gpu"]) if "gpu" in counts else sum(map(int, counts.values()))
+    if "gpu" in counts:
+        return int(counts["gpu"])
+    return sum(map(int, counts.values()))
 
 
 def _moment(text: str) -> float | None:
-    return float(text) if text.isdigit() else None
-
-
-def _last(words: str) -> str:
-    lines = words.strip().splitlines()
-    return lines[-1] if lines else "no answer"
+    seconds = whole_number(text)
+    return None if seconds is None else float(seconds)

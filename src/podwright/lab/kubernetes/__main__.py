@@ -8,15 +8,15 @@ from podwright.lab.kubernetes import binaries, image
 
 
 def say(word: str, text: str) -> None:
-    """Prints one fact, flushed, so that a log shows what is going on while it goes on."""
+    """Print one fact, flushed, so that a log shows what is going on while it goes on."""
     print(f"{word:<9} {text}", flush=True)
 
 
 def main() -> int:
-    """Fills the cache; ends at once when it is full."""
-    found = binaries.get(say, binaries.BuildOutput(say))
+    """Fill the cache; end at once when it is full."""
+    programs = binaries.get(say, binaries.BuildOutput(say))
     image.base_layer(say)
-    say("ready", f"Kubernetes {binaries.version()} in {found['etcd'].parent}")
+    say("ready", f"Kubernetes {binaries.version()} in {programs['etcd'].parent}")
     return 0
 
 

@@ -61,21 +61,21 @@ class BuildOutput:
         self._last_s = -_EVERY_S
 
     def __call__(self, done: int, total: int) -> None:
-        """Says how far it is."""
+        """Say how far it is."""
         if done == total or time.monotonic() - self._last_s > _EVERY_S:
             self._last_s = time.monotonic()
             self._say("build", f"{done} of {total} packages")
 
 
 def version() -> str:
-    """Gives the version of Kubernetes that the sources pin."""
-    found = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)", (SOURCES / "go.mod").read_text(), re.MULTILINE)
-    assert found is not None
-    return found[1]
+    """Return the version of Kubernetes that the sources pin."""
+    pinned = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    assert pinned is not None
+    return pinned[1]
 
 
 def cache() -> Path:
-    """Gives the folder of the programs built from these very sources."""
+    """Return the folder of the programs built from these very sources."""
     digest = hashlib.sha256()
     for path in sorted(path for path in SOURCES.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
@@ -83,61 +83,65 @@ def cache() -> Path:
 
 
 def cache_root() -> Path:
-    """Gives the folder for what labs of this kind make once."""
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(caches) if caches.startswith("/") else Path.home() / ".cache") / "podwright" / "kubernetes"
+    """Return the folder for what labs of this kind make once."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not caches.is_absolute():
+        caches = Path.home() / ".cache"
+    return caches / "podwright" / "kubernetes"
 
 
 def find(environ: Mapping[str, str]) -> dict[str, Path] | None:
-    """Gives every program; those that $KUBEBUILDER_ASSETS or PATH have of the same release go before the cache.
+    """Return every program; those that $KUBEBUILDER_ASSETS or PATH have of the same release go before the cache.
 
     None while the cache is not there: it also holds what no machine has at hand.
     """
     built = cache()
     if not built.is_dir():
         return None
-    found = {name: built / name for name in PROGRAMS}
+    programs = {name: built / name for name in PROGRAMS}
     there = f"{environ.get('KUBEBUILDER_ASSETS', '')}:{environ.get('PATH', '')}".strip(":")
     for name in _KUBERNETES:
         path = shutil.which(name, path=there)
         if path and _release(path) == version().rpartition(".")[0]:
-            found[name] = Path(path).resolve()
-    return found
+            programs[name] = Path(path).resolve()
+    return programs
 
 
 def _release(program: str) -> str:
-    """Asks a program of Kubernetes for its release, such as v1.35."""
+    """Ask a program of Kubernetes for its release, such as v1.35."""
     asked = ["version", "--client"] if Path(program).name == "kubectl" else ["--version"]
-    words = subprocess.run([program, *asked], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"v\d+\.\d+", words)
-    return found[0] if found else ""
+    answer = subprocess.run([program, *asked], capture_output=True, text=True, check=False).stdout
+    release = re.search(r"v\d+\.\d+", answer)
+    return release[0] if release else ""
 
 
-def keep(found: Mapping[str, Path], file: Path) -> None:
-    """Notes the programs that a lab was started with: it keeps them when newer ones come."""
-    file.write_text(json.dumps({name: str(path) for name, path in found.items()}, indent=1) + "\n")
+def keep(programs: Mapping[str, Path], file: Path) -> None:
+    """Note the programs that a lab was started with: it keeps them when newer ones come."""
+    file.write_text(json.dumps({name: str(path) for name, path in programs.items()}, indent=1) + "\n")
 
 
 def kept(file: Path) -> dict[str, Path] | None:
-    """Gives the programs that were noted; None where one of them is gone."""
-    found = {name: Path(path) for name, path in json.loads(file.read_text()).items()}
-    return found if all(path.is_file() for path in found.values()) else None
+    """Return the programs that were noted; None where one of them is gone."""
+    programs = {name: Path(path) for name, path in json.loads(file.read_text()).items()}
+    if not all(path.is_file() for path in programs.values()):
+        return None
+    return programs
 
 
 def get(say: Say, progress: Progress) -> dict[str, Path]:
-    """Gives every program, and builds them first where there is no cache yet."""
+    """Return every program, and build them first where there is no cache yet."""
     if not cache().is_dir():
         with locked("parts"):
             if not cache().is_dir():
                 build(cache(), say, progress)
-    found = find(os.environ)
-    assert found is not None
-    return found
+    programs = find(os.environ)
+    assert programs is not None
+    return programs
 
 
 @contextmanager
 def locked(what: str) -> Iterator[None]:
-    """Lets one process at a time make something for the cache; the others wait and find it made."""
+    """Let one process at a time make something for the cache; the others wait and find it made."""
     cache_root().mkdir(parents=True, exist_ok=True)
     with (cache_root() / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -145,7 +149,7 @@ def locked(what: str) -> Iterator[None]:
 
 
 def build(folder: Path, say: Say, progress: Progress) -> None:
-    """Builds all programs into a folder, which appears only when it is complete."""
+    """Build all programs into a folder, which appears only when it is complete."""
     go = _go()
     say("build", f"Kubernetes {version()} from source, once: 8 to 20 minutes on 2 cores, 1.5 GB to fetch")
     unfinished = folder.with_name(f"{folder.name}.unfinished")
@@ -163,18 +167,18 @@ def build(folder: Path, say: Say, progress: Progress) -> None:
 
 
 def _go() -> str:
-    """Finds Go: the one that pip brought, else the machine's own when it is new enough."""
-    for found in (str(Path(sys.prefix) / "bin" / "go"), shutil.which("go")):
-        if found and Path(found).is_file():
-            words = subprocess.run([found, "version"], capture_output=True, text=True, check=False).stdout
-            number = re.search(r"go(\d+)\.(\d+)", words)
+    """Find Go: the one that pip brought, else the machine's own when it is new enough."""
+    for program in (str(Path(sys.prefix) / "bin" / "go"), shutil.which("go")):
+        if program and Path(program).is_file():
+            answer = subprocess.run([program, "version"], capture_output=True, text=True, check=False).stdout
+            number = re.search(r"go(\d+)\.(\d+)", answer)
             if number and (int(number[1]), int(number[2])) >= _OLDEST_GO:
-                return found
+                return program
     raise refuse("Kubernetes is built with Go, and this machine has none that is new enough", hint=_HINT)
 
 
 def _environment(go: str, own: Path) -> dict[str, str]:
-    """Gives Go's environment. Gigabytes of build leftovers stay only where someone works with Go anyway."""
+    """Return Go's environment. Gigabytes of build leftovers stay only where someone works with Go anyway."""
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": "0"}
     if go.startswith(sys.prefix):
         env |= {"GOCACHE": str(own / "build"), "GOMODCACHE": str(own / "modules")}
@@ -182,7 +186,7 @@ def _environment(go: str, own: Path) -> dict[str, str]:
 
 
 def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, progress: Progress) -> None:
-    """Compiles the packages of one module, at the lowest priority, and counts what the compiler names."""
+    """Compile the packages of one module, at the lowest priority, and count what the compiler names."""
     total = len(_run([go, "list", "-deps", *what], where, own).splitlines())
     jobs = str(max(1, min(os.cpu_count() or 1, _MOST_JOBS)))
     names = ["gitVersion", "gitMajor", "gitMinor"]

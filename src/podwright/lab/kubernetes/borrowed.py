@@ -36,7 +36,7 @@ class Loan:
     made_namespace: bool = False
 
     def words(self) -> str:
-        """Gives it in words."""
+        """Return it in words."""
         return f"{self.nodes} node{'' if self.nodes == 1 else 's'} of the cluster {self.context}"
 
 
@@ -49,16 +49,16 @@ class BorrowedLab:
 
     @property
     def name(self) -> str:
-        """The lab's name, which is that of its pod."""
+        """Return the lab's name, which is that of its pod."""
         return self.loan.name
 
     @property
     def pod_file(self) -> Path:
-        """The lab as a pod."""
+        """Return the file that describes the lab as a pod."""
         return self.folder / "pod.yaml"
 
     def status(self) -> list[dict[str, str]]:
-        """Gives every node with its role, address and Kubernetes' word for it."""
+        """Return every node with its role, address and Kubernetes' word for it."""
         return [
             {
                 "machine": node["metadata"]["name"],
@@ -71,23 +71,23 @@ class BorrowedLab:
         ]
 
     def kill_node(self, node: str) -> NoReturn:
-        """Refuses: nothing that others may use is broken here."""
+        """Refuse: nothing that others may use is broken here."""
         raise self._not_ours()
 
     def cut_node(self, node: str) -> NoReturn:
-        """Refuses, as above."""
+        """Refuse, as above."""
         raise self._not_ours()
 
     def heal(self, node: str | None = None) -> NoReturn:
-        """Refuses, as above."""
+        """Refuse, as above."""
         raise self._not_ours()
 
     def restart_controller(self) -> NoReturn:
-        """Refuses, as above."""
+        """Refuse, as above."""
         raise self._not_ours()
 
     def down(self) -> None:
-        """Gives the cluster back: the namespace goes if it was made here, and the lab's folder."""
+        """Give the cluster back: the namespace goes if it was made here, and the lab's folder."""
         with locked(self.folder):
             if self.loan.made_namespace:
                 _kubectl(self.loan, *_GIVE_BACK)
@@ -108,57 +108,60 @@ def borrow(folder: Path, context: str, name: str = DEFAULT, ends_with: int | Non
     with locked(folder):
         there = f"namespace/{NAMESPACE}" in _kubectl(asked, "get", "namespaces", "-o", "name").split()
         before = find(folder)
-        made = not there or (before is not None and before.loan.made_namespace)
+        # A namespace that an earlier loan made is ours to remove, though it is there by now.
+        ours = not there or (before is not None and before.loan.made_namespace)
         if ends_with is not None:
-            watch.start(folder, ends_with, _command(asked, *_GIVE_BACK) if made else ())
+            farewell = _command(asked, *_GIVE_BACK) if ours else ()
+            watch.start(folder, ends_with, farewell)
         if not there:
             _kubectl(asked, "create", "namespace", NAMESPACE)
-        loan = Loan(context, name, len(nodes), asked.kubeconfig, made)
+        loan = Loan(context, name, len(nodes), asked.kubeconfig, ours)
         (folder / "pod.yaml").write_text(pod_text(loan, nodes))
         keep(folder, KIND, loan=asdict(loan))
         return BorrowedLab(folder, loan)
 
 
 def find(folder: Path) -> BorrowedLab | None:
-    """Gives the borrowed lab in a folder; None where there is none."""
-    return kept(folder, KIND, lambda words: BorrowedLab(folder, Loan(**words["loan"])))
+    """Return the borrowed lab in a folder; None where there is none."""
+    return kept(folder, KIND, lambda lab: BorrowedLab(folder, Loan(**lab["loan"])))
 
 
 def pod_text(loan: Loan, nodes: list[dict[str, Any]]) -> str:
-    """Gives the pod file: nodes that are alike in one group, with what Kubernetes knows of them."""
+    """Return the pod file: nodes that are alike in one group, with what Kubernetes knows of them."""
     groups: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         groups[json.dumps(_model(node["status"]["capacity"]))].append(node["metadata"]["name"])
     lines = "".join(f'  - hosts: "{",".join(names)}"\n    model: {model}\n' for model, names in groups.items())
-    found = {"kind": "kubernetes", "context": loan.context, "kubeconfig": loan.kubeconfig, "namespace": NAMESPACE}
-    scheduler = json.dumps({key: value for key, value in found.items() if value})
+    fields = {"kind": "kubernetes", "context": loan.context, "kubeconfig": loan.kubeconfig, "namespace": NAMESPACE}
+    scheduler = json.dumps({key: value for key, value in fields.items() if value})
     title = f"The cluster {loan.context}, used as a lab"
     return f"name: {loan.name}\ntitle: {json.dumps(title)}\nnodes:\n{lines}schedulers:\n  - {scheduler}\n"
 
 
 def _model(capacity: Mapping[str, str]) -> dict[str, Any]:
     memory = capacity["memory"]
-    facts: dict[str, Any] = {
-        "threads": int(capacity["cpu"]),
-        "memory": f"{memory}B" if memory.endswith("i") else memory,
-    }
+    if memory.endswith("i"):
+        memory += "B"  # Kubernetes writes Ki where a pod file writes KiB
+    facts: dict[str, Any] = {"threads": int(capacity["cpu"]), "memory": memory}
     gpus = int(capacity.get("nvidia.com/gpu", "0"))
-    return {**facts, "gpus": {"model": "GPU", "count": gpus}} if gpus else facts
+    if gpus:
+        facts["gpus"] = {"model": "GPU", "count": gpus}
+    return facts
 
 
 def _address(node: Mapping[str, Any]) -> str:
-    found = {one["type"]: one["address"] for one in node["status"].get("addresses", [])}
-    return str(found.get("InternalIP", ""))
+    by_type = {row["type"]: row["address"] for row in node["status"].get("addresses", [])}
+    return str(by_type.get("InternalIP", ""))
 
 
 def _nodes(loan: Loan) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(_kubectl(loan, "get", "nodes", "-o", "json"))["items"]
-    return found
+    nodes: list[dict[str, Any]] = json.loads(_kubectl(loan, "get", "nodes", "-o", "json"))["items"]
+    return nodes
 
 
-def _kubectl(loan: Loan, *words: str) -> str:
+def _kubectl(loan: Loan, *arguments: str) -> str:
     """Run kubectl on the borrowed cluster; what it says when it fails is told as it is."""
-    done = subprocess.run(_command(loan, *words), capture_output=True, text=True, check=False)
+    done = subprocess.run(_command(loan, *arguments), capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it left no word"])[-1]
         hint = "is it among `kubectl config get-contexts`?"
@@ -166,10 +169,12 @@ def _kubectl(loan: Loan, *words: str) -> str:
     return done.stdout
 
 
-def _command(loan: Loan, *words: str) -> list[str]:
+def _command(loan: Loan, *arguments: str) -> list[str]:
     """Return the command line of kubectl on the borrowed cluster."""
     program = shutil.which("kubectl") or str((binaries.find(os.environ) or {}).get("kubectl", ""))
     if not program:
         raise refuse("a cluster that is there is used through kubectl, which is not", hint="put kubectl on PATH")
-    where = [f"--kubeconfig={loan.kubeconfig}"] if loan.kubeconfig and os.pathsep not in loan.kubeconfig else []
-    return [program, *where, f"--context={loan.context}", _TIMEOUT, *words]
+    # Several files in one variable are what kubectl takes from the environment alone.
+    is_one_file = loan.kubeconfig and os.pathsep not in loan.kubeconfig
+    where = [f"--kubeconfig={loan.kubeconfig}"] if is_one_file else []
+    return [program, *where, f"--context={loan.context}", _TIMEOUT, *arguments]

@@ -18,7 +18,7 @@ from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
 from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
-from podwright.lab.kubernetes.control import Control, running
+from podwright.lab.kubernetes.control import Control
 from podwright.lab.kubernetes.nodes import Nodes
 from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
 from podwright.lab.machines import HUB, Machines
@@ -40,7 +40,7 @@ PACKAGES = {
 
 
 def no_progress(done: int, total: int) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 class KubernetesLab(StartedLab):
@@ -55,71 +55,72 @@ class KubernetesLab(StartedLab):
 
     @property
     def kubeconfig(self) -> Path:
-        """The way in for the lab's ordinary user."""
+        """Return the way in for the lab's ordinary user."""
         return self.folder / "kubeconfig"
 
     @property
     def admin_kubeconfig(self) -> Path:
-        """The way in for who may do everything."""
+        """Return the way in for who may do everything."""
         return self.folder / "admin.kubeconfig"
 
     @property
     def image(self) -> str:
-        """The image that workloads without one run in, by the name that this machine and the nodes know it by."""
+        """Return the image that workloads without one run in, by the name that this machine and the nodes know."""
         return self.ports.image()
 
     @property
     def kubectl_path(self) -> Path:
-        """The kubectl of the lab's own release."""
+        """Return the kubectl of the lab's own release."""
         return self._parts()["kubectl"]
 
-    def kubectl(self, *words: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs kubectl as the lab's user, or as its administrator."""
+    def kubectl(self, *arguments: str, admin: bool = False, give: str = "") -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the lab's user, or as its administrator."""
         config = self.admin_kubeconfig if admin else self.kubeconfig
-        command = [str(self.kubectl_path), f"--kubeconfig={config}", *words]
+        command = [str(self.kubectl_path), f"--kubeconfig={config}", *arguments]
         return subprocess.run(command, input=give, capture_output=True, text=True, check=False)
 
     def kill_kubelet(self, node: str) -> None:
-        """Kills a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
+        """Kill a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
         self._kill_program(self.node(node), "kubelet")
 
     def kill_controller(self) -> None:
-        """Kills the API server, as a crash would."""
+        """Kill the API server, as a crash would."""
         self._kill_program(CONTROL, "kube-apiserver")
 
     def _kill_program(self, machine: str, program: str) -> None:
-        """Kills a program and waits until its last thread has let go of its port."""
-        victims = running(self.machines, machine).get(program, [])
-        for one in victims:
-            processes.kill(one)
-        processes.until(lambda: not any(Path(f"/proc/{one}").exists() for one in victims), 10, every_s=0.01)
+        """Kill a program and wait until its last thread has let go of its port."""
+        victims = self.machines.running(machine).get(program, [])
+        for pid in victims:
+            processes.kill(pid)
+        processes.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in victims), every_s=0.01)
 
     def restart_controller(self) -> None:
-        """Kills the API server if it runs and starts it again."""
+        """Kill the API server if it runs and start it again."""
         self.kill_controller()
         with locked(self.folder), self._control(self._parts()) as control:
             control.start_store()
             control.start_rest()
 
     def heal(self, node: str | None = None) -> list[str]:
-        """Starts what has died and joins what was cut off, of one node or of all; gives the nodes that it touched."""
+        """Start what has died and join what was cut off, of one node or of all; return the nodes that it touched."""
         with locked(self.folder):
-            return self._heal([self.node(node)] if node else self.shape.hosts(), self._parts(), quiet)
+            hosts = [self.node(node)] if node else self.shape.hosts()
+            return self._heal(hosts, self._parts(), quiet)
 
     def node_states(self) -> dict[str, str]:
-        """Gives kubectl's word for every node."""
+        """Return kubectl's word for every node."""
         with self._control({}) as control:
             return control.node_states()
 
     def status(self) -> list[dict[str, str]]:
         """Return every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
-        answering = "kube-apiserver" in running(self.machines, CONTROL)
+        answering = "kube-apiserver" in self.machines.running(CONTROL)
         states = self.node_states() if answering else {}
         rows = self.rows("kubernetes", {CONTROL: "control plane", "": "node"}, states)
         return [*rows, *self._virtual(states)]
 
     def _virtual(self, states: dict[str, str]) -> list[dict[str, str]]:
-        """Gives all virtual nodes in one row: they differ in nothing but their numbers."""
+        """Return all virtual nodes in one row: they differ in nothing but their numbers."""
         hosts = self.shape.virtual_hosts()
         if not hosts:
             return []
@@ -136,14 +137,14 @@ class KubernetesLab(StartedLab):
         raise refuse(f'"{name}" is no real node of {self.name}', hint=f"its nodes are {', '.join(hosts)}", field="NODE")
 
     def _parts(self) -> dict[str, Path]:
-        """Gives the programs it was started with; those of now where they have been cleared away."""
+        """Return the programs it was started with; those of now where they have been cleared away."""
         return binaries.kept(self.folder / "parts.json") or binaries.get(quiet, no_progress)
 
     def _control(self, programs: dict[str, Path]) -> closing[Control]:
         return closing(Control(self.machines, self.shape, self.ports, programs))
 
     def _heal(self, hosts: list[str], programs: dict[str, Path], say: Say) -> list[str]:
-        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         nodes = Nodes(self.machines, self.shape, programs)
         started = self._start_machines(hosts)
         with self._control(programs) as control:
@@ -162,7 +163,7 @@ class KubernetesLab(StartedLab):
         return [host for host in hosts if host in {*started, *fresh}]
 
     def _start_machines(self, hosts: list[str]) -> list[str]:
-        """Starts the machines that do not live and joins those that were cut off; gives their names."""
+        """Start the machines that do not live and join those that were cut off; return their names."""
         if self.machines.start([HUB]):
             # What was wired to a hub that is gone can be reached by nobody.
             self.machines.kill(self.machines.addresses)
@@ -200,7 +201,7 @@ def up(
 
 
 def find(folder: Path) -> KubernetesLab | None:
-    """Gives the lab in a folder, running or not; None where there is none."""
+    """Return the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
     return None if kept is None else KubernetesLab(folder, *kept)
 

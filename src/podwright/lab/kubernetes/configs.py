@@ -41,7 +41,7 @@ _SETTINGS = {
 
 
 def node_lines(shape: KubernetesLabShape) -> str:
-    """Gives what a node does as it starts: own /run, own places under /var, own kernel settings, and its routes.
+    """Return what a node does as it starts: own /run, own places under /var, own kernel settings, and its routes.
 
     The control plane shares these lines; it only needs the way to the Kubernetes pods.
     """
@@ -79,12 +79,12 @@ fi
 
 
 def keeper() -> str:
-    """Gives the script that starts a program again whenever it ends."""
+    """Return the script that starts a program again whenever it ends."""
     return '#!/bin/sh\nwhile :; do\n\t"$@"\n\tsleep 1\ndone\n'
 
 
 def corefile() -> str:
-    """Gives the configuration of the cluster's DNS."""
+    """Return the configuration of the cluster's DNS."""
     return f"""\
 .:53 {{
 	bind {CONTROL_ADDRESS}
@@ -99,7 +99,7 @@ def corefile() -> str:
 
 
 def registry() -> str:
-    """Gives the configuration of the registry."""
+    """Return the configuration of the registry."""
     config = {
         "version": 0.1,
         "log": {"level": "warn"},
@@ -110,13 +110,13 @@ def registry() -> str:
 
 
 def registry_hosts() -> str:
-    """Tells containerd where the registry is that this machine knows by a port of its loopback."""
+    """Tell containerd where the registry is that this machine knows by a port of its loopback."""
     address = f"http://{CONTROL_ADDRESS}:{REGISTRY_PORT}"
     return f'server = "{address}"\n\n[host."{address}"]\n  capabilities = ["pull", "resolve"]\n'
 
 
 def network(shape: KubernetesLabShape, host: str) -> str:
-    """Gives the network of a node's Kubernetes pods, for the CNI plugins."""
+    """Return the network of a node's Kubernetes pods, for the CNI plugins."""
     addresses = {
         "type": "host-local",
         "ranges": [[{"subnet": shape.pod_network(host)}]],
@@ -129,7 +129,7 @@ def network(shape: KubernetesLabShape, host: str) -> str:
 
 
 def containerd(ports: LabPorts, host: str) -> str:
-    """Gives containerd's configuration on a node; the same words serve its versions 1.6 and 1.7."""
+    """Return containerd's configuration on a node; the same words serve its versions 1.6 and 1.7."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""\
 version = 2
@@ -189,7 +189,7 @@ show() {{
 
 
 def kubelet(host: str, tree: str) -> str:
-    """Gives kubelet's configuration on a node."""
+    """Return kubelet's configuration on a node."""
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -222,7 +222,7 @@ def kubelet(host: str, tree: str) -> str:
 
 
 def jobset() -> str:
-    """Gives the configuration of the JobSet controller; its certificate is one of the lab's own."""
+    """Return the configuration of the JobSet controller; its certificate is one of the lab's own."""
     config = {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
         "kind": "Configuration",
@@ -235,7 +235,7 @@ def jobset() -> str:
 
 
 def scheduler() -> str:
-    """Gives the scheduler's configuration.
+    """Return the scheduler's configuration.
 
     It looks at all nodes. By default it stops once a hundred would do, and may never see the unit that a run is in.
     """
@@ -250,7 +250,7 @@ def scheduler() -> str:
 
 
 def ending(stage: str) -> str:
-    """Gives KWOK's stage that ends what a job runs on virtual nodes, with the time that it takes.
+    """Return KWOK's stage that ends what a job runs on virtual nodes, with the time that it takes.
 
     Else the first of a large job would be over, and their nodes free again, before the last have found theirs.
     """

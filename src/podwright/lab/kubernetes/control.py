@@ -23,7 +23,6 @@ from podwright.lab.scripts import INSIDE
 from podwright.lab.shape import DGX_GPUS
 from podwright.spec import load_pod
 
-_READY_S = 120.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/jobsets")
 # The definitions have thousands of lines: PyYAML's own parser takes seconds for them.
@@ -44,18 +43,18 @@ class Control:
         self.api = admin_api(pki.LOOPBACK, ports.api, machines.folder / "pki")
 
     def close(self) -> None:
-        """Gives up the connection to the API server."""
+        """Give up the connection to the API server."""
         self.api.close()
 
     def start_store(self) -> None:
-        """Starts store and API server, and opens the ways in; waits for none of them."""
+        """Start store and API server, and open the ways in; wait for none of them."""
         start(self.machines, CONTROL, programs.store(self.parts))
         if not self._lives(relay.PROGRAM):
             ways = {self.ports.api: configs.API_PORT, self.ports.registry: configs.REGISTRY_PORT}
             doors.open_doors(self.machines, ways)
 
     def start_rest(self) -> None:
-        """Starts all that needs the API server, and waits until a Kubernetes pod could be made."""
+        """Start all that needs the API server, and wait until a Kubernetes pod could be made."""
         self._until(lambda: answers(self.api, "/readyz"), "kube-apiserver")
         start(self.machines, CONTROL, programs.control(self.shape, self.parts, sys.executable))
         self._tell()
@@ -65,7 +64,7 @@ class Control:
         self._until(lambda: answers(self.api, account), "kube-controller-manager")
 
     def _tell(self) -> None:
-        """Gives the API server the objects that every lab has, once: what a user changes of them stays changed."""
+        """Give the API server the objects that every lab has, once: what a user changes of them stays changed."""
         done = self.machines.folder / "etcd" / "told"
         if done.exists():
             return
@@ -81,7 +80,7 @@ class Control:
         self.api.apply(f"{path}/{thing['metadata']['name']}", thing)
 
     def fill_registry(self, say: Say) -> None:
-        """Puts the images in which workloads run into the registry, once."""
+        """Put the images in which workloads run into the registry, once."""
         done = self.machines.folder / "registry" / "filled"
         if done.exists():
             return
@@ -92,26 +91,26 @@ class Control:
         done.touch()
 
     def units(self) -> dict[str, str]:
-        """Gives the scalable unit of every node, by the design of the lab's pod."""
+        """Return the scalable unit of every node, by the design of the lab's pod."""
         return topology_of(load_pod(self.machines.folder / "pod.yaml")).unit_names()
 
     def play_nodes(self) -> None:
-        """Makes the virtual nodes known that are not."""
+        """Make the virtual nodes known that are not."""
         units, there = self.units(), self.node_states()
         for host in self.shape.virtual_hosts():
             if host not in there:
                 create_missing(self.api, objects.NODES, objects.virtual_node(host, DGX_GPUS, units))
 
     def nodes(self) -> dict[str, dict[str, Any]]:
-        """Gives what the API server knows of every node, by name."""
+        """Return what the API server knows of every node, by name."""
         return {node["metadata"]["name"]: node for node in self.api.items(objects.NODES)[0]}
 
     def node_states(self) -> dict[str, str]:
-        """Gives kubectl's word for every node."""
+        """Return kubectl's word for every node."""
         return {name: state_of(node) for name, node in self.nodes().items()}
 
     def await_ready(self, hosts: Iterable[str]) -> None:
-        """Waits until Kubernetes would use all of these nodes."""
+        """Wait until Kubernetes would use all of these nodes."""
         wanted = set(hosts)
 
         def usable() -> bool:
@@ -120,37 +119,31 @@ class Control:
         self._until(usable, "kube-controller-manager")
 
     def _until(self, true: Callable[[], bool], program: str) -> None:
-        """Waits for what a program is to bring about, as long as that program lives."""
-        ended = not processes.until(lambda: true() or not self._lives(program), _READY_S, every_s=0.1)
+        """Wait for what a program is to bring about, as long as that program lives."""
+        ended = not processes.until(lambda: true() or not self._lives(program), every_s=0.1)
         if ended or not true():
             raise self.machines.failed(program, f"{program}-{CONTROL}.log")
 
     def _lives(self, program: str) -> bool:
-        return program[:_COMM] in running(self.machines, CONTROL)
+        return program[:_COMM] in self.machines.running(CONTROL)
 
 
 def state_of(node: Mapping[str, Any]) -> str:
-    """Gives kubectl's word for a node."""
+    """Return kubectl's word for a node."""
     conditions = node.get("status", {}).get("conditions", [])
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return "Ready" if ready else "NotReady"
 
 
 def is_usable(node: Mapping[str, Any]) -> bool:
-    """Says whether a node is Ready and Kubernetes has taken back the taints it gives to nodes that are not."""
+    """Return whether a node is Ready and Kubernetes has taken back the taints it gives to nodes that are not."""
     taints = [taint["key"] for taint in node["spec"].get("taints", [])]
     return state_of(node) == "Ready" and not any(key.startswith("node.kubernetes.io/") for key in taints)
 
 
-def running(machines: Machines, name: str) -> Mapping[str, list[int]]:
-    """Gives what runs on a machine, by program name."""
-    pid = machines.pid(name)
-    return processes.running([pid]).get(pid, {}) if pid else {}
-
-
 def start(machines: Machines, name: str, commands: programs.Commands) -> list[str]:
-    """Starts those of the programs that do not run on a machine, each with its log; gives their names."""
-    there = running(machines, name)
+    """Start those of the programs that do not run on a machine, each with its log; return their names."""
+    there = machines.running(name)
     missing = [program for program in commands if program[:_COMM] not in there]
     for program in missing:
         line = shlex.join(commands[program])

@@ -21,24 +21,24 @@ _SYSTEM = Path("/usr")
 _INNER = ("admin", "controller-manager", "scheduler", "proxy")
 
 
-def write_all(folder: Path, wanted: KubernetesLabShape, ports: LabPorts, found: Mapping[str, Path]) -> None:
-    """Writes everything; may be repeated, and what says that there is a lab comes last."""
+def write_all(folder: Path, wanted: KubernetesLabShape, ports: LabPorts, built: Mapping[str, Path]) -> None:
+    """Write everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     (folder / "etcd").mkdir(exist_ok=True, mode=0o700)
-    binaries.keep(found, folder / "parts.json")
-    _write_machines(folder, wanted, found.values())
+    binaries.keep(built, folder / "parts.json")
+    _write_machines(folder, wanted, built.values())
     _write_access(folder, wanted, ports)
-    _write_control(folder, ports, found["kwok"].parent / "manifests")
+    _write_control(folder, ports, built["kwok"].parent / "manifests")
     for host in wanted.hosts():
         _write_node(folder, wanted, ports, host)
     write(folder / "pod.yaml", shape.pod_text(folder, wanted, ports))
     shape.write(folder, wanted, ports)
 
 
-def _write_machines(folder: Path, wanted: KubernetesLabShape, found: Iterable[Path]) -> None:
-    """Writes what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
-    seen = [*mask.needed_folders(), *{path.parent for path in found}, folder]
+def _write_machines(folder: Path, wanted: KubernetesLabShape, built: Iterable[Path]) -> None:
+    """Write what the machines start as. All is root's here, so only what would be shared is covered: /run and /var."""
+    seen = [*mask.needed_folders(), *{path.parent for path in built}, folder]
     covers = mask.veils(seen, lambda _: True, always=[Path("/run"), Path("/var")])
     names = {"localhost": "127.0.0.1", HUB: scripts.BRIDGE_ADDRESS, **wanted.addresses()}
     write(folder / "etc" / "hosts", "".join(f"{address} {name}\n" for name, address in names.items()))
@@ -88,12 +88,11 @@ def _write_node(folder: Path, wanted: KubernetesLabShape, ports: LabPorts, host:
 
 
 def shown_to_containers() -> list[Path]:
-    """Gives this Python's folders; the system's own stay the image's, which has a Python of the same release."""
-    there = [path for path in mask.needed_folders() if path.is_dir() and path != _SYSTEM]
-    return [path for path in sorted(set(there)) if not any(path.is_relative_to(one) for one in there if one != path)]
+    """Return this Python's folders; the system's own stay the image's, which has a Python of the same release."""
+    return mask.outermost(path for path in mask.needed_folders() if path.is_dir() and path != _SYSTEM)
 
 
 def _default_container() -> dict[str, Any]:
     done = subprocess.run(["ctr", "oci", "spec"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    found: Mapping[str, Any] = json.loads(done.stdout)
-    return dict(found)
+    container: dict[str, Any] = json.loads(done.stdout)
+    return container

@@ -44,7 +44,7 @@ class PackedLayer:
     unpacked: str
 
     def descriptor(self) -> dict[str, Any]:
-        """Gives how a manifest names it."""
+        """Return how a manifest names it."""
         return {"mediaType": f"{_MEDIA}.layer.v1.tar+gzip", "digest": self.digest, "size": self.file.stat().st_size}
 
 
@@ -56,7 +56,7 @@ class Image:
     config: bytes
 
     def manifest(self) -> bytes:
-        """Gives the manifest, which names config and layer by their digests."""
+        """Return the manifest, which names config and layer by their digests."""
         config = {
             "mediaType": f"{_MEDIA}.config.v1+json",
             "digest": digest_of(self.config),
@@ -71,7 +71,7 @@ def _json(data: Any) -> bytes:
 
 
 def image(layer: PackedLayer, settings: Mapping[str, Any]) -> Image:
-    """Gives the image of a layer and what a container of it starts with."""
+    """Return the image of a layer and what a container of it starts with."""
     config = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
@@ -84,13 +84,13 @@ def image(layer: PackedLayer, settings: Mapping[str, Any]) -> Image:
 
 
 def base(say: Say) -> Image:
-    """Gives the image that workloads without one of their own run in; the environment of this Python comes first."""
+    """Return the image that workloads without one of their own run in; the environment of this Python comes first."""
     path = f"{sys.prefix}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return image(base_layer(say), {"Env": [f"PATH={path}", "LANG=C.UTF-8"], "Cmd": ["/bin/bash"], "User": "1000"})
 
 
 def pause(program: Path) -> Image:
-    """Gives the image of the container that every Kubernetes pod has."""
+    """Return the image of the container that every Kubernetes pod has."""
     folder = cache_root() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
@@ -106,7 +106,7 @@ def pause(program: Path) -> Image:
 
 
 def base_layer(say: Say) -> PackedLayer:
-    """Gives the layer of the base image from the cache, and makes it first where it is not there."""
+    """Return the layer of the base image from the cache, and make it first where it is not there."""
     suite = _suite()
     key = hashlib.sha256(_json([suite, _PACKAGES, _LEFT_OUT, _HOOK, _SKIPPED])).hexdigest()[:8]
     kept = cache_root() / "images" / f"base-{suite}-{key}.tar.gz"
@@ -133,10 +133,10 @@ def _make(kept: Path, suite: str) -> None:
 
 
 def _suite() -> str:
-    found = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
-    if not found:
+    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    if not suite:
         raise refuse("this system does not tell the name of its release", hint="a lab runs on Debian or Ubuntu")
-    return found
+    return suite
 
 
 def _sources() -> str:
@@ -147,7 +147,7 @@ def _sources() -> str:
 
 
 def _layer(kept: Path) -> PackedLayer:
-    """Gives a layer with its digests, which are counted once and kept beside it."""
+    """Return a layer with its digests, which are counted once and kept beside it."""
     note = kept.with_name(f"{kept.name}.json")
     if not note.exists():
         with kept.open("rb") as packed, gzip.open(kept) as unpacked:

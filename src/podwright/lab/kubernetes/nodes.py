@@ -16,8 +16,6 @@ from podwright.lab.kubernetes.control import Control, is_usable, start
 from podwright.lab.kubernetes.shape import KubernetesLabShape
 from podwright.lab.machines import Machines
 
-_READY_S = 120.0
-
 
 class Nodes:
     """The real nodes of the lab in a folder."""
@@ -28,23 +26,23 @@ class Nodes:
         self.parts = parts
 
     def start_containers(self, hosts: list[str]) -> None:
-        """Starts containerd where it does not run, and waits for none of them."""
+        """Start containerd where it does not run, and wait for none of them."""
         for host in hosts:
             cgroups.make(self.machines.folder, host)
             start(self.machines, host, self._programs(host, "containerd"))
 
     def start_kubelets(self, hosts: list[str]) -> list[str]:
-        """Starts what else does not run of the nodes' programs; gives the nodes where a kubelet was started."""
+        """Start what else does not run of the nodes' programs; return the nodes where a kubelet was started."""
         started = []
         for host in hosts:
-            if not processes.until(partial(self._answers, host), _READY_S, every_s=0.1):
+            if not processes.until(partial(self._answers, host), every_s=0.1):
                 raise self.machines.failed("containerd", f"containerd-{host}.log")
             if "kubelet" in start(self.machines, host, self._programs(host, "kubelet", "kube-proxy", "devices")):
                 started.append(host)
         return started
 
     def fetch(self, hosts: list[str], image: str) -> None:
-        """Lets nodes fetch an image, and waits for none of them: a Kubernetes pod that comes meanwhile waits itself."""
+        """Let nodes fetch an image, and wait for none of them: a Kubernetes pod that comes meanwhile waits itself."""
         for host in hosts:
             start(self.machines, host, programs.fetch(image))
 
@@ -56,17 +54,17 @@ class Nodes:
         return self.machines.run(host, programs.is_containerd_ready()).returncode == 0
 
     def join(self, hosts: list[str], since: datetime, control: Control) -> None:
-        """Waits until nodes have reported themselves and their devices, and gives them their labels."""
+        """Wait until nodes have reported themselves and their devices, and give them their labels."""
         units = control.units()
         for host in hosts:
-            if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
+            if not processes.until(partial(self._has_reported, control, host, since), every_s=0.2):
                 raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
             labels = objects.node_labels(host, self.shape.gpus, units)
             change = json.dumps({"metadata": {"labels": labels}}).encode()
             control.api.patch(f"{objects.NODES}/{host}", change, MERGE)
 
     def _has_reported(self, control: Control, host: str, since: datetime) -> bool:
-        """Says whether a node is used, with all its devices, by a report that is not older than its kubelet."""
+        """Return whether a node is used, with all its devices, by a report that is not older than its kubelet."""
         node = control.nodes().get(host)
         if node is None or not is_usable(node) or _last_report(node) < since:
             return False
@@ -74,5 +72,6 @@ class Nodes:
 
 
 def _last_report(node: Mapping[str, Any]) -> datetime:
-    times = [one["lastHeartbeatTime"] for one in node["status"].get("conditions", []) if one["type"] == "Ready"]
-    return max((datetime.fromisoformat(time) for time in times), default=datetime.min.replace(tzinfo=UTC))
+    conditions = node["status"].get("conditions", [])
+    times = [condition["lastHeartbeatTime"] for condition in conditions if condition["type"] == "Ready"]
+    return max(map(datetime.fromisoformat, times), default=datetime.min.replace(tzinfo=UTC))

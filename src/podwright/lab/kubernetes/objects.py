@@ -37,26 +37,31 @@ DEVICE_FILES = {
 _PLAYED = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 _DGX = {"cpu": "256", "memory": "1Ti", "ephemeral-storage": "15Ti", "pods": "110"}
 
+# What JobSet's controller is asked about: group, resource and version, by the name in the path of its hook.
+_HOOKED = {"jobset": ("jobset.x-k8s.io", "jobsets", "v1alpha2"), "pod": ("", "pods", "v1")}
+
 
 def first(authority: bytes) -> list[tuple[str, Object]]:
-    """Gives the objects that every lab has, each with the path of its kind, in the order in which they are needed."""
+    """Return the objects that every lab has, each with the path of its kind, in the order in which they are needed."""
     return [*_namespace(), *_rights(), *_storage(), *_classes(), *_hooks(authority)]
 
 
 def _named(kind: str, version: str, name: str, **more: Any) -> Object:
-    namespace = {"namespace": more.pop("namespace")} if "namespace" in more else {}
-    extra = more.pop("metadata", {})
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **namespace, **extra}, **more}
+    metadata = {"name": name}
+    if "namespace" in more:
+        metadata["namespace"] = more.pop("namespace")
+    metadata |= more.pop("metadata", {})
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
 
 
 def _namespace() -> list[tuple[str, Object]]:
-    """Gives the user's namespace: what runs there keeps to the strictest rules, as on a well kept cluster."""
+    """Return the user's namespace: what runs there keeps to the strictest rules, as on a well kept cluster."""
     level = {f"pod-security.kubernetes.io/{what}": "restricted" for what in ("enforce", "warn")}
     return [("/api/v1/namespaces", _named("Namespace", "v1", NAMESPACE, metadata={"labels": level}))]
 
 
 def _rights() -> list[tuple[str, Object]]:
-    """Gives the user what a namespace's user commonly has: all work in it, and a look at the cluster."""
+    """Give the user what a namespace's user commonly has: all work in it, and a look at the cluster."""
     version = "rbac.authorization.k8s.io/v1"
     jobs = [
         {"apiGroups": [group], "resources": [kind, f"{kind}/status"], "verbs": _EVERYTHING}
@@ -103,7 +108,7 @@ def _storage() -> list[tuple[str, Object]]:
 
 
 def _classes() -> list[tuple[str, Object]]:
-    """Gives a priority that takes nodes from other runs, and the runtime class that GPU clusters have."""
+    """Return a priority that takes nodes from other runs, and the runtime class that GPU clusters have."""
     urgent = {"value": 1000, "description": "Takes nodes from runs without a priority"}
     return [
         (
@@ -115,16 +120,14 @@ def _classes() -> list[tuple[str, Object]]:
 
 
 def _hooks(authority: bytes) -> list[tuple[str, Object]]:
-    """Tells the API server to ask JobSet's controller, which is a program of this machine and no Kubernetes pod."""
+    """Tell the API server to ask JobSet's controller, which is a program of this machine and no Kubernetes pod."""
     version = "admissionregistration.k8s.io/v1"
     code = base64.b64encode(authority).decode()
 
     def hook(action: str, kind: str, operations: list[str]) -> Object:
-        group, resource, version = (
-            ("jobset.x-k8s.io", "jobsets", "v1alpha2") if kind == "jobset" else ("", "pods", "v1")
-        )
+        group, resource, version = _HOOKED[kind]
         path = f"/{action}-{group.replace('.', '-')}-{version}-{kind}"
-        found: Object = {
+        webhook: Object = {
             "name": f"{action[0]}{kind}.kb.io",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
@@ -136,8 +139,8 @@ def _hooks(authority: bytes) -> list[tuple[str, Object]]:
         }
         if kind == "pod":
             member = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}
-            found["objectSelector"] = {"matchExpressions": [member]}
-        return found
+            webhook["objectSelector"] = {"matchExpressions": [member]}
+        return webhook
 
     changing = [hook("mutate", "jobset", ["CREATE"]), hook("mutate", "pod", ["CREATE"])]
     checking = [hook("validate", "jobset", ["CREATE", "UPDATE"]), hook("validate", "pod", ["CREATE"])]
@@ -148,19 +151,22 @@ def _hooks(authority: bytes) -> list[tuple[str, Object]]:
 
 
 def devices(gpus: int) -> dict[str, str]:
-    """Gives what a node offers beside cores and memory: GPUs, and the shares of its InfiniBand ports."""
-    counts = {name: str(gpus if name == "nvidia.com/gpu" else _RDMA_SHARES) for name in DEVICE_FILES}
-    return counts if gpus else {}
+    """Return what a node offers beside cores and memory: GPUs, and the shares of its InfiniBand ports."""
+    if not gpus:
+        return {}
+    return {**dict.fromkeys(DEVICE_FILES, str(_RDMA_SHARES)), "nvidia.com/gpu": str(gpus)}
 
 
 def node_labels(host: str, gpus: int, units: Mapping[str, str]) -> dict[str, str]:
-    """Gives the labels that a GPU cluster's nodes have, and that of their scalable unit."""
-    gpu = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": str(gpus)} if gpus else {}
-    return {UNIT_LABEL: units[host], **gpu}
+    """Return the labels that a GPU cluster's nodes have, and that of their scalable unit."""
+    labels = {UNIT_LABEL: units[host]}
+    if gpus:
+        labels |= {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": str(gpus)}
+    return labels
 
 
 def virtual_node(host: str, gpus: int, units: Mapping[str, str]) -> Object:
-    """Gives a DGX node that KWOK plays; its taint keeps away whatever does not ask for played nodes."""
+    """Return a DGX node that KWOK plays; its taint keeps away whatever does not ask for played nodes."""
     room = {**_DGX, **devices(gpus)}
     names = {"kubernetes.io/hostname": host, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "type": "kwok"}
     return {

@@ -15,6 +15,11 @@ LOOPBACK = "127.0.0.1"
 API_SERVICE = "10.96.0.1"
 USER = "lab-user"
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+_EXTENSIONS = (
+    "basicConstraints=critical,CA:FALSE",
+    "keyUsage=critical,digitalSignature",
+    "extendedKeyUsage=serverAuth,clientAuth",
+)
 _API_NAMES = (
     "localhost",
     *(f"kubernetes{more}" for more in ("", ".default", ".default.svc", ".default.svc.cluster.local")),
@@ -31,16 +36,18 @@ class Certificate:
     names: tuple[str, ...] = ()
 
     def subject(self) -> str:
-        """Gives the subject; Kubernetes reads the user from CN and the group from O."""
-        return (f"/O={self.group}" if self.group else "") + f"/CN={self.name}"
+        """Return the subject; Kubernetes reads the user from CN and the group from O."""
+        if not self.group:
+            return f"/CN={self.name}"
+        return f"/O={self.group}/CN={self.name}"
 
     def alternatives(self) -> str:
-        """Gives the names as openssl takes them."""
+        """Return the names as openssl takes them."""
         return ",".join(f"{'IP' if name[0].isdigit() else 'DNS'}:{name}" for name in self.names)
 
 
 def certificates(shape: KubernetesLabShape) -> list[Certificate]:
-    """Gives all certificates of a lab."""
+    """Return all certificates of a lab."""
     local = (LOOPBACK, "localhost")
     nodes = [
         Certificate(host, f"system:node:{host}", "system:nodes", (shape.addresses()[host], host))
@@ -61,7 +68,7 @@ def certificates(shape: KubernetesLabShape) -> list[Certificate]:
 
 
 def make_all(folder: Path, wanted: Iterable[Certificate]) -> None:
-    """Makes what is missing of authority, keys and certificates; keys are for root alone."""
+    """Make what is missing of authority, keys and certificates; keys are for root alone."""
     folder.mkdir(exist_ok=True, mode=0o700)
     authority = ["-keyout", "ca.key", "-out", "ca.crt"]
     if not (folder / "ca.crt").exists():
@@ -69,28 +76,30 @@ def make_all(folder: Path, wanted: Iterable[Certificate]) -> None:
     if not (folder / "sa.pub").exists():
         _openssl(folder, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "sa.key")
         _openssl(folder, "pkey", "-in", "sa.key", "-pubout", "-out", "sa.pub")
-    for one in wanted:
-        if not (folder / f"{one.file}.crt").exists():
-            _sign(folder, one)
+    for certificate in wanted:
+        if not (folder / f"{certificate.file}.crt").exists():
+            _sign(folder, certificate)
 
 
-def _sign(folder: Path, one: Certificate) -> None:
-    """Makes a key and its certificate; the certificate gets its name last, so that a torn start is repeated."""
-    says = ["basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature"]
-    says += ["extendedKeyUsage=serverAuth,clientAuth"]
-    says += [f"subjectAltName={one.alternatives()}"] if one.names else []
-    extensions = [word for line in says for word in ("-addext", line)]
+def _sign(folder: Path, certificate: Certificate) -> None:
+    """Make a key and its certificate; the certificate gets its name last, so that a torn start is repeated."""
+    extensions = list(_EXTENSIONS)
+    if certificate.names:
+        extensions.append(f"subjectAltName={certificate.alternatives()}")
     command = ["req", "-x509", "-CA", "ca.crt", "-CAkey", "ca.key", *_NEW_KEY, "-days", "3650"]
-    _openssl(folder, *command, "-subj", one.subject(), *extensions, "-keyout", f"{one.file}.key", "-out", "new.crt")
-    (folder / "new.crt").rename(folder / f"{one.file}.crt")
+    command += ["-subj", certificate.subject(), "-keyout", f"{certificate.file}.key", "-out", "new.crt"]
+    for extension in extensions:
+        command += ["-addext", extension]
+    _openssl(folder, *command)
+    (folder / "new.crt").rename(folder / f"{certificate.file}.crt")
 
 
-def _openssl(folder: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=folder, umask=0o077, check=True, capture_output=True)
+def _openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, umask=0o077, check=True, capture_output=True)
 
 
 def kubeconfig(folder: Path, file: str, server: str, context: str = "lab") -> str:
-    """Gives a kubeconfig that holds its certificates, so that it may be copied anywhere; it is as secret as the key."""
+    """Return a kubeconfig that holds its certificates: it may be copied anywhere, and is as secret as the key."""
     cluster = {"server": server, "certificate-authority-data": _coded(folder / "ca.crt")}
     user = {
         "client-certificate-data": _coded(folder / f"{file}.crt"),

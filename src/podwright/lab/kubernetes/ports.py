@@ -20,29 +20,29 @@ _FIRST, _LAST = 20000, 30000
 
 
 def choose(count: int) -> list[int]:
-    """Gives free ports."""
-    found: list[int] = []
+    """Return free ports."""
+    free: list[int] = []
     for port in random.sample(range(_FIRST, _LAST), _LAST - _FIRST):
-        if len(found) == count:
+        if len(free) == count:
             break
         with socket.socket() as tried:
             try:
                 tried.bind((LOOPBACK, port))
             except OSError:
                 continue
-            found.append(port)
-    return found
+            free.append(port)
+    return free
 
 
 def open_doors(machines: Machines, doors: Mapping[int, int]) -> None:
-    """Lets connections to ports of this machine come out on the lab's control machine, with which the doors end."""
+    """Let connections to ports of this machine come out on the lab's control machine, with which the doors end."""
     with ExitStack() as stack:
         sockets = {stack.enter_context(_listening(port)): target for port, target in doors.items()}
         numbers = [listening.fileno() for listening in sockets]
-        words = [f"{listening.fileno()}:{target}" for listening, target in sockets.items()]
+        doorways = [f"{listening.fileno()}:{target}" for listening, target in sockets.items()]
         log = stack.enter_context((machines.folder / "log" / f"{relay.PROGRAM}-{CONTROL}.log").open("a"))
         living = subprocess.Popen(
-            machines.command(CONTROL, [sys.executable, "-I", "-S", relay.__file__, *words]),
+            machines.command(CONTROL, [sys.executable, "-I", "-S", relay.__file__, *doorways]),
             env=ENVIRONMENT,
             pass_fds=numbers,
             stdin=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ ENDING = "pod-complete.yaml"
 
 
 def store(parts: Mapping[str, Path]) -> Commands:
-    """Gives the store and the API server, which all others need.
+    """Return the store and the API server, which all others need.
 
     The store does not wait for the disk: a lab need not survive a power cut, and 140 nodes renew their leases.
     """
@@ -84,24 +84,9 @@ def _api_server(program: Path) -> list[str]:
 
 
 def control(shape: KubernetesLabShape, parts: Mapping[str, Path], python: str) -> Commands:
-    """Gives the programs that need the API server, by the names the lab knows them by."""
-    manager = f"{ETC}/controller-manager.kubeconfig"
-    found: Commands = {
-        "kube-controller-manager": [
-            str(parts["kube-controller-manager"]),
-            f"--kubeconfig={manager}",
-            "--leader-elect=false",
-            *_BRISK,
-            *_kept(manager),
-            f"--tls-cert-file={PKI}/controller-manager.crt",
-            f"--tls-private-key-file={PKI}/controller-manager.key",
-            "--use-service-account-credentials",
-            f"--service-account-private-key-file={PKI}/sa.key",
-            f"--root-ca-file={PKI}/ca.crt",
-            f"--cluster-signing-cert-file={PKI}/ca.crt",
-            f"--cluster-signing-key-file={PKI}/ca.key",
-            f"--node-monitor-grace-period={shape.grace_s}s",
-        ],
+    """Return the programs that need the API server, by the names the lab knows them by."""
+    commands: Commands = {
+        "kube-controller-manager": _controllers(parts["kube-controller-manager"], shape.grace_s),
         "kube-scheduler": [
             str(parts["kube-scheduler"]),
             f"--config={ETC}/scheduler.yaml",
@@ -122,7 +107,28 @@ def control(shape: KubernetesLabShape, parts: Mapping[str, Path], python: str) -
             STORAGE_CLASS,
         ],
     }
-    return found | ({"kwok": _kwok(parts["kwok"])} if shape.virtual_nodes else {})
+    if shape.virtual_nodes:
+        commands["kwok"] = _kwok(parts["kwok"])
+    return commands
+
+
+def _controllers(program: Path, grace_s: int) -> list[str]:
+    kubeconfig = f"{ETC}/controller-manager.kubeconfig"
+    return [
+        str(program),
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        *_BRISK,
+        *_kept(kubeconfig),
+        f"--tls-cert-file={PKI}/controller-manager.crt",
+        f"--tls-private-key-file={PKI}/controller-manager.key",
+        "--use-service-account-credentials",
+        f"--service-account-private-key-file={PKI}/sa.key",
+        f"--root-ca-file={PKI}/ca.crt",
+        f"--cluster-signing-cert-file={PKI}/ca.crt",
+        f"--cluster-signing-key-file={PKI}/ca.key",
+        f"--node-monitor-grace-period={grace_s}s",
+    ]
 
 
 def _kept(kubeconfig: str) -> list[str]:
@@ -137,7 +143,7 @@ def _kwok(program: Path) -> list[str]:
 
 
 def operators(parts: Mapping[str, Path]) -> Commands:
-    """Gives the operators; they give up at once where the kinds they watch are not served yet.
+    """Return the operators; they give up at once where the kinds they watch are not served yet.
 
     The MPI Operator also ends when the API server is away for some seconds: a cluster would start it again.
     """
@@ -155,7 +161,7 @@ def operators(parts: Mapping[str, Path]) -> Commands:
 
 
 def node(shape: KubernetesLabShape, parts: Mapping[str, Path], host: str) -> Commands:
-    """Gives what runs on a node, in the order in which it starts."""
+    """Return what runs on a node, in the order in which it starts."""
     offers = [f"{name}={count}:{DEVICE_FILES[name]}" for name, count in devices(shape.gpus).items()]
     return {
         "containerd": ["containerd", f"--config={INSIDE}/nodes/{host}/containerd.toml"],
@@ -182,11 +188,11 @@ def node(shape: KubernetesLabShape, parts: Mapping[str, Path], host: str) -> Com
 
 
 def is_containerd_ready() -> list[str]:
-    """Gives the command that succeeds once containerd answers."""
+    """Return the command that succeeds once containerd answers."""
     return ["ctr", f"--address={CONTAINERD}", "version"]
 
 
 def fetch(image: str) -> Commands:
-    """Gives the command that fetches an image on a node before the first Kubernetes pod asks for it."""
+    """Return the command that fetches an image on a node before the first Kubernetes pod asks for it."""
     pull = ["images", "pull", f"--hosts-dir={ETC}/registries", image]
     return {"ctr": ["ctr", f"--address={CONTAINERD}", "--namespace=k8s.io", *pull]}

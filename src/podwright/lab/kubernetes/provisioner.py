@@ -25,7 +25,7 @@ _AGAIN_S = 1.0
 
 
 def volume_for(claim: dict[str, Any], storage_class: str, folder: Path) -> dict[str, Any] | None:
-    """Gives the volume that a claim waits for; None where it waits for none of ours."""
+    """Return the volume that a claim waits for; None where it waits for none of ours."""
     spec = claim["spec"]
     deleted = claim["metadata"].get("deletionTimestamp")
     if spec.get("storageClassName") != storage_class or spec.get("volumeName") or deleted:
@@ -48,13 +48,13 @@ def volume_for(claim: dict[str, Any], storage_class: str, folder: Path) -> dict[
 
 
 def is_left(volume: dict[str, Any]) -> bool:
-    """Says whether a volume of ours has lost its claim."""
+    """Return whether a volume of ours has lost its claim."""
     ours = volume["metadata"].get("annotations", {}).get("pv.kubernetes.io/provisioned-by") == PROVISIONER
     return bool(ours and volume.get("status", {}).get("phase") == "Released")
 
 
 def provide(api: Api, claim: dict[str, Any], storage_class: str, folder: Path) -> None:
-    """Makes the folder and the volume of a claim; any user may write into it, as none of them is known here."""
+    """Make the folder and the volume of a claim; any user may write into it, as none of them is known here."""
     volume = volume_for(claim, storage_class, folder)
     if volume is not None:
         path = Path(volume["spec"]["hostPath"]["path"])
@@ -64,14 +64,14 @@ def provide(api: Api, claim: dict[str, Any], storage_class: str, folder: Path) -
 
 
 def take_back(api: Api, volume: dict[str, Any]) -> None:
-    """Removes a volume that has lost its claim, and what lies on it."""
+    """Remove a volume that has lost its claim, and what lies on it."""
     if is_left(volume):
         shutil.rmtree(volume["spec"]["hostPath"]["path"], ignore_errors=True)
         api.delete(f"{_VOLUMES}/{volume['metadata']['name']}")
 
 
 def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[str, Any]], None]) -> None:
-    """Handles all objects of a kind for ever; after any trouble it begins again with all there are."""
+    """Handle all objects of a kind for ever; after any trouble it begins again with all there are."""
     api = admin_api(*where)
     while True:
         try:
@@ -83,7 +83,7 @@ def _watch(where: tuple[str, int, Path], path: str, handle: Callable[[Api, dict[
 
 
 def main(host: str, port: str, pki: str, folder: str, storage_class: str) -> None:
-    """Runs until it is killed."""
+    """Run until it is killed."""
     # The name by which the lab finds its programs.
     Path("/proc/self/comm").write_text(PROGRAM)
     where = (host, int(port), Path(pki))

@@ -19,7 +19,7 @@ _LIVING: set[asyncio.Task[None]] = set()
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Copies until one side ends, and tells the other, which may still have something to say."""
+    """Copy until one side ends, and tell the other, which may still have something to say."""
     with contextlib.suppress(OSError):
         while chunk := await source.read(_CHUNK):
             sink.write(chunk)
@@ -29,7 +29,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carries one connection. The loop itself holds on to no task, and a quiet one would be swept up as garbage."""
+    """Carry one connection. The loop itself holds on to no task, and a quiet one would be swept up as garbage."""
     task = asyncio.current_task()
     assert task is not None
     _LIVING.add(task)
@@ -44,17 +44,17 @@ async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.Stream
 
 
 async def _serve(doors: list[tuple[int, int]]) -> None:
-    """Serves pairs of an inherited socket and the port that it leads to, until it is killed."""
+    """Serve pairs of an inherited socket and the port that it leads to, until it is killed."""
     for descriptor, port in doors:
         await asyncio.start_server(functools.partial(_carry, port), sock=socket.socket(fileno=descriptor))
     await asyncio.Event().wait()
 
 
-def main(words: list[str]) -> None:
-    """Takes `DESCRIPTOR:PORT` words."""
+def main(arguments: list[str]) -> None:
+    """Take `DESCRIPTOR:PORT` words."""
     # The name by which the lab finds its programs.
     Path("/proc/self/comm").write_text(PROGRAM)
-    doors = [word.split(":") for word in words]
+    doors = [word.split(":") for word in arguments]
     asyncio.run(_serve([(int(descriptor), int(port)) for descriptor, port in doors]))
 
 

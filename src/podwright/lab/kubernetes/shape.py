@@ -36,20 +36,20 @@ class KubernetesLabShape(LabShape):
     """How long a node may be silent before Kubernetes gives it up."""
 
     def virtual_hosts(self) -> list[str]:
-        """Gives the names of the nodes that KWOK plays."""
+        """Return the names of the nodes that KWOK plays."""
         width = max(3, len(str(self.virtual_nodes)))
         return [f"dgx{number:0{width}}" for number in range(1, self.virtual_nodes + 1)]
 
     def addresses(self) -> dict[str, str]:
-        """Gives every machine an address on the lab's own network."""
+        """Give every machine an address on the lab's own network."""
         return {CONTROL: CONTROL_ADDRESS} | {host: f"10.77.1.{i}" for i, host in enumerate(self.hosts(), 1)}
 
     def pod_network(self, host: str) -> str:
-        """Gives the network of the Kubernetes pods of a node."""
+        """Return the network of the Kubernetes pods of a node."""
         return f"10.78.{self.hosts().index(host) + 1}.0/24"
 
     def words(self) -> str:
-        """Gives the shape in words."""
+        """Return the shape in words."""
         real = f"{self.nodes} node{'' if self.nodes == 1 else 's'} of {self.gpus} GPUs"
         return f"{real}, {self.virtual_nodes} virtual" if self.virtual_nodes else real
 
@@ -62,12 +62,12 @@ class LabPorts:
     registry: int
 
     def image(self, name: str = IMAGE) -> str:
-        """Gives the name of an image in the lab's registry."""
+        """Return the name of an image in the lab's registry."""
         return f"localhost:{self.registry}/{name}"
 
 
 def check(wanted: KubernetesLabShape) -> None:
-    """Refuses a shape that cannot be made."""
+    """Refuse a shape that cannot be made."""
     check_name(wanted.name)
     limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
     for option, value, most in (*limits, ("--virtual-nodes", wanted.virtual_nodes, MOST_VIRTUAL)):
@@ -78,17 +78,17 @@ def check(wanted: KubernetesLabShape) -> None:
 
 
 def read(folder: Path) -> tuple[KubernetesLabShape, LabPorts] | None:
-    """Gives shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
-    return kept(folder, KIND, lambda words: (KubernetesLabShape(**words["shape"]), LabPorts(**words["ports"])))
+    """Return shape and ports of the lab in a folder; None where there is no Kubernetes lab."""
+    return kept(folder, KIND, lambda lab: (KubernetesLabShape(**lab["shape"]), LabPorts(**lab["ports"])))
 
 
 def write(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> None:
-    """Keeps shape and ports in the lab's folder."""
+    """Keep shape and ports in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), ports=asdict(ports))
 
 
 def pod_text(folder: Path, shape: KubernetesLabShape, ports: LabPorts) -> str:
-    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
+    """Return the pod file of a lab: DGX A100 nodes, in scalable units, under one Kubernetes."""
     scheduler = {
         "kind": "kubernetes",
         "context": shape.name,
@@ -111,7 +111,7 @@ schedulers:
 
 
 def _groups(shape: KubernetesLabShape) -> list[tuple[str, int]]:
-    """Gives the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
+    """Return the host list and the GPUs of each group. Virtual nodes come first, so that they fill whole units."""
     groups = [(shape.virtual_hosts(), DGX_GPUS), (shape.hosts(), shape.gpus)]
     return [(fold_hosts(hosts), gpus) for hosts, gpus in groups if hosts]
 

@@ -24,9 +24,12 @@ from podwright.spec.problems import refuse
 
 _FOLDERS = ("bin", "db", "dev", "etc", "home", "log", "munge", "pids", "run", "shared", "spool", "ssh", "state", "tmp")
 
+# What others shall not read.
+_MODES = {"shadow": 0o640, "slurmdbd.conf": 0o600}
+
 
 def write_all(folder: Path, wanted: SlurmLabShape, user: LabUser, addresses: Mapping[str, str]) -> None:
-    """Writes everything; may be repeated, and what says that there is a lab comes last."""
+    """Write everything; may be repeated, and what says that there is a lab comes last."""
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True, mode=0o755)
     write(folder / "pod.yaml", shape.pod_text(folder, wanted))
@@ -62,11 +65,11 @@ def _write_hardware(folder: Path, wanted: SlurmLabShape) -> None:
 
 
 def _write_user(folder: Path, user: LabUser) -> None:
-    """Writes the accounts and the user's folders; a login shell of his finds the environment this runs in."""
+    """Write the accounts and the user's folders; a login shell of his finds the environment this runs in."""
     home = folder / "home" / user.name
     files = account_files(user, home, Path("/etc/passwd").read_text(), Path("/etc/group").read_text())
     for name, text in files.items():
-        write(folder / "etc" / name, text, 0o640 if name == "shadow" else 0o644)
+        write(folder / "etc" / name, text, _MODES.get(name, 0o644))
     for own in (home, folder / "shared" / user.name):
         own.mkdir(exist_ok=True, mode=0o700)
         os.chown(own, user.uid, user.gid)
@@ -74,7 +77,7 @@ def _write_user(folder: Path, user: LabUser) -> None:
 
 
 def user_path() -> str:
-    """Gives the PATH of the lab's user: this environment first."""
+    """Return the PATH of the lab's user: this environment first."""
     return f"{Path(sys.prefix) / 'bin'}:{ENVIRONMENT['PATH']}"
 
 
@@ -89,14 +92,14 @@ def _write_slurm(folder: Path, wanted: SlurmLabShape) -> None:
     scheduler = pod.scheduler("slurm")
     assert isinstance(scheduler, SlurmScheduler)
     for name, text in render(pod, scheduler, site(wanted, _version())).items():
-        write(folder / "etc" / name, text, 0o600 if name == "slurmdbd.conf" else 0o644)
+        write(folder / "etc" / name, text, _MODES.get(name, 0o644))
     if not (folder / "munge" / "key").exists():
         write(folder / "munge" / "key", secrets.token_hex(512), 0o400)
 
 
 def _version() -> Version:
-    words = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", words)
-    if found is None:
+    answer = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"(\d+)\.(\d+)", answer)
+    if version is None:
         raise refuse("slurmctld does not tell its version", hint="does `slurmctld -V` work?")
-    return int(found[1]), int(found[2])
+    return int(version[1]), int(version[2])

@@ -24,11 +24,10 @@ from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
-_READY_S = 120.0
 
 
 def addresses(hosts: list[str]) -> dict[str, str]:
-    """Gives every machine an address on the lab's own network, which nothing outside the lab sees."""
+    """Give every machine an address on the lab's own network, which nothing outside the lab sees."""
     fixed = {CONTROLLER: "10.77.0.2", LOGIN: "10.77.0.3"}
     return fixed | {host: f"10.77.{1 + i // 250}.{1 + i % 250}" for i, host in enumerate(hosts)}
 
@@ -45,43 +44,41 @@ class SlurmLab(StartedLab):
 
     @property
     def ssh_config(self) -> Path:
-        """The ssh configuration that knows the login node by the lab's name."""
+        """Return the ssh configuration that knows the login node by the lab's name."""
         return self.folder / "ssh" / "config"
 
     @property
     def home(self) -> Path:
-        """The home of the lab's user."""
+        """Return the home of the lab's user."""
         return self.folder / "home" / self.user.name
 
     @property
     def shared(self) -> Path:
-        """The folder of the lab's user that login and compute nodes share."""
+        """Return the folder of the lab's user that login and compute nodes share."""
         return self.folder / "shared" / self.user.name
 
     def run(self, command: list[str], machine: str = LOGIN) -> subprocess.CompletedProcess[str]:
-        """Runs a command as the lab's user in a login shell of his, on the login node or another machine."""
+        """Run a command as the lab's user in a login shell of his, on the login node or another machine."""
         who = ["setpriv", f"--reuid={self.user.uid}", f"--regid={self.user.gid}", "--clear-groups"]
         line = 'cd; exec "$@"'
         shell = ["env", f"HOME={self.home}", f"USER={self.user.name}", "bash", "-lc", line, "bash", *command]
         return self.machines.run(machine, [*who, *shell])
 
     def kill_controller(self) -> None:
-        """Kills slurmctld, as a crash would; its machine stays."""
-        pid = self.machines.pid(CONTROLLER)
-        found = processes.running([pid] if pid else [])
-        victims = [one for programs in found.values() for one in programs.get("slurmctld", [])]
-        for one in victims:
-            processes.kill(one)
-        processes.until(lambda: all(processes.born(one) is None for one in victims), 10, every_s=0.01)
+        """Kill slurmctld, as a crash would; its machine stays."""
+        victims = self.machines.running(CONTROLLER).get("slurmctld", [])
+        for pid in victims:
+            processes.kill(pid)
+        processes.until(lambda: all(processes.born(pid) is None for pid in victims), every_s=0.01)
 
     def restart_controller(self) -> None:
-        """Kills slurmctld if it runs and starts it again."""
+        """Kill slurmctld if it runs and start it again."""
         self.kill_controller()
         with locked(self.folder):
             self._start_controller()
 
     def heal(self, node: str | None = None) -> list[str]:
-        """Starts what has died and joins what was cut off, of one node or of all; gives their names."""
+        """Start what has died and join what was cut off, of one node or of all; return their names."""
         with locked(self.folder):
             return self._heal([self.node(node)] if node else None)
 
@@ -93,7 +90,7 @@ class SlurmLab(StartedLab):
         raise refuse(f'"{name}" is no node of {self.name}', hint=f"its nodes are n1 to {last}", field="NODE")
 
     def _heal(self, nodes: list[str] | None, say: Say = quiet) -> list[str]:
-        """Brings the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
+        """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         if self.machines.start([HUB]):
             # What was wired to a hub that is gone can be reached by nobody.
             self.machines.kill(self.machines.addresses)
@@ -120,7 +117,7 @@ class SlurmLab(StartedLab):
     def _start_controller(self) -> None:
         if not self._has(CONTROLLER, "slurmctld"):
             self.machines.start_daemons([CONTROLLER], ["slurmctld"])
-        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0, 60):
+        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0):
             raise self.machines.failed("slurmctld", "slurmctld.log")
 
     def _start_nodes(self, nodes: list[str]) -> list[str]:
@@ -141,11 +138,11 @@ class SlurmLab(StartedLab):
         if not ssh.answers(self.ssh_config, self.name):
             port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
             write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
-        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 60):
+        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name)):
             raise self.machines.failed("sshd", "sshd.log")
 
     def _await_nodes(self, nodes: list[str]) -> None:
-        """Waits until every node may take jobs; Slurm is asked again to use those that it gave up."""
+        """Wait until every node may take jobs; Slurm is asked again to use those that it gave up."""
 
         def ready() -> bool:
             states = self.node_states()
@@ -155,12 +152,12 @@ class SlurmLab(StartedLab):
                 self.machines.run(CONTROLLER, ["scontrol", "update", f"NodeName={names}", "State=RESUME"])
             return all(states.get(node) in _READY for node in nodes)
 
-        if not processes.until(ready, _READY_S, every_s=0.2):
+        if not processes.until(ready, every_s=0.2):
             missing = [f"{node} {state}" for node, state in self.node_states().items() if state not in _READY]
             raise refuse(f"not every node came up: {', '.join(missing[:8])}", hint=f"logs are in {self.folder / 'log'}")
 
     def node_states(self) -> dict[str, str]:
-        """Gives Slurm's short word for every node."""
+        """Return Slurm's short word for every node."""
         answer = self.machines.run(CONTROLLER, ["sinfo", "-h", "-N", "-p", "gpu,cpu", "-o", "%N %t"])
         return dict(line.split() for line in answer.stdout.splitlines())
 
@@ -171,8 +168,7 @@ class SlurmLab(StartedLab):
         return self.rows("slurm", roles, self.node_states() if reached else {})
 
     def _has(self, machine: str, program: str) -> bool:
-        pid = self.machines.pid(machine)
-        return pid is not None and program in processes.running([pid])[pid]
+        return program in self.machines.running(machine)
 
 
 def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> SlurmLab:
@@ -194,7 +190,7 @@ def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: A
 
 
 def find(folder: Path) -> SlurmLab | None:
-    """Gives the lab in a folder, running or not; None where there is none."""
+    """Return the lab in a folder, running or not; None where there is none."""
     kept = shape.read(folder)
     return None if kept is None else SlurmLab(folder, *kept)
 
@@ -202,7 +198,9 @@ def find(folder: Path) -> SlurmLab | None:
 def _check(folder: Path, asked: SlurmLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "slurm"])
-    wanted = packages.BASE | packages.SLURM | (packages.ACCOUNTING if asked.accounting else {})
+    wanted = packages.BASE | packages.SLURM
+    if asked.accounting:
+        wanted |= packages.ACCOUNTING
     packages.check_packages(wanted)
     kept = shape.read(folder)
     if kept is not None and kept[0] != asked:
@@ -213,17 +211,17 @@ def _check(folder: Path, asked: SlurmLabShape) -> None:
 
 
 def _made(folder: Path, asked: SlurmLabShape, say: Say) -> SlurmLab:
-    """Gives the lab of a folder; its files are written when there is none yet."""
-    found = find(folder)
-    if found is None:
-        found = SlurmLab(folder, asked, lab_user(os.environ))
-        say("lab", f"{asked.name} in {folder}, user {found.user.name}")
-        files.write_all(folder, asked, found.user, found.machines.addresses)
-    return found
+    """Return the lab of a folder; its files are written when there is none yet."""
+    lab = find(folder)
+    if lab is None:
+        lab = SlurmLab(folder, asked, lab_user(os.environ))
+        say("lab", f"{asked.name} in {folder}, user {lab.user.name}")
+        files.write_all(folder, asked, lab.user, lab.machines.addresses)
+    return lab
 
 
 def _check_python(lab: SlurmLab) -> None:
-    """Runs the environment's Python as the lab's user on a node: what every job will do."""
+    """Run the environment's Python as the lab's user on a node: what every job will do."""
     done = lab.run(["python", "-c", "import podwright"], machine=lab.shape.hosts()[0])
     if done.returncode:
         raise refuse(

@@ -31,17 +31,17 @@ class SlurmLabShape(LabShape):
     """Further folders that the lab's user shall see, where a closed folder lies above them."""
 
     def unit(self) -> int:
-        """Gives the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
+        """Return the nodes of a scalable unit: half the lab while it is small, a DGX SuperPOD's 20 from 40 nodes on."""
         return max(1, min(20, self.nodes // 2))
 
     def words(self) -> str:
-        """Gives the shape in words."""
+        """Return the shape in words."""
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''} of {self.gpus} GPUs"
         return nodes if self.accounting else f"{nodes} without accounting"
 
 
 def check(wanted: SlurmLabShape) -> None:
-    """Refuses a shape that cannot be made."""
+    """Refuse a shape that cannot be made."""
     check_name(wanted.name)
     if not 1 <= wanted.nodes <= MOST_NODES:
         raise refuse(f"a lab has 1 to {MOST_NODES} nodes, not {wanted.nodes}", field="--nodes")
@@ -50,22 +50,22 @@ def check(wanted: SlurmLabShape) -> None:
 
 
 def read(folder: Path) -> tuple[SlurmLabShape, LabUser] | None:
-    """Gives shape and user of the lab in a folder; None where there is no Slurm lab."""
+    """Return shape and user of the lab in a folder; None where there is no Slurm lab."""
 
-    def made(words: dict[str, Any]) -> tuple[SlurmLabShape, LabUser]:
-        wanted: dict[str, Any] = words["shape"]
-        return SlurmLabShape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**words["user"])
+    def from_file(lab: dict[str, Any]) -> tuple[SlurmLabShape, LabUser]:
+        wanted: dict[str, Any] = lab["shape"]
+        return SlurmLabShape(**{**wanted, "reveal": tuple(wanted["reveal"])}), LabUser(**lab["user"])
 
-    return kept(folder, KIND, made)
+    return kept(folder, KIND, from_file)
 
 
 def write(folder: Path, shape: SlurmLabShape, user: LabUser) -> None:
-    """Keeps shape and user in the lab's folder."""
+    """Keep shape and user in the lab's folder."""
     keep(folder, KIND, shape=asdict(shape), user=asdict(user))
 
 
 def pod_text(folder: Path, shape: SlurmLabShape) -> str:
-    """Gives the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
+    """Return the pod file of a lab: DGX A100 nodes, in scalable units, under one Slurm behind a login node."""
     hosts = f"n[1-{shape.nodes}]" if shape.nodes > 1 else "n1"
     scheduler = {
         "kind": "slurm",

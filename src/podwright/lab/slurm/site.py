@@ -14,7 +14,7 @@ _URGENT = "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTim
 
 
 def site(wanted: SlurmLabShape, version: Version) -> SlurmSite:
-    """Gives the facts of a lab's site."""
+    """Return the facts of a lab's site."""
     return SlurmSite(
         controller=CONTROLLER,
         version=version,
@@ -35,7 +35,7 @@ def site(wanted: SlurmLabShape, version: Version) -> SlurmSite:
 
 
 def _one_machine() -> Settings:
-    """Settings that a machine needs which many nodes share."""
+    """Return settings that a machine needs which many nodes share."""
     return {
         # Believe this file, not the hardware.
         "SlurmdParameters": "config_overrides",
@@ -53,7 +53,7 @@ def _one_machine() -> Settings:
 
 
 def _quick(wanted: SlurmLabShape) -> Settings:
-    """Settings that let a person see within seconds what takes minutes on a real pod."""
+    """Return settings that let a person see within seconds what takes minutes on a real pod."""
     return {
         # How long a requeued job waits, too: two minutes if nothing is said.
         "AuthInfo": "cred_expire=5",
@@ -71,7 +71,7 @@ def _quick(wanted: SlurmLabShape) -> Settings:
 
 
 def _cgroup(version: Version) -> Settings:
-    """No control groups: nodes that share a machine would fight over them."""
+    """Return settings for no control groups: nodes that share a machine would fight over them."""
     off: Settings = dict.fromkeys(_CONSTRAINTS)
     if version >= _NO_CGROUPS_SINCE:
         return {**off, "CgroupPlugin": "disabled"}

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from podwright.clients.kubernetes import api as module
 from podwright.clients.kubernetes.api import Api, ApiError, Away
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.listing import Listing
@@ -54,8 +53,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(module, "PAUSES_S", (0.0, 0.0))
+def server() -> Iterator[Server]:
     made = Server()
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -72,7 +70,7 @@ def entry_at(port: int) -> Entry:
 
 @pytest.fixture
 def api(server: Server) -> Iterator[Api]:
-    made = Api(entry_at(server.server_address[1]))
+    made = Api(entry_at(server.server_address[1]), pauses_s=(0.0, 0.0))
     yield made
     made.close()
 
@@ -120,12 +118,11 @@ def test_objects_are_applied_with_our_name(server: Server, api: Api) -> None:
     assert asked == ("PATCH", "/base/x?fieldManager=podwright&force=true&dryRun=All", {"kind": "Job"})
 
 
-def test_a_server_that_is_not_there_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSES_S", (0.0,))
+def test_a_server_that_is_not_there_is_away() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        made = Api(entry_at(port))
+        made = Api(entry_at(port), pauses_s=(0.0,))
         with pytest.raises(Away, match=f"http://127.0.0.1:{port}/base cannot be reached: connection refused"):
             made.get("/version")
         assert made.requests == 2

@@ -12,6 +12,7 @@ from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.spec.problems import Refusal
+from tests.fixtures.inputs import inputs
 
 BOUND = {"podwright": {"phase": "Bound", "modes": ["ReadWriteMany"]}}
 NODE = {"cpu": 16, "memory": 64 << 30, "nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 7}
@@ -29,7 +30,7 @@ def refusal(tmp_path: Path, text: str, scheduler: str = "", **facts: Any) -> str
     found = pod.scheduler()
     assert isinstance(found, spec.KubernetesScheduler)
     engine = KubernetesEngine(pod, found)
-    request = Request("toy-2222", workload, pod, ({},), None, dict(workload.data))
+    request = Request("toy-2222", workload, pod, ({},), None, inputs(workload.data))
     with pytest.raises(Refusal) as caught:
         engine.plan(request, facts_from_json({"version": [1, 35], "payload": "0", **facts}))
     return str(caught.value).replace(f"{tmp_path}/", "")

@@ -17,6 +17,7 @@ from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.scripts import SCRIPTS
+from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 from tests.unit.engines.kubernetes.releases import RELEASES, validate
 
@@ -108,7 +109,9 @@ def rendered(name: str) -> dict[str, str]:
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
-    request = Request(case["run_id"], workload, pod, points, case.get("code"), case.get("data", {"frames": "frames"}))
+    request = Request(
+        case["run_id"], workload, pod, points, case.get("code"), inputs(case.get("data", {"frames": "frames"}))
+    )
     engine = KubernetesEngine(pod, scheduler)
     return engine.render(engine.plan(request, facts_from_json(case["facts"])))
 

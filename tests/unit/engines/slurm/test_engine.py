@@ -12,10 +12,11 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.slurm import SlurmEngine
-from podwright.engines.slurm import engine as engine_module
-from podwright.engines.slurm import queue as queue_module
+from podwright.engines.slurm.engine import COME_BACK_S
+from podwright.engines.slurm.queue import FLOOR_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
+from tests.fixtures.clock import Clock
 from tests.unit.runs.made import asked
 
 POD = 'name: p\nnodes: [{hosts: "d[1-4]", model: dgx-a100}]\nschedulers: [{kind: slurm}]\n'
@@ -48,12 +49,17 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def engine(cluster: Cluster, tmp_path: Path) -> SlurmEngine:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def engine(cluster: Cluster, clock: Clock, tmp_path: Path) -> SlurmEngine:
     (tmp_path / "pod.yaml").write_text(POD)
     pod = load_pod(tmp_path / "pod.yaml")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, SlurmScheduler)
-    return SlurmEngine(pod, scheduler, cluster)
+    return SlurmEngine(pod, scheduler, cluster, clock)
 
 
 def add(tmp_path: Path, *events: dict[str, Any], **changes: Any) -> RunFolder:
@@ -105,16 +111,13 @@ def test_what_a_killed_client_began_is_looked_for_first(engine: SlurmEngine, clu
     ],
 )
 def test_what_slurm_refuses_is_said(
-    engine: SlurmEngine,
-    cluster: Cluster,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    error: str,
-    code: int,
-    words: str,
+    engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path, error: str, code: int, words: str
 ) -> None:
-    monkeypatch.setattr(engine_module, "COME_BACK_S", 0.0)
-    cluster.answers["sbatch"] = lambda: Answer(1, b"", f"{error}\n")
+    def refuse() -> Answer:
+        clock.now += COME_BACK_S + 1
+        return Answer(1, b"", f"{error}\n")
+
+    cluster.answers["sbatch"] = refuse
     with pytest.raises(Refusal, match=words) as refused:
         engine.submit("toy-2222", [add(tmp_path)], again=False)
     assert refused.value.exit_code == code
@@ -140,7 +143,7 @@ def test_cancelling_marks_the_run_before_it_asks_it_to_stop(
 
 
 def test_a_run_that_does_not_end_after_its_grace_is_ended(
-    engine: SlurmEngine, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
     cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
     young = {"t": time.time() - 80, "k": "cancel"}
@@ -149,7 +152,7 @@ def test_a_run_that_does_not_end_after_its_grace_is_ended(
     assert cluster.named("scancel") == []
     old = {"t": time.time() - 95, "k": "cancel"}
     (folder.path / "client.jsonl").write_text("".join(json.dumps(event) + "\n" for event in (SUBMITTED, old)))
-    monkeypatch.setattr(queue_module, "FLOOR_S", 0.0)
+    clock.now += FLOOR_S
     engine.status([folder])
     assert cluster.named("scancel") == [["scancel", "--quiet", "--", "70"]]
 

@@ -10,9 +10,9 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.base import Status
-from podwright.engines.slurm import queue as queue_module
-from podwright.engines.slurm.queue import SlurmQueue, parse_queue
+from podwright.engines.slurm.queue import ABSENT_S, FLOOR_S, SlurmQueue, parse_queue
 from podwright.runs import Home, RunFolder
+from tests.fixtures.clock import Clock
 from tests.unit.runs.made import asked
 
 GONE = Status("gone", "Slurm does not know it any more")
@@ -36,19 +36,9 @@ class Cluster:
         return list(argv)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(queue_module.time, "monotonic", clock.monotonic)
-    return clock
+def clock() -> Clock:
+    return Clock()
 
 
 def add(tmp_path: Path, run_id: str, handle: str | None = "70", **changes: object) -> RunFolder:
@@ -75,13 +65,13 @@ def test_any_number_of_runs_is_one_question(tmp_path: Path, clock: Clock) -> Non
     cluster = Cluster()
     points = [add(tmp_path, f"sweep-3333-{i}", "71", parent="sweep-3333", index=i - 1) for i in range(1, 41)]
     cluster.squeue = lines(*(f"71_{i}|71|PENDING|Priority|sweep-3333" for i in range(1, 41)))
-    queue = SlurmQueue(cluster)
+    queue = SlurmQueue(cluster, clock)
     for _ in range(5):
         found = queue.status(points)
     assert {seen.state for seen in found.values()} == {"waiting"}
     assert {seen.handle for seen in found.values()} == {"71"}
     assert len(cluster.calls) == 1
-    clock.now += queue_module.FLOOR_S
+    clock.now += FLOOR_S
     queue.status(points)
     assert len(cluster.calls) == 2
 
@@ -93,14 +83,14 @@ def test_of_two_jobs_of_one_name_the_one_that_was_given_counts(
     """A submission that was thought lost may be repeated; a client that could not say which it was takes the first."""
     cluster = Cluster()
     cluster.squeue = lines("71|71|FAILED|NonZeroExitCode|toy-2222", "70|70|RUNNING|None|toy-2222")
-    assert SlurmQueue(cluster).status([add(tmp_path, "toy-2222", handle)])["toy-2222"].state == state
+    assert SlurmQueue(cluster, clock).status([add(tmp_path, "toy-2222", handle)])["toy-2222"].state == state
 
 
 def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     run, new, waiting = add(tmp_path, "toy-2222"), add(tmp_path, "toy-3333", "71"), add(tmp_path, "toy-4444", "72")
     cluster.squeue = lines("70|70|RUNNING|None|toy-2222", "72|72|PENDING|Priority|toy-4444")
-    queue = SlurmQueue(cluster)
+    queue = SlurmQueue(cluster, clock)
     assert queue.status([run, waiting])["toy-4444"].state == "waiting"
     cluster.squeue = Answer(1, b"", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
     for _ in range(5):
@@ -116,15 +106,15 @@ def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) ->
 def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     run = add(tmp_path, "toy-2222")
-    queue = SlurmQueue(cluster)
+    queue = SlurmQueue(cluster, clock)
     assert queue.status([run])["toy-2222"].state == "there"
-    clock.now += queue_module.ABSENT_S / 2
+    clock.now += ABSENT_S / 2
     cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
     assert queue.status([run])["toy-2222"].state == "there"
     cluster.squeue = lines()
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     assert queue.status([run])["toy-2222"].state == "there", "it was seen meanwhile"
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     assert queue.status([run])["toy-2222"] == GONE
 
 
@@ -132,9 +122,9 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
     cluster = Cluster()
     cluster.sacct = lines("70|CANCELLED by 1000|None", "71_2|OUT_OF_MEMORY|None")
     runs = [add(tmp_path, "toy-2222"), add(tmp_path, "sweep-3333-2", "71", parent="sweep-3333", index=1)]
-    queue = SlurmQueue(cluster)
+    queue = SlurmQueue(cluster, clock)
     queue.status(runs)
-    clock.now += queue_module.ABSENT_S
+    clock.now += ABSENT_S
     found = queue.status(runs)
     assert [found[run.id].outcome for run in runs] == ["cancelled", "failed"]
     clock.now += 100
@@ -144,14 +134,14 @@ def test_accounting_knows_what_the_controller_forgot(tmp_path: Path, clock: Cloc
 
 def test_a_run_that_was_never_submitted_is_gone(tmp_path: Path, clock: Clock) -> None:
     run = add(tmp_path, "toy-2222", None)
-    assert SlurmQueue(Cluster()).status([run])["toy-2222"] == Status("gone", "it was never submitted")
+    assert SlurmQueue(Cluster(), clock).status([run])["toy-2222"] == Status("gone", "it was never submitted")
 
 
 def test_a_run_whose_predecessor_failed_was_not_cancelled(tmp_path: Path, clock: Clock) -> None:
     cluster = Cluster()
     cluster.squeue = lines("70|70|CANCELLED|DependencyNeverSatisfied|toy-2222")
     run = add(tmp_path, "toy-2222", after="first-2222")
-    found = SlurmQueue(cluster).status([run])["toy-2222"]
+    found = SlurmQueue(cluster, clock).status([run])["toy-2222"]
     assert (found.outcome, found.reason) == ("failed", "first-2222, which it comes after, did not succeed")
 
 

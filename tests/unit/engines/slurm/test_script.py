@@ -22,7 +22,8 @@ from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
 from podwright.engines.slurm.facts import SlurmFacts, parse_probe
 from podwright.engines.slurm.resources import cluster_folder
-from podwright.engines.slurm.script import ScriptJob, mpi_words, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
 FOLDER = CASES / "slurm"
@@ -40,11 +41,11 @@ def rendered(name: str) -> dict[str, str]:
     facts, scheduler = facts_of(case["probe"]), pod.scheduler("slurm")
     assert isinstance(scheduler, spec.SlurmScheduler)
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
-    request = Request(case["run_id"], workload, pod, points, None, case.get("data", {}))
+    request = Request(case["run_id"], workload, pod, points, None, inputs(case.get("data", {})))
     runs = f"{cluster_folder(scheduler, facts)}/runs"
     script = script_job(request, pod, scheduler, facts, runs, case.get("after"))
     env = network_env(request, pod, pod.model_of(pod.scheduler_hosts(scheduler)[0]))
-    launch = {"env": env, "mpi": mpi_words(request, facts)}
+    launch = {"env": env, "mpi": mpi_command(request, facts)}
     return {"batch.sh": render_script(script), "launch.json": json.dumps(launch, indent=2) + "\n"}
 
 
@@ -123,7 +124,7 @@ def refusal(tmp_path: Path, probe: str, text: str, scheduler: str = "", data: di
     )
     workload, pod = spec.load_workload(tmp_path / "workload.yaml"), spec.load_pod(tmp_path / "pod.yaml")
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
-    request = Request("toy-2222", workload, pod, points, None, data or {})
+    request = Request("toy-2222", workload, pod, points, None, inputs(data or {}))
     one = pod.scheduler("slurm")
     assert isinstance(one, spec.SlurmScheduler)
     with pytest.raises(spec.Refusal) as caught:

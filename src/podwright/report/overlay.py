@@ -1,0 +1,33 @@
+"""What pages of several runs share: their curves on one time axis, and the figures of what they told. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from podwright.analysis import curves
+from podwright.analysis.figures import RunFigure, four, result, results_of
+from podwright.analysis.ranks import Story
+from podwright.theme import words
+
+
+def payload_of(stories: Sequence[Story]) -> dict[str, Any]:
+    """Return the data of a page of several runs: each curve is a chart with a line a run, from the start of each."""
+    names: dict[str, None] = {}
+    for story in stories:
+        names |= dict.fromkeys(curve.name for curve in curves.curves_of(story.data))
+    runs = [(story.data, story.span) for story in stories]
+    overlaid = [curves.overlaid(name, runs) for name in names]
+    longest = max((story.span.length_s for story in stories), default=1.0)
+    return {"span": longest, "start": None, "attempts": [], "charts": [], "curves": overlaid}
+
+
+def result_names(stories: Sequence[Story]) -> list[str]:
+    """Return the names of what the programs told, in the order they were told; progress is no result."""
+    names: dict[str, None] = {}
+    for story in stories:
+        names |= dict.fromkeys(results_of(story))
+    return [name for name in names if name not in curves.NO_CURVE]
+
+
+def result_figure(name: str) -> RunFigure:
+    """Return the figure of one value that the programs told."""
+    return RunFigure(words.metric_name(name), result(name), four)
