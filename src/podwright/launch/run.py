@@ -242,4 +242,4 @@ def _ranges(ranks: Sequence[int]) -> str:
             spans[-1][1] = rank
         else:
             spans.append([rank, rank])
-    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
+    return ", ".join("-".join(str(rank) for rank in dict.fromkeys(span)) for span in spans)
