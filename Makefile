@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+SLOWEST := --durations=30 --durations-min=1
 PYTEST := $(BIN)/python -m pytest -p tests.plugins.no_skips
 
 # The first Python that is new enough runs the set-up.
@@ -32,8 +33,9 @@ demo: ready ## train a model on this machine, watch it, and open its report
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
+# Three processes for two cores: what runs on a lab waits most of the time, and the others have the cores meanwhile.
 test: ready lint ## all checks and tests but the nightly ones
-	$(PYTEST) -n 2 --dist loadgroup
+	$(PYTEST) -n 3 --dist loadgroup $(SLOWEST)
 
 test-fast: ready ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"

@@ -67,7 +67,6 @@ RULES = (
     Rule("file-lines", f"files over {sizes.MAX_FILE_LINES} lines", sizes.long_files),
     Rule("function-lines", f"functions over {sizes.MAX_FUNCTION_LINES} lines", sizes.long_functions),
     Rule("pilot-size", f"zips of the pilot over {sizes.MAX_PILOT_BYTES:,} bytes", pilot_size),
-    Rule("length", "times the lines of v0.1", sizes.lines_of_files, sizes.ratio_to_v01, 1.10, of_whole_tree=True),
     Rule("twin-functions", "functions written twice or more", twins.twin_functions),
     Rule("class-names", "public class names defined twice or more", class_names),
     Rule("ternaries", "ternaries per 100 lines of code", density.ternaries, density.per_100_lines, 1.9),

@@ -27,8 +27,6 @@ class Rule:
     find: Callable[[Sources], Iterable[Finding]]
     value: Callable[[Sources, Sequence[Finding]], float] = count_subjects
     ceiling: float = 0
-    of_whole_tree: bool = False
-    """The value compares the whole of src with something: a folder has none."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,6 @@ def folder_table(results: Sequence[Result], sources: Sources, folders: Sequence[
 
 
 def _column(results: Sequence[Result], sources: Sources, folder: PurePosixPath) -> dict[str, float]:
-    per_folder = [narrowed(result, sources, folder) for result in results if not result.rule.of_whole_tree]
+    per_folder = [narrowed(result, sources, folder) for result in results]
     column = {result.rule.name: result.value for result in per_folder}
     return column | measures([source for source in sources if is_below(source.path, [folder])])

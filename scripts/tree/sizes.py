@@ -1,4 +1,4 @@
-"""How long files and functions are, how long the whole of src is, and how much of it is prose."""
+"""How long files and functions are, and how much of it is prose."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
 MAX_PILOT_BYTES = 150_000
 SIZED = ("src", "scripts", "programs", "benchmarks")
-# Physical lines of src/podwright/**/*.py at the tag v0.1.
-LINES_AT_V01 = 35_291
 
 
 def long_files(sources: Sequence[Source]) -> Iterator[Finding]:
@@ -31,17 +29,6 @@ def long_functions(sources: Sequence[Source]) -> Iterator[Finding]:
                 yield source.finding(
                     function.lineno, f"{function.name} has {length} lines, at most {MAX_FUNCTION_LINES}"
                 )
-
-
-def lines_of_files(sources: Sequence[Source]) -> Iterator[Finding]:
-    """List the files of src with their lengths, of which the ratio to version 0.1 is made."""
-    for source in python_in(sources, "src"):
-        yield source.finding(1, f"{len(source.lines)} lines")
-
-
-def ratio_to_v01(sources: Sequence[Source], findings: Sequence[Finding]) -> float:
-    """Divide the physical lines of src by those at version 0.1."""
-    return sum(len(source.lines) for source in python_in(sources, "src")) / LINES_AT_V01
 
 
 def comment_lines(source: Source) -> int:

@@ -1,7 +1,8 @@
-"""kill -9 of the client, a rank, a pilot, the keeper or everything, at random moments.
+"""kill -9 of the client, a rank, a pilot, the keeper or everything, at random moments: by night.
 
-No run is lost unless all of it was killed, no final state is wrong, no process stays, and what was killed goes on from
-its checkpoint. Seeded: a failure names the seed that shows it again.
+What every change is tested with strikes when something has come about, which the contract suite does once for each of
+these. Here chance picks the moment. No run is lost unless all of it was killed, no final state is wrong, no process
+stays, and what was killed goes on from its checkpoint. Seeded: a failure names the seed that shows it again.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ def trial(site: LocalSite, seed: int) -> None:
     assert leftovers == [], f"seed {seed}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("batch", range(8))
 def test_forty_random_kills(local: LocalSite, batch: int) -> None:
     for seed in range(batch * 5, batch * 5 + 5):

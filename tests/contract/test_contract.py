@@ -347,7 +347,7 @@ print(run.id, run.wait({END_S}).state)
 def test_a_second_submit_of_the_same_run_starts_nothing(local: LocalSite) -> None:
     run = local.start("--steps 20")
     starter = run.folder.path / "job" / "start.sh"
-    again = subprocess.run(["/bin/sh", str(starter)], stdout=subprocess.DEVNULL, check=False, timeout=60)
+    again = subprocess.run(["/bin/sh", str(starter)], stdout=subprocess.DEVNULL, check=False, timeout=END_S)
     assert again.returncode == 0
     assert run.wait(END_S).attempts == 1
     assert len(local.events(run, "kept")) == 1

@@ -34,7 +34,7 @@ ON_KUBERNETES = [
 @contextmanager
 def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[SlurmLab]:
     """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.SlurmLabShape` by name."""
-    with _folder() as folder:
+    with lab_folder() as folder:
         try:
             yield slurm.up(folder, ends_with=os.getpid(), nodes=nodes, accounting=accounting, **wanted)
         finally:
@@ -51,7 +51,7 @@ def kubernetes_lab(
     """
     binaries.get(say, binaries.BuildOutput(say))
     image.base_layer(say)
-    with _folder() as folder:
+    with lab_folder() as folder:
         try:
             yield kubernetes.up(folder, ends_with=os.getpid(), nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
         finally:
@@ -70,7 +70,7 @@ def aloud(config: pytest.Config) -> Say:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def lab_folder() -> Iterator[Path]:
     """Gives a folder that is the lab itself: where a lab ends with a test run that was killed, nothing is left."""
     folder = Path(tempfile.mkdtemp(prefix="pwlab-", dir="/tmp"))
     folder.chmod(0o755)

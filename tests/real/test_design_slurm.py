@@ -22,6 +22,7 @@ from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.lab import SlurmLab
 from podwright.lab.slurm.site import CONTROLLER, site
 from podwright.spec import SlurmScheduler, expand_hosts, load_pod
+from tests.real.clients import PATIENCE_S
 from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
@@ -77,7 +78,7 @@ class Controller:
 
     def start(self) -> None:
         self.lab.machines.start_daemons([CONTROLLER], ["slurmctld", "-f", f"{self.seen}/slurm.conf"])
-        assert processes.until(lambda: " is UP" in self.call("scontrol", "ping"), 30), self.log()
+        assert processes.until(lambda: " is UP" in self.call("scontrol", "ping"), PATIENCE_S), self.log()
 
     def call(self, *words: str) -> str:
         return self.lab.machines.run(CONTROLLER, ["env", f"SLURM_CONF={self.seen}/slurm.conf", *words]).stdout

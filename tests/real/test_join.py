@@ -17,6 +17,7 @@ import pytest
 
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, Order, read_lines, record_folders
+from podwright.runs.events import parse_event
 from podwright.runs.record import Asked, Fold
 from tests.contract.sites import END_S, PROGRAMS, until
 
@@ -97,7 +98,8 @@ class Cast:
     def record(self) -> Any:
         fold = Fold(Asked(self.run, "join", "local", "local", 0.0, 2, 1, {}), str(self.folder))
         for *_, path in record_folders(str(self.folder / "record")):
-            fold.take(self._rows(path))
+            events = [parse_event(row) for row in self._rows(path)]
+            fold.take(event for event in events if event is not None)
         return fold.record(0.0)
 
     def close(self) -> None:

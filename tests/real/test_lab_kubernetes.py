@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from podwright.lab import cgroups, kubernetes, processes
 from podwright.lab.kubernetes import KubernetesLab
 from podwright.spec import load_pod
 from tests.real.clients import PATIENCE_S
-from tests.real.labs import ON_KUBERNETES, kubernetes_lab
+from tests.real.labs import ON_KUBERNETES, kubernetes_lab, lab_folder
 
 pytestmark = ON_KUBERNETES
 
@@ -156,18 +157,22 @@ def test_what_breaks_the_rules_is_refused(lab: KubernetesLab) -> None:
 
 
 FIND = """
-import socket, time
+import os, socket, time
 
-def address(name):
+def again(what, *words):
     while True:
         try:
-            return socket.gethostbyname(name)
+            return what(*words)
         except OSError:
             time.sleep(0.1)
 
-address("meet-0.meet")
-print(address("meet-1.meet"), flush=True)
-time.sleep(10)  # for the other one, which may ask later: a name goes with its Kubernetes pod
+other = 1 - int(os.environ["JOB_COMPLETION_INDEX"])
+listening = socket.create_server(("", 7000))
+with again(socket.create_connection, (f"meet-{other}.meet", 7000)):
+    listening.accept()  # neither ends before both have met: a name goes with its Kubernetes pod
+print(again(socket.gethostbyname, "meet-1.meet"), flush=True)
+with again(socket.create_connection, (f"meet-{other}.meet", 7000)):
+    listening.accept()
 """
 
 
@@ -284,24 +289,69 @@ def small(kubernetes_cluster: KubernetesLab) -> Iterator[KubernetesLab]:
 
 
 def test_down_leaves_nothing_behind(small: KubernetesLab) -> None:
-    """The namespaces are held open: the kernel gives the number of one that is gone to the next, perhaps elsewhere."""
-    lab = small
+    with remains(small) as left:
+        assert left()
+        small.down()
+        assert left() == []
+
+
+ASKER = """
+import os, sys
+from pathlib import Path
+from podwright.lab import kubernetes
+kubernetes.up(Path(sys.argv[1]), ends_with=os.getpid(), nodes=1, virtual_nodes=0)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.nightly
+def test_a_lab_ends_with_the_process_that_asked_for_it(kubernetes_cluster: KubernetesLab) -> None:
+    with lab_folder() as folder:
+        command = [sys.executable, "-c", ASKER, str(folder)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
+            assert asker.stdout is not None
+            assert asker.stdout.readline() == "up\n"
+            lab = kubernetes.find(folder)
+            assert lab is not None
+            with remains(lab) as left:
+                assert left()
+                asker.kill()
+                assert processes.until(lambda: left() == [], PATIENCE_S), left()
+
+
+@contextmanager
+def remains(lab: KubernetesLab) -> Iterator[Callable[[], list[str]]]:
+    """Gives what names all that is there of a lab: folder, mounts, groups, processes, ports.
+
+    The namespaces are held open: the kernel gives the number of one that is gone to the next, perhaps elsewhere.
+    """
     with ExitStack() as held:
         machines = lab.machines.up().values()
         for path in (Path(f"/proc/{pid}/ns/{kind}") for pid in machines for kind in KINDS):
             held.enter_context(path.open("rb"))
         spaces = {space for pid in machines for space in namespaces(pid)} - set(namespaces(os.getpid()))
         assert len(spaces) == 3 * 3
-        assert list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
-        lab.down()
-        assert not lab.folder.exists()
-        assert str(lab.folder) not in Path("/proc/self/mounts").read_text()
-        assert not list(cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}"))
-        living = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-        within = {pid: spaces & set(namespaces(pid)) for pid in living if processes.born(pid) is not None}
-        assert {pid: some for pid, some in within.items() if some} == {}
+        yield lambda: [*traces(lab), *members(spaces)]
+
+
+def traces(lab: KubernetesLab) -> list[str]:
+    """Names what of a lab can be seen without looking at any process."""
+    found = [str(path) for path in cgroups.ROOT.glob(f"**/{cgroups.tree(lab.folder)}")]
+    if lab.folder.exists():
+        found.append(str(lab.folder))
+    if str(lab.folder) in Path("/proc/self/mounts").read_text():
+        found.append("a mount")
     with socket.socket() as tried:
-        assert tried.connect_ex(("127.0.0.1", lab.ports.api)) != 0
+        if tried.connect_ex(("127.0.0.1", lab.ports.api)) == 0:
+            found.append("the API server's port")
+    return found
+
+
+def members(spaces: set[str]) -> list[str]:
+    """Names the processes that live in one of these namespaces."""
+    living = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [f"process {pid}" for pid in living if processes.born(pid) is not None and spaces & set(namespaces(pid))]
 
 
 def namespaces(pid: int) -> list[str]:

@@ -1,6 +1,7 @@
 """Quality by class: IoU and what was taken for what. Pure."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podwright.analysis.data import Confusion, ReportData
@@ -32,7 +33,7 @@ class ConfusionCell:
 
     @property
     def shade(self) -> int:
-        """How much of the accent colour, in per cent.
+        """Return how much of the accent colour it gets, in per cent.
 
         Small shares are lifted, since mistakes are what one looks for; the top stays low enough for ink to be read.
         """
@@ -59,8 +60,10 @@ class Mixed:
 
 
 def class_bars(data: ReportData) -> tuple[list[ClassBar], list[str]]:
-    """IoU per class, best first, and the names of classes that no frame held; from iou.json, else from the matrix."""
-    iou = dict(data.iou) or (_iou(data.confusion) if data.confusion else {})
+    """Return IoU per class, best first, and the classes that no frame held; from iou.json, else from the matrix."""
+    iou = dict(data.iou)
+    if not iou and data.confusion:
+        iou = _iou(data.confusion)
     bars = [_class_bar(name, value, data.confusion) for name, value in iou.items() if value is not None]
     absent = [name for name, value in iou.items() if value is None]
     return sorted(bars, key=lambda bar: (-bar.iou, bar.name)), absent
@@ -71,63 +74,77 @@ def _class_bar(name: str, iou: float, confusion: Confusion | None) -> ClassBar:
         return ClassBar(name, iou, words.score(iou), "", words.NONE, words.NONE, words.NONE)
     at = confusion.classes.index(name)
     right = confusion.matrix[at][at]
-    truth, told = sum(confusion.matrix[at]), sum(row[at] for row in confusion.matrix)
+    truth = sum(confusion.matrix[at])
+    predicted = sum(row[at] for row in confusion.matrix)
     return ClassBar(
         name,
         iou,
         words.score(iou),
         confusion.colors.get(name, ""),
         words.number(truth),
-        words.percent(right / truth if truth else None),
-        words.percent(right / told if told else None),
+        words.percent(_share(right, truth)),
+        words.percent(_share(right, predicted)),
     )
 
 
+def _share(part: int, whole: int) -> float | None:
+    if whole == 0:
+        return None
+    return part / whole
+
+
 def _iou(confusion: Confusion) -> dict[str, float | None]:
-    out: dict[str, float | None] = {}
+    iou: dict[str, float | None] = {}
     for at, name in enumerate(confusion.classes):
         right = confusion.matrix[at][at]
         union = sum(confusion.matrix[at]) + sum(row[at] for row in confusion.matrix) - right
-        out[name] = right / union if union else None
-    return out
+        iou[name] = _share(right, union)
+    return iou
 
 
 def in_use(confusion: Confusion) -> Confusion:
-    """The matrix without classes that were neither there nor ever predicted."""
-    kept = [i for i, row in enumerate(confusion.matrix) if sum(row) or any(other[i] for other in confusion.matrix)]
+    """Return the matrix without classes that were neither there nor ever predicted."""
+    columns = list(zip(*confusion.matrix, strict=True))
+    kept = [i for i, row in enumerate(confusion.matrix) if any(row) or any(columns[i])]
     names = tuple(confusion.classes[i] for i in kept)
-    matrix = tuple(tuple(confusion.matrix[i][j] for j in kept) for i in kept)
+    matrix = tuple(_picked(confusion.matrix[i], kept) for i in kept)
     return Confusion(names, matrix, {name: color for name, color in confusion.colors.items() if name in names})
 
 
+def _picked(row: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(row[place] for place in places)
+
+
 def matrix_rows(confusion: Confusion) -> list[MatrixRow]:
-    """The classes that were there, with every cell's share of its row, which is what is shaded."""
-    return [
-        MatrixRow(name, sum(counts), tuple(_cell(confusion, name, at, counts) for at in range(len(counts))))
-        for name, counts in zip(confusion.classes, confusion.matrix, strict=True)
-        if sum(counts)
-    ]
+    """Return the classes that were there, with every cell's share of its row, which is what is shaded."""
+    rows = []
+    for name, counts in zip(confusion.classes, confusion.matrix, strict=True):
+        if sum(counts):
+            cells = tuple(_cell(confusion, name, at, counts) for at in range(len(counts)))
+            rows.append(MatrixRow(name, sum(counts), cells))
+    return rows
 
 
 def _cell(confusion: Confusion, truth: str, at: int, counts: tuple[int, ...]) -> ConfusionCell:
     share = counts[at] / sum(counts)
     taken = confusion.classes[at]
-    what = f"{truth}, rightly named" if taken == truth else f"{truth}, taken for {taken}"
+    what = f"{truth}, taken for {taken}"
+    if taken == truth:
+        what = f"{truth}, rightly named"
     return ConfusionCell(
         counts[at], share, f"{what}: {words.number(counts[at])} pixels, {words.percent(share, 1)} of {truth}"
     )
 
 
 def most_mixed(confusion: Confusion) -> list[Mixed]:
-    """The mistakes that cost most, by share of the true class."""
-    pairs = [
-        (row.cells[at].share, row, at)
-        for row in matrix_rows(confusion)
-        for at in range(len(row.cells))
-        if confusion.classes[at] != row.name and row.cells[at].count
-    ]
-    pairs.sort(key=lambda pair: (-pair[0], pair[1].name))
+    """Return the mistakes that cost most, by share of the true class."""
+    mistakes: list[tuple[ConfusionCell, str, str]] = []
+    for row in matrix_rows(confusion):
+        for taken_for, cell in zip(confusion.classes, row.cells, strict=True):
+            if taken_for != row.name and cell.count:
+                mistakes.append((cell, row.name, taken_for))
+    mistakes.sort(key=lambda mistake: (-mistake[0].share, mistake[1]))
     return [
-        Mixed(row.name, confusion.classes[at], words.number(row.cells[at].count), words.percent(share, 1))
-        for share, row, at in pairs[:_MOST_MIXED]
+        Mixed(truth, taken_for, words.number(cell.count), words.percent(cell.share, 1))
+        for cell, truth, taken_for in mistakes[:_MOST_MIXED]
     ]

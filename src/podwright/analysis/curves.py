@@ -40,8 +40,9 @@ class QualityGoal:
 
     @property
     def text(self) -> str:
-        """`at least 0.65`."""
-        return f"at {'least' if self.at_least else 'most'} {words.score(self.bound)}"
+        """Return `at least 0.65`."""
+        side = "least" if self.at_least else "most"
+        return f"at {side} {words.score(self.bound)}"
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,15 @@ class Curve:
 
     @property
     def title(self) -> str:
-        """The name as a person says it."""
+        """Return the name as a person says it."""
         return words.metric_name(self.name)
 
 
 def goal_of(data: ReportData) -> QualityGoal | None:
-    """The goal in what was asked, if there is one."""
-    workload = data.asked.get("workload")
-    goal = data.record.get("goal") or (workload.get("goal") if isinstance(workload, Mapping) else None)
+    """Return the goal in what was asked, if there is one."""
+    goal, workload = data.record.get("goal"), data.asked.get("workload")
+    if not goal and isinstance(workload, Mapping):
+        goal = workload.get("goal")
     if not isinstance(goal, Mapping) or not isinstance(goal.get("metric"), str):
         return None
     for name, at_least in (("at_least", True), ("at_most", False)):
@@ -71,26 +73,26 @@ def goal_of(data: ReportData) -> QualityGoal | None:
 
 
 def curves_of(data: ReportData) -> list[Curve]:
-    """Loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve.
+    """Return loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve.
 
     When several ranks tell the same value the lowest rank's is drawn: ranks of one training tell the same story.
     """
-    goal, told = goal_of(data), _told(data)
-    wanted = goal.metric if goal else ""
-    names = sorted(told, key=lambda name: (name != "loss", name != wanted, "loss" not in name, name))
-    curves = [Curve(name, told[name], goal if name == wanted else None) for name in names]
+    goal, points = goal_of(data), _points_by_name(data)
+    goals = {goal.metric: goal} if goal else {}
+    names = sorted(points, key=lambda name: (name != "loss", name not in goals, "loss" not in name, name))
+    curves = [Curve(name, points[name], goals.get(name)) for name in names]
     return _distinct([curve for curve in curves if len(curve.points) > 1])
 
 
 def _distinct(curves: Sequence[Curve]) -> list[Curve]:
-    """Without curves that say again what an earlier one says, as MLLOG's eval_accuracy does of the quality."""
+    """Leave out curves that say again what an earlier one says, as MLLOG's eval_accuracy does of the quality."""
     kept: dict[tuple[float, ...], Curve] = {}
     for curve in curves:
         kept.setdefault(tuple(point.value for point in curve.points), curve)
     return list(kept.values())
 
 
-def _told(data: ReportData) -> dict[str, tuple[CurvePoint, ...]]:
+def _points_by_name(data: ReportData) -> dict[str, tuple[CurvePoint, ...]]:
     by_name: dict[str, dict[int, list[CurvePoint]]] = {}
     steps: dict[int, float] = {}
     for event in data.of(ResultTold):
@@ -112,9 +114,11 @@ def progress_of(data: ReportData) -> Mapping[str, float]:
 
 
 def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict[str, Any]:
-    """A curve as the page's script reads it; `line` picks its colour."""
+    """Return a curve as the page's script reads it; `line` picks its colour."""
     points = thin(curve.points)
-    steps = [p.step for p in points] if all(p.step is not None for p in points) else None
+    steps: list[float | None] | None = [p.step for p in points]
+    if steps and None in steps:
+        steps = None
     return {
         "label": label or curve.title,
         "line": line,
@@ -125,30 +129,27 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict
 
 
 def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, Any]:
-    """One value of several runs as lines of one chart."""
-    lines, goal = [], None
+    """Return one value of several runs as lines of one chart."""
+    chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
     for i, (data, span) in enumerate(runs):
         curve = next((curve for curve in curves_of(data) if curve.name == name), None)
-        if curve is not None:
-            lines.append(curve_json(curve, span, str(data.record.get("id")), i))
-            goal = goal or curve.goal
-    return {
-        "key": name,
-        "title": words.metric_name(name),
-        "goal": goal.bound if goal else None,
-        "goalText": f"goal {goal.text}" if goal else "",
-        "lines": lines,
-    }
+        if curve is None:
+            continue
+        chart["lines"].append(curve_json(curve, span, str(data.record.get("id")), i))
+        if curve.goal and chart["goal"] is None:
+            chart |= {"goal": curve.goal.bound, "goalText": f"goal {curve.goal.text}"}
+    return chart
 
 
 def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]:
-    """At most `limit` points, the least and the greatest of every stretch kept."""
+    """Return at most `limit` points, the least and the greatest of every stretch among them."""
     if len(points) <= limit:
         return list(points)
     width = math.ceil(len(points) / (limit // 2))
     kept: list[CurvePoint] = []
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
+        # In a flat stretch the least point is the greatest too: by identity it is kept once.
         ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
         kept += sorted(ends.values(), key=lambda p: p.t)
     return kept
@@ -159,9 +160,11 @@ def _value(point: CurvePoint) -> float:
 
 
 def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, str]]:
-    """The curve in words, evenly thinned, its first and last value kept."""
+    """Return the curve in words, evenly thinned, its first and last value kept."""
     points, last = curve.points, len(curve.points) - 1
-    picks = sorted({round(i * last / (limit - 1)) for i in range(limit)}) if last >= limit else range(last + 1)
+    picks: Sequence[int] = range(last + 1)
+    if last >= limit:
+        picks = sorted({round(i * last / (limit - 1)) for i in range(limit)})
     return [
         {
             "time": words.duration(points[i].t - span.start),

@@ -51,8 +51,10 @@ class LastLines:
 
     @property
     def name(self) -> str:
-        """Whose lines they are."""
-        return "launcher" if self.rank is None else f"rank {self.rank}"
+        """Return whose lines they are."""
+        if self.rank is None:
+            return "launcher"
+        return f"rank {self.rank}"
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,24 @@ class ReportData:
 
     @property
     def state(self) -> str:
-        """The run's state, `pending` when the record does not say."""
+        """Return the run's state, `pending` when the record does not say."""
         return str(self.record.get("state") or "pending")
 
     @property
     def final(self) -> bool:
-        """Whether nothing more will happen to this run."""
+        """Return whether nothing more will happen to this run."""
         return self.state in FINAL
+
+    @property
+    def workload(self) -> Mapping[str, Any]:
+        """Return the workload that was asked for, empty where it is not known."""
+        workload = self.asked.get("workload")
+        return workload if isinstance(workload, Mapping) else {}
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """Return a mapping of the record, empty where it has none: other versions may have written something else."""
+        value = self.record.get(name)
+        return value if isinstance(value, Mapping) else {}
 
     def of(self, *kinds: type[Kind]) -> list[Kind]:
         """Return the events of these kinds, in the order of time."""

@@ -56,11 +56,19 @@ def moment(event: Event, story: Story) -> Moment:
 
 def failure(event: RankFailed) -> str:
     """Return `rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped`."""
-    who = "a rank" if event.rank is None else f"rank {event.rank}"
-    where = f" on {event.host}" if event.host else ""
-    how = f"was killed by {event.signal}" if event.signal else f"exited with {event.code}"
-    when = "" if event.after_s is None else f" after {words.duration(event.after_s)}"
-    return f"{who}{where} {how}{when}{_stopped(event.stopped)}"
+    parts = ["a rank" if event.rank is None else f"rank {event.rank}"]
+    if event.host:
+        parts.append(f"on {event.host}")
+    parts.append(f"was killed by {event.signal}" if event.signal else f"exited with {event.code}")
+    parts += _lasted("after", event.after_s)
+    return " ".join(parts) + _stopped(event.stopped)
+
+
+def _lasted(word: str, seconds: float | None) -> list[str]:
+    """Return `after 41 s`; nothing when nobody told how long it was."""
+    if seconds is None:
+        return []
+    return [f"{word} {words.duration(seconds)}"]
 
 
 def _stopped(ranks: tuple[int, ...]) -> str:
@@ -79,31 +87,31 @@ def seen(event: DeviceSeen) -> str:
     body = event.text or lead
     if event.what == "xid" and event.text and not event.text.startswith("XID"):
         body = f"{lead}: {event.text}"
-    return f"{event.device}: {body}" if event.device else body
+    return ": ".join(part for part in (event.device, body) if part)
 
 
 def hang(event: RankHung) -> str:
     """Return `rank 3 was silent for 10m 00s`."""
-    how_long = "too long" if event.silent_s is None else words.duration(event.silent_s)
-    return _because(f"rank {event.rank} was silent for {how_long}", event.why)
+    [how_long] = _lasted("for", event.silent_s) or ["for too long"]
+    return _because(f"rank {event.rank} was silent {how_long}", event.why)
 
 
 def _because(text: str, why: str) -> str:
-    return f"{text}: {why}" if why else text
+    return ": ".join(part for part in (text, why) if part)
 
 
 def _staged(event: Staged) -> str:
     parts = []
     if event.size_bytes is not None:
         parts.append(words.quantity(event.size_bytes, "bytes"))
-    if event.took_s is not None:
-        parts.append(f"in {words.duration(event.took_s)}")
-    return ", ".join([f"{event.what} staged", " ".join(parts)]) if parts else f"{event.what} staged"
+    parts += _lasted("in", event.took_s)
+    if not parts:
+        return f"{event.what} staged"
+    return f"{event.what} staged, {' '.join(parts)}"
 
 
 def _go(event: AttemptStarted) -> str:
-    proven = "" if event.took_s is None else f" proven in {words.duration(event.took_s)}"
-    return f"attempt {event.attempt}: world size {event.world_size}{proven}"
+    return " ".join([f"attempt {event.attempt}: world size {event.world_size}", *_lasted("proven in", event.took_s)])
 
 
 def _checkpoint(event: CheckpointSeen) -> str:
@@ -113,8 +121,7 @@ def _checkpoint(event: CheckpointSeen) -> str:
 
 
 def _goal(event: GoalReached) -> str:
-    after = "" if event.took_s is None else f" after {words.duration(event.took_s)}"
-    return f"{words.metric_name(str(event.metric))} {words.score(event.value)}{after}"
+    return " ".join([words.metric_name(str(event.metric)), words.score(event.value), *_lasted("after", event.took_s)])
 
 
 def _result(event: ResultTold) -> str:
@@ -130,8 +137,8 @@ def _end(event: RunEnded | EngineEnded) -> str:
 
 
 def _fenced(event: Fenced) -> str:
-    by = None if event.by is None else list(event.by)
-    return f"a newer attempt {by} of job {event.job} holds the lease"
+    epoch = list(event.by) if event.by else None
+    return f"a newer attempt {epoch} of job {event.job} holds the lease"
 
 
 def _rdma(event: RdmaFacts) -> str:
@@ -143,7 +150,7 @@ def _node_end(event: NodeEnded) -> str:
 
 
 def _plain(event: Event) -> str:
-    """What the event tells, field by field."""
+    """Tell an event field by field."""
     own = {name.removeprefix("at_"): value for name, value in vars(event).items() if name not in _COMMON}
     return ", ".join(f"{name} {value}" for name, value in own.items())
 

@@ -21,7 +21,7 @@ class RunFigure:
 
 
 def field(name: str) -> Read:
-    """A figure of the record itself."""
+    """Return the reader of a figure of the record itself."""
 
     def read(story: Story) -> float | None:
         return as_number(story.data.record.get(name))
@@ -30,36 +30,33 @@ def field(name: str) -> Read:
 
 
 def result(name: str) -> Read:
-    """A value that the program told, as it was last."""
+    """Return the reader of a value that the program told, as it was last."""
 
     def read(story: Story) -> float | None:
-        results = story.data.record.get("results")
-        return as_number(results.get(name)) if isinstance(results, Mapping) else None
+        return as_number(story.data.mapping("results").get(name))
 
     return read
 
 
 def results_of(story: Story) -> list[str]:
-    """The names of what the program told."""
-    results = story.data.record.get("results")
-    return [str(name) for name in results] if isinstance(results, Mapping) else []
+    """Return the names of what the program told."""
+    return [str(name) for name in story.data.mapping("results")]
 
 
 def four(value: float | None) -> str:
-    """With four digits that count."""
+    """Return a number with four digits that count."""
     return words.number(value, 4)
 
 
 def cost_figure(stories: Sequence[Story]) -> RunFigure:
-    """What each run cost, named with the currency."""
+    """Return the figure of what each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
     return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
 
 
 def _amount(story: Story) -> float | None:
-    cost = story.data.record.get("cost")
-    return as_number(cost.get("amount")) if isinstance(cost, Mapping) else None
+    return as_number(story.data.mapping("cost").get("amount"))
 
 
 def as_number(value: object) -> float | None:

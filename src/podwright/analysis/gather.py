@@ -5,7 +5,6 @@ A report must come out of any folder, above all of a broken one: what cannot be 
 
 import base64
 import json
-import math
 import re
 import tarfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
+from podwright.analysis.figures import as_number
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, Sample
 from podwright.spec.problems import Refusal
@@ -29,9 +29,11 @@ _SHOWN_FILES = ("spec/workload.yaml", "spec/pod.yaml", "job/order.json")
 
 
 def gather(folder: Path, now: float | None = None) -> ReportData:
-    """Everything the report of the run in this folder shows, as it is now."""
+    """Return everything the report of the run in this folder shows, as it is now."""
     unread: list[str] = []
-    run, now = RunFolder(folder), time.time() if now is None else now
+    run = RunFolder(folder)
+    if now is None:
+        now = time.time()
     events = in_order(run.events())
     return ReportData(
         record=_record(run, events, now, unread),
@@ -50,7 +52,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
 
 
 def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[str]) -> Mapping[str, Any]:
-    """The sealed record, else what the events add up to."""
+    """Return the sealed record, else what the events add up to."""
     sealed = _json(run.path / "record.json", unread)
     if sealed:
         return sealed
@@ -64,17 +66,17 @@ def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[
 
 
 def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:
-    found: dict[tuple[int, str], Track] = {}
+    tracks: dict[tuple[int, str], Track] = {}
     try:
         for sample in run.samples():
-            _add_sample(found, sample)
+            _add_sample(tracks, sample)
     except (OSError, ValueError) as error:
         unread.append(f"metrics: {error}")
-    return {key: _in_order(track) for key, track in found.items()}
+    return {key: _in_order(track) for key, track in tracks.items()}
 
 
 def _json(path: Path, unread: list[str]) -> dict[str, Any]:
-    """An object from a JSON file; {} when it is not there, named in `unread` when it cannot be understood."""
+    """Read an object from a JSON file; {} when it is not there, named in `unread` when it cannot be understood."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -98,7 +100,7 @@ def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
 
 
 def _in_order(track: Track) -> Track:
-    """Tracks of a node that was replaced come from two files whose times may overlap."""
+    """Sort a track by time: those of a node that was replaced come from two files whose times may overlap."""
     if all(a <= b for a, b in zip(track.t, track.t[1:], strict=False)):
         return track
     pairs = sorted(zip(track.t, track.v, strict=True))
@@ -106,41 +108,41 @@ def _in_order(track: Track) -> Track:
 
 
 def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
-    found = _json(folder / "results" / "confusion.json", unread)
-    if not found:
+    document = _json(folder / "results" / "confusion.json", unread)
+    if not document:
         return None
     try:
-        names = tuple(str(name) for name in found["classes"])
-        matrix = tuple(tuple(int(cell) for cell in row) for row in found["matrix"])
-        colors = {str(name): _color(color) for name, color in dict(found.get("colors") or {}).items()}
+        names = tuple(str(name) for name in document["classes"])
+        matrix = tuple(tuple(map(int, row)) for row in document["matrix"])
+        colors = {str(name): _color(color) for name, color in dict(document.get("colors") or {}).items()}
     except (KeyError, TypeError, ValueError) as error:
         unread.append(f"confusion.json: {error!r}")
         return None
     if len(matrix) != len(names) or any(len(row) != len(names) for row in matrix):
         unread.append(f"confusion.json: {len(names)} classes do not fit a matrix of {len(matrix)} rows")
         return None
-    return Confusion(names, matrix, colors) if names else None
+    if not names:
+        return None
+    return Confusion(names, matrix, colors)
 
 
 def _color(value: object) -> str:
-    """A colour as `#rrggbb`, empty for anything else: it goes into a style, where only a colour may stand."""
+    """Return a colour as `#rrggbb`, empty for anything else: it goes into a style, where only a colour may stand."""
     if isinstance(value, list) and len(value) == 3 and all(isinstance(part, int) and 0 <= part < 256 for part in value):
         return "#{:02x}{:02x}{:02x}".format(*value)
-    return value if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value) else ""
+    if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value):
+        return value
+    return ""
 
 
 def _iou(folder: Path, unread: list[str]) -> dict[str, float | None]:
-    found = _json(folder / "results" / "iou.json", unread)
-    return {name: _number(value) for name, value in found.items() if value is None or _number(value) is not None}
-
-
-def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if good else None  # type: ignore[arg-type]
+    """Read IoU per class; null says that no frame held the class, and anything else but a number is left out."""
+    document = _json(folder / "results" / "iou.json", unread)
+    return {name: as_number(value) for name, value in document.items() if value is None or as_number(value) is not None}
 
 
 def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
-    """The example frames until their pictures weigh more than a page should."""
+    """Yield the example frames until their pictures weigh more than a page should."""
     listed = _listed_examples(folder / "results", unread)
     left = _MOST_PICTURE_BYTES
     for row in listed[:_MOST_EXAMPLES]:
@@ -154,8 +156,8 @@ def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
             image=pictures["image"],
             truth=pictures["truth"],
             prediction=pictures["prediction"],
-            mean_iou=_number(row.get("mean_iou")),
-            accuracy=_number(row.get("pixel_accuracy")),
+            mean_iou=as_number(row.get("mean_iou")),
+            accuracy=as_number(row.get("pixel_accuracy")),
         )
 
 
@@ -168,16 +170,19 @@ def _listed_examples(results: Path, unread: list[str]) -> list[dict[str, Any]]:
     if path is None:
         return []
     try:
-        found = json.loads(path.read_text("utf-8"))
+        rows = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         unread.append(f"examples.json: {error}")
         return []
-    rows = found.get("examples") if isinstance(found, dict) else found
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if isinstance(rows, dict):
+        rows = rows.get("examples")
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def _picture(results: Path, name: object) -> str:
-    """A PNG as a data: address; only files within the results folder, since a run writes its own list."""
+    """Return a PNG as a data: address; only files within the results folder, since a run writes its own list."""
     path = (results / str(name or "")).resolve()
     if not name or not path.is_relative_to(results.resolve()) or path.suffix.lower() != ".png":
         return ""
@@ -189,7 +194,7 @@ def _picture(results: Path, name: object) -> str:
 
 
 def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
-    """The last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
+    """Yield the last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
     kept: dict[int | None, deque[tuple[str, str]]] = {}
     nodes: dict[int | None, int] = {}
     for line in run.log_lines():
@@ -214,13 +219,15 @@ def _files(folder: Path) -> Iterator[TextFile]:
 
 
 def _workload_in_code(folder: Path) -> str:
-    """Where the workload's file lies in the code that travelled, empty when it does not: found by its content."""
+    """Return where the workload's file lies in the code that travelled: known by its content, empty without one."""
     try:
         source = (folder / "spec" / "workload.yaml").read_bytes()
         with tarfile.open(folder / "job" / "code.tar") as code:
             for member in code:
-                same_size = member.isfile() and member.size == len(source) and member.name.endswith((".yaml", ".yml"))
-                content = code.extractfile(member) if same_size else None
+                is_yaml = member.isfile() and member.name.endswith((".yaml", ".yml"))
+                if not is_yaml or member.size != len(source):
+                    continue
+                content = code.extractfile(member)
                 if content is not None and content.read() == source:
                     return member.name
     except (OSError, tarfile.TarError):

@@ -32,11 +32,11 @@ class Span:
 
     @property
     def length_s(self) -> float:
-        """How long it is, never zero, so that it can be divided by."""
+        """Return how long it is, never zero, so that it can be divided by."""
         return max(self.end - self.start, 1e-3)
 
     def share(self, t: float) -> float:
-        """Where a moment lies in the span, 0 to 1."""
+        """Return where a moment lies in the span, 0 to 1."""
         return min(1.0, max(0.0, (t - self.start) / self.length_s))
 
 
@@ -70,7 +70,7 @@ class Attempt:
 
 
 def span_of(data: ReportData) -> Span:
-    """The page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
+    """Return the page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
     times = [event.time for event in data.of(PilotEvent)]
     for track in data.readings.values():
         times += [*track.t[:1], *track.t[-1:]]
@@ -81,7 +81,7 @@ def span_of(data: ReportData) -> Span:
 
 
 def hosts_by_node(data: ReportData) -> dict[int, str]:
-    """The host of every node that was heard of; the latest word counts."""
+    """Return the host of every node that was heard of; the latest word counts."""
     hosts = dict(enumerate(_texts(data.record.get("hosts"))))
     for go in data.of(AttemptStarted):
         hosts |= dict(enumerate(go.hosts))
@@ -93,38 +93,46 @@ def hosts_by_node(data: ReportData) -> dict[int, str]:
 
 
 def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []
+    if not isinstance(value, list | tuple):
+        return []
+    return [str(item) for item in value]
 
 
 def node_names(hosts: Mapping[int, str]) -> dict[int, str]:
-    """What each node is called: its host, or its number when several nodes share a host, as on one machine."""
+    """Return what each node is called: its host, or its number when several nodes share one, as on one machine."""
     times = Counter(hosts.values())
-    return {node: host if host and times[host] == 1 else f"node {node}" for node, host in hosts.items()}
+    names = {}
+    for node, host in hosts.items():
+        names[node] = f"node {node}"
+        if host and times[host] == 1:
+            names[node] = host
+    return names
 
 
 def attempts_of(data: ReportData, span: Span) -> list[Attempt]:
-    """Every attempt with its end: the first retry, failure, hang or end after its GO, else the next GO."""
+    """Return every attempt with its end: the first retry, failure, hang or end after its GO, else the next GO."""
     goes = data.of(AttemptStarted)
     return [_attempt(data, goes, i, span) for i in range(len(goes))]
 
 
 def _attempt(data: ReportData, goes: Sequence[AttemptStarted], i: int, span: Span) -> Attempt:
-    go, is_last = goes[i], i == len(goes) - 1
-    until = span.end if is_last else goes[i + 1].time
+    go, until, outcome = goes[i], span.end, ""
+    if i + 1 < len(goes):
+        until, outcome = goes[i + 1].time, "ended"
+    # Of what may close an attempt the first counts: a failure is followed by the retry, or by the end, that it led to.
     closing: list[Event] = [event for event in data.of(*_CLOSING) if go.time <= event.time <= until]
-    number = go.attempt or i + 1
-    if not closing:
-        outcome = "" if is_last else "ended"
-        return Attempt(number, go.time, until, outcome, "", go.world_size, go.epoch)
-    outcome, why = _closed_by(closing[0])
-    return Attempt(number, go.time, closing[0].time, outcome, why, go.world_size, go.epoch)
+    why = ""
+    if closing:
+        until = closing[0].time
+        outcome, why = _closed_by(closing[0])
+    return Attempt(go.attempt or i + 1, go.time, until, outcome, why, go.world_size, go.epoch)
 
 
 _CLOSING: tuple[type[Event], ...] = (RankFailed, RankHung, GivenBack, Fenced, RunEnded, EngineEnded, Retry)
 
 
 def _closed_by(event: Event) -> tuple[str, str]:
-    """How an attempt ended by what closed it, and why."""
+    """Return how an attempt ended, by what closed it, and why."""
     match event:
         case RunEnded() | EngineEnded():
             return event.state.replace("terminated", "stopped"), event.reason
@@ -135,7 +143,7 @@ def _closed_by(event: Event) -> tuple[str, str]:
 
 
 def ranks_of(data: ReportData) -> list[RankSummary]:
-    """The ranks as they were last started, by rank, with how each ended."""
+    """Return the ranks as they were last started, by rank, with how each ended."""
     ends = {event.rank: event for event in data.of(RankEnded)}
     starts = {event.rank: event for event in data.of(RankStarted)}
     hosts = hosts_by_node(data)
@@ -144,7 +152,9 @@ def ranks_of(data: ReportData) -> list[RankSummary]:
 
 
 def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], names: Mapping[int, str]) -> RankSummary:
-    has_ended = end is not None and end.time >= start.time
+    ended = words.NONE
+    if end is not None and end.time >= start.time:
+        ended = exit_words(end)
     return RankSummary(
         rank=start.rank,
         node=start.node,
@@ -155,12 +165,14 @@ def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], n
         gpu=start.gpu,
         numa=_shown(start.numa),
         nics=", ".join(start.nics) or words.NONE,
-        exit=exit_words(end) if end and has_ended else words.NONE,
+        exit=ended,
     )
 
 
-def _shown(value: object) -> str:
-    return words.NONE if value is None or value == "" else str(value)
+def _shown(value: int | None) -> str:
+    if value is None:
+        return words.NONE
+    return str(value)
 
 
 def exit_words(event: RankEnded) -> str:
@@ -190,6 +202,6 @@ class Story:
 
 
 def story_of(data: ReportData) -> Story:
-    """Everything about who, where and when, from the events."""
+    """Work out everything about who, where and when from the events."""
     span, hosts = span_of(data), hosts_by_node(data)
     return Story(data, span, hosts, node_names(hosts), ranks_of(data), attempts_of(data, span))

@@ -1,16 +1,18 @@
 """Readings made fit to be drawn: rates, one grid per chart, bands over many nodes. Pure."""
 
 import math
-import statistics
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
 from podwright.analysis.data import Track
+from podwright.analysis.statistics import mean, median, quantile
 
 Values = list[float | None]
 
-_COMBINE: Mapping[str, Callable[[list[float]], float]] = {"sum": math.fsum, "mean": statistics.fmean, "max": max}
+_COMBINE: Mapping[str, Callable[[list[float]], float]] = {"sum": math.fsum, "mean": fmean, "max": max}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Band:
 
 
 def rate(track: Track) -> Track:
-    """A counter as change per second; where it falls its source began anew and no rate is known."""
+    """Return a counter as change per second; where it falls its source began again and no rate is known."""
     times, values = array("d"), array("d")
     for i in range(1, len(track.t)):
         took, change = track.t[i] - track.t[i - 1], track.v[i] - track.v[i - 1]
@@ -48,7 +50,7 @@ def rate(track: Track) -> Track:
 
 
 def combine(tracks: Sequence[Track], how: str) -> Track:
-    """Several devices of a node as one.
+    """Return several devices of a node as one.
 
     A moment counts when at least half of them were read at it: a lost GPU must not end the node's line.
     """
@@ -58,19 +60,21 @@ def combine(tracks: Sequence[Track], how: str) -> Track:
     for track in tracks:
         for t, v in zip(track.t, track.v, strict=True):
             at.setdefault(t, []).append(v)
-    whole = max((len(found) for found in at.values()), default=0)
+    whole = max((len(values) for values in at.values()), default=0)
     kept = [t for t in sorted(at) if 2 * len(at[t]) >= whole]
     return Track(array("d", kept), array("d", (_COMBINE[how](at[t]) for t in kept)))
 
 
 def period(tracks: Iterable[Track]) -> float:
-    """The usual time between two readings, 1 s when there are too few to tell."""
-    gaps = [b - a for track in tracks for a, b in zip(track.t[:200], track.t[1:201], strict=False) if b > a]
-    return statistics.median(gaps) if gaps else 1.0
+    """Return the usual time between two readings, 1 s when there are too few to tell."""
+    gaps: list[float] = []
+    for track in tracks:
+        gaps += [b - a for a, b in pairwise(track.t[:201]) if b > a]
+    return median(gaps) or 1.0
 
 
 def grid_for(tracks: Sequence[Track], start: float, end: float, limit: int) -> Grid:
-    """One slot a reading while that stays within `limit` slots, else half as many bins with two slots each."""
+    """Return a grid: one slot a reading within `limit` slots, else half as many bins with two slots each."""
     step, span = max(period(tracks), 1e-3), max(end - start, 1e-3)
     slots = math.ceil(span / step) + 1
     if slots <= limit:
@@ -81,8 +85,10 @@ def grid_for(tracks: Sequence[Track], start: float, end: float, limit: int) -> G
 
 
 def fit(track: Track, grid: Grid) -> Values:
-    """The track's values on the grid, None where nothing was read."""
-    return _folded(track, grid) if grid.folded else _placed(track, grid)
+    """Return the track's values on the grid, None where nothing was read."""
+    if grid.folded:
+        return _folded(track, grid)
+    return _placed(track, grid)
 
 
 def _placed(track: Track, grid: Grid) -> Values:
@@ -96,6 +102,7 @@ def _placed(track: Track, grid: Grid) -> Values:
 
 def _folded(track: Track, grid: Grid) -> Values:
     bins = grid.count // 2
+    # `grid_for` puts the first slot a quarter of a bin after the start, so that both slots of a bin lie evenly in it.
     width, origin = grid.step * 2, grid.start - grid.step / 2
     least: list[tuple[float, float] | None] = [None] * bins
     most: list[tuple[float, float] | None] = [None] * bins
@@ -107,51 +114,52 @@ def _folded(track: Track, grid: Grid) -> Values:
         most[slot] = max(most[slot] or (v, t), (v, t))
     out: Values = []
     for low, high in zip(least, most, strict=True):
-        first, second = sorted((low, high), key=lambda pair: pair[1]) if low and high else (None, None)
-        out += [first[0] if first else None, second[0] if second else None]
+        if low is None or high is None:
+            out += [None, None]
+        else:
+            out += [value for value, _ in sorted((low, high), key=lambda pair: pair[1])]
     return out
 
 
 def band(lines: Sequence[Values]) -> Band:
-    """The median and the 5th and 95th percentile of all lines, slot by slot."""
-    rows = [sorted(v for v in slot if v is not None) for slot in zip(*lines, strict=True)]
-    return Band(*([_quantile(row, q) for row in rows] for q in (0.5, 0.05, 0.95)))
-
-
-def _quantile(row: Sequence[float], q: float) -> float | None:
-    if not row:
-        return None
-    place = q * (len(row) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(row) - 1)
-    return row[below] + (row[above] - row[below]) * (place - below)
+    """Return the median and the 5th and 95th percentile of all lines, slot by slot."""
+    middle: Values = []
+    low: Values = []
+    high: Values = []
+    for slot in zip(*lines, strict=True):
+        ordered = sorted(value for value in slot if value is not None)
+        middle.append(quantile(ordered, 0.5))
+        low.append(quantile(ordered, 0.05))
+        high.append(quantile(ordered, 0.95))
+    return Band(middle, low, high)
 
 
 def outliers(lines: Sequence[Values], middle: Values, most: int = 4) -> list[int]:
-    """Which lines stay far from the others, the farthest first.
+    """Return which lines stay far from the others, the farthest first.
 
     Far is more than six times the usual distance (median absolute deviation) and more than a tenth of the middle, so
     that 140 nodes which all do the same have none.
     """
     away = [_mean_distance(line, middle) for line in lines]
-    known = [abs(d) for d in away if d is not None]
-    if not known:
+    usual = median([abs(d) for d in away if d is not None])
+    if usual is None:
         return []
-    usual = statistics.median(known)
-    size = statistics.fmean([abs(m) for m in middle if m is not None] or [0.0])
+    size = mean([abs(m) for m in middle if m is not None]) or 0.0
     far = [(abs(d), i) for i, d in enumerate(away) if d is not None and abs(d) > max(6 * usual, 0.1 * size)]
     return [i for _, i in sorted(far, reverse=True)[:most]]
 
 
 def _mean_distance(line: Values, middle: Values) -> float | None:
-    gaps = [v - m for v, m in zip(line, middle, strict=True) if v is not None and m is not None]
-    return statistics.fmean(gaps) if gaps else None
+    return mean([v - m for v, m in zip(line, middle, strict=True) if v is not None and m is not None])
 
 
 def short(values: Values) -> Values:
-    """Four digits that count: more cannot be seen and would double the page."""
-    return [None if v is None else _tidy(float(f"{v:.4g}")) for v in values]
+    """Keep four digits that count: more cannot be seen and would double the page."""
+    return [_rounded(value) for value in values]
 
 
-def _tidy(value: float) -> float:
-    return int(value) if value == int(value) else value
+def _rounded(value: float | None) -> float | None:
+    if value is None:
+        return None
+    rounded = float(f"{value:.4g}")
+    return int(rounded) if rounded.is_integer() else rounded

@@ -8,22 +8,30 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False  # `typing` takes longer to import than this file to run
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 INTERRUPTED = 130
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run one command line and return its exit code; no exception and no traceback leaves it."""
+def main(argv: list[str] | None = None, answer: Callable[[list[str]], int] | None = None) -> int:
+    """Run one command line and return its exit code; no exception and no traceback leaves it.
+
+    `answer` does what the arguments ask for; a test may hand in its own.
+    """
     _make_streams_safe()
+    answer = answer or _answer
     if argv is not None:
-        return _code_of(list(argv))
-    code = _code_of(sys.argv[1:])
+        return _code_of(list(argv), answer)
+    code = _code_of(sys.argv[1:], answer)
     _leave(code)
     return code
 
 
-def _code_of(args: list[str]) -> int:
+def _code_of(args: list[str], answer: Callable[[list[str]], int]) -> int:
     try:
-        return _answer(args)
+        return answer(args)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

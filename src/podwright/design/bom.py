@@ -27,7 +27,9 @@ class Item:
     @property
     def amount(self) -> float | None:
         """Return the price of all of them."""
-        return None if self.price is None else self.price * self.count
+        if self.price is None:
+            return None
+        return self.price * self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +46,19 @@ class Feed:
     @property
     def feeds(self) -> bool | None:
         """Return whether that is enough."""
-        return None if self.per_gpu_bytes_s is None else self.per_gpu_bytes_s >= self.needed_bytes_s
+        if self.per_gpu_bytes_s is None:
+            return None
+        return self.per_gpu_bytes_s >= self.needed_bytes_s
 
 
 def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
     """List everything, in the order nodes, switches, storage, racks, cables."""
+    height = f"{requirements.pod.racks.rack_units} units"
     return [
         *_nodes(requirements),
         *_switches(requirements, switches),
         *_storage(requirements),
-        Item(
-            "rack",
-            f"{requirements.pod.racks.rack_units} units",
-            f"rack, {requirements.pod.racks.rack_units} units",
-            racks,
-            None,
-            None,
-        ),
+        Item("rack", height, f"rack, {height}", racks, None, None),
         *_cables(requirements, laid),
     ]
 
@@ -74,14 +72,20 @@ def total(items: Iterable[Item]) -> tuple[float, list[str]]:
 
 def feeds(requirements: Requirements, needed_bytes_s: int) -> list[Feed]:
     """Return for each storage system what a GPU gets of it when all read at once."""
-    gpus = sum(found.count for host in requirements.hosts if (found := requirements.models[host].gpus))
+    gpus = 0
+    for host in requirements.hosts:
+        model_gpus = requirements.models[host].gpus
+        if model_gpus:
+            gpus += model_gpus.count
     rows = []
     for system in requirements.systems:
         blocks, model = system.blocks, system.given.model
         given = system.given.bandwidth_bytes_s
         if given is None and blocks and model and model.read_bytes_s:
             given = blocks * model.read_bytes_s
-        each = given / gpus if given is not None and gpus else None
+        each = None
+        if given is not None and gpus:
+            each = given / gpus
         rows.append(Feed(system.given.name, system.given.kind, blocks, given, each, needed_bytes_s))
     return rows
 
@@ -91,7 +95,9 @@ def _nodes(requirements: Requirements) -> list[Item]:
     for group in requirements.pod.nodes:
         model, costs = group.model, requirements.pod.costs
         on_fabric = group.hosts[0] in set(requirements.hosts)
-        price = model.price if model.price is not None else costs.node_price if on_fabric else None
+        price = model.price
+        if price is None and on_fabric:
+            price = costs.node_price
         name = model.name or "node"
         rows.append(Item("node", name, model.title or name, len(group.hosts), price, model.power_w))
     return rows
@@ -107,7 +113,9 @@ def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[It
     rows = []
     for (kind, name), count in counted.items():
         model = models[name]
-        price = model.price if model.price is not None else requirements.pod.costs.switch_price
+        price = model.price
+        if price is None:
+            price = requirements.pod.costs.switch_price
         rows.append(Item(f"{kind} switch", name, model.title or name, count, price, model.power_w))
     return rows
 
@@ -115,20 +123,24 @@ def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[It
 def _storage(requirements: Requirements) -> list[Item]:
     rows = []
     for system in requirements.systems:
-        blocks, model, kind = system.blocks, system.given.model, system.given.kind
-        name = (model.name if model else None) or kind
-        title = (model.title if model else None) or f"{kind} system"
-        price, power_w = (model.price, model.power_w) if model else (None, None)
-        rows.append(Item("storage", name, title, blocks or 1, price, power_w))
+        model, kind, count = system.given.model, system.given.kind, system.blocks or 1
+        title = f"{kind} system"
+        if model is None:
+            rows.append(Item("storage", kind, title, count, None, None))
+        else:
+            name, title = model.name or kind, model.title or title
+            rows.append(Item("storage", name, title, count, model.price, model.power_w))
     return rows
 
 
 def _cables(requirements: Requirements, laid: Iterable[Laid]) -> list[Item]:
     prices = requirements.pod.costs.cable_prices
-    counted = Counter((one.cable.fabric, one.medium, one.length_m) for one in laid)
+    counted = Counter((cable.fabric, medium, length_m) for cable, length_m, medium in laid)
     rows = []
     for fabric, medium, length in sorted(counted, key=lambda key: (key[0], key[1], key[2] or 0)):
-        words = f"{fabric} cable, {medium}, {length:g} m" if length is not None else f"{fabric} cable, length not known"
+        item = f"{fabric} cable, length not known"
+        if length is not None:
+            item = f"{fabric} cable, {medium}, {length:g} m"
         price = getattr(prices, medium, None)
-        rows.append(Item("cable", medium, words, counted[(fabric, medium, length)], price, None))
+        rows.append(Item("cable", medium, item, counted[(fabric, medium, length)], price, None))
     return rows

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from podwright.design.exports.ibnet import Port, fabric_of
 from podwright.design.plan import Design
-from podwright.spec.problems import refuse
+from podwright.design.wiring import Wired
+from podwright.spec.problems import Refusal, refuse
 
 _DEVICE = re.compile(r'^(?:Switch|Ca|Hca|Rt)\s+(?P<ports>\d+)\s+"(?P<id>[^"]+)"(?:.*?#\s*"(?P<name>[^"]*)")?', re.I)
 _LINK = re.compile(r'^\[(?P<port>\d+)\](?:\[[^\]]*\])?(?:\([^)]*\))?\s+"(?P<id>[^"]+)"\[(?P<peer>\d+)\]')
@@ -35,20 +36,27 @@ class Checked:
 
 def check_fabric(design: Design, text: str, file: str) -> Checked:
     """Compare a file with those fabrics of the design whose switches it names."""
-    found = read_links(text)
-    seen = {port.device for port in found}
-    fabrics = tuple(name for name, wired in design.wired.items() if any(one.name in seen for one in wired.switches))
+    actual = read_links(text)
+    devices = {port.device for port in actual}
+    fabrics = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
     if not fabrics:
-        raise refuse(
-            "names no switch of this design" if seen else "holds no links",
-            hint="write it with `ibnetdiscover`; switches are known by their names"
-            + (f", and this file has {sorted(seen)[0]}" if seen else ""),
-            file=file,
-        )
+        raise _no_fabric(devices, file)
     links: dict[Port, Port] = {}
     for name in fabrics:
         links |= fabric_of(design, name).links
-    return Checked(fabrics, len(links) // 2, list(_compare(links, found)))
+    return Checked(fabrics, len(links) // 2, list(_compare(links, actual)))
+
+
+def _names_any(devices: set[str], wired: Wired) -> bool:
+    return any(switch.name in devices for switch in wired.switches)
+
+
+def _no_fabric(devices: set[str], file: str) -> Refusal:
+    hint = "write it with `ibnetdiscover`; switches are known by their names"
+    if not devices:
+        return refuse("holds no links", hint=hint, file=file)
+    hint += f", and this file has {min(devices)}"
+    return refuse("names no switch of this design", hint=hint, file=file)
 
 
 def read_links(text: str) -> dict[Port, Port]:
@@ -67,30 +75,35 @@ def read_links(text: str) -> dict[Port, Port]:
 
 def _name(text: str) -> str:
     match = _MANAGED.match(text.strip())
-    return match["name"].strip() if match else text.strip()
+    if match:
+        return match["name"].strip()
+    return text.strip()
 
 
-def _compare(designed: Mapping[Port, Port], found: Mapping[Port, Port]) -> Iterator[Deviation]:
+def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port]) -> Iterator[Deviation]:
     """Yield what is wrong with the cables that are there, each once, then those that are not."""
     said: set[frozenset[Port]] = set()
-    for port, peer in sorted(found.items()):
+    for port, peer in sorted(actual.items()):
         cable = frozenset((port, peer))
         if designed.get(port) == peer or cable in said:
             continue
         said.add(cable)
         yield _wrong(port, peer, designed)
-    there = {*found, *found.values()}
+    there = {*actual, *actual.values()}
     for port, peer in sorted(designed.items()):
         if port < peer and port not in there and peer not in there:
-            yield Deviation("missing", f"{_words(port)} is not joined to {_words(peer)}")
+            yield Deviation("missing", f"{_port_text(port)} is not joined to {_port_text(peer)}")
 
 
 def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
-    wanted = [f"{_words(end)} belongs to {_words(designed[end])}" for end in (port, peer) if end in designed]
+    wanted = [f"{_port_text(end)} belongs to {_port_text(designed[end])}" for end in (port, peer) if end in designed]
     if wanted:
-        return Deviation("wrong", f"{_words(port)} is joined to {_words(peer)}; {', '.join(wanted)}")
-    return Deviation("unknown", f"{_words(port)} is joined to {_words(peer)}; the design has no such cable")
+        return Deviation("wrong", f"{_port_text(port)} is joined to {_port_text(peer)}; {', '.join(wanted)}")
+    return Deviation("unknown", f"{_port_text(port)} is joined to {_port_text(peer)}; the design has no such cable")
 
 
-def _words(port: Port) -> str:
-    return port.device if " " in port.device else f"{port.device} port {port.number}"
+def _port_text(port: Port) -> str:
+    # An adapter is named with its host, and has one port.
+    if " " in port.device:
+        return port.device
+    return f"{port.device} port {port.number}"

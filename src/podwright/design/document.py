@@ -8,6 +8,7 @@ from podwright.design.bom import total
 from podwright.design.growth import Growth
 from podwright.design.lengths import Laid
 from podwright.design.plan import NEEDED_BYTES_S, Design
+from podwright.design.racks import Rack
 
 
 def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[st
 
 def cables_json(design: Design) -> list[dict[str, Any]]:
     """Return every cable, as `--cables --json` prints them."""
-    return [_cable(one) for one in design.laid]
+    return [_cable(laid) for laid in design.laid]
 
 
 def _compute(design: Design) -> dict[str, Any] | None:
@@ -61,26 +62,26 @@ def _storage(design: Design) -> dict[str, Any] | None:
 
 
 def _management(design: Design) -> dict[str, Any] | None:
-    made = design.management
-    if made is None:
+    management = design.management
+    if management is None:
         return None
     return {
-        "switches": made.count("leaf"),
-        "aggregation": made.count("aggregation"),
-        "ports": made.node_ports,
-        "bmc_ports": made.bmc_ports,
-        "cables": len(made.cables),
+        "switches": management.count("leaf"),
+        "aggregation": management.count("aggregation"),
+        "ports": management.node_ports,
+        "bmc_ports": management.bmc_ports,
+        "cables": len(management.cables),
         "networks": [
             {
-                "name": one.name,
-                "purpose": one.purpose,
-                "vlan": one.vlan or None,
-                "subnet": str(one.subnet),
-                "members": len(one.addresses),
+                "name": network.name,
+                "purpose": network.purpose,
+                "vlan": network.vlan or None,
+                "subnet": str(network.subnet),
+                "members": len(network.addresses),
             }
-            for one in made.networks
+            for network in management.networks
         ],
-        "notes": list(made.notes),
+        "notes": list(management.notes),
     }
 
 
@@ -90,17 +91,17 @@ def _racks(design: Design) -> dict[str, Any]:
         "count": len(floor.racks),
         "power_w": round(floor.power_w),
         "unknown_power": list(floor.unknown_power),
-        "racks": [
-            {
-                "name": rack.name,
-                "power_w": round(rack.power_w),
-                "used_units": rack.used_units,
-                "devices": [
-                    {"unit": unit, "name": device.name, "model": device.model} for unit, device in rack.devices
-                ],
-            }
-            for rack in floor.racks
-        ],
+        "racks": [_rack(rack) for rack in floor.racks],
+    }
+
+
+def _rack(rack: Rack) -> dict[str, Any]:
+    devices = [{"unit": unit, "name": device.name, "model": device.model} for unit, device in rack.devices]
+    return {
+        "name": rack.name,
+        "power_w": round(rack.power_w),
+        "used_units": rack.used_units,
+        "devices": devices,
     }
 
 
@@ -110,33 +111,33 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
     return {
         "items": [
             {
-                "kind": one.kind,
-                "item": one.item,
-                "count": one.count,
-                "price": one.price,
-                "amount": one.amount,
-                "power_w": one.power_w,
+                "kind": item.kind,
+                "item": item.item,
+                "count": item.count,
+                "price": item.price,
+                "amount": item.amount,
+                "power_w": item.power_w,
             }
-            for one in items
+            for item in items
         ],
         "price": {"amount": amount, "currency": design.pod.costs.currency, "without": without},
         "storage_systems": [
             {
-                "name": one.name,
-                "kind": one.kind,
-                "blocks": one.blocks,
-                "bandwidth_bytes_s": one.bandwidth_bytes_s,
-                "per_gpu_bytes_s": one.per_gpu_bytes_s,
-                "needed_bytes_s": one.needed_bytes_s,
-                "feeds": one.feeds,
+                "name": feed.name,
+                "kind": feed.kind,
+                "blocks": feed.blocks,
+                "bandwidth_bytes_s": feed.bandwidth_bytes_s,
+                "per_gpu_bytes_s": feed.per_gpu_bytes_s,
+                "needed_bytes_s": feed.needed_bytes_s,
+                "feeds": feed.feeds,
             }
-            for one in design.feeds(needed_bytes_s)
+            for feed in design.feeds(needed_bytes_s)
         ],
     }
 
 
-def _cable(one: Laid) -> dict[str, Any]:
-    cable = one.cable
+def _cable(laid: Laid) -> dict[str, Any]:
+    cable = laid.cable
     return {
         "fabric": cable.fabric,
         "kind": cable.kind,
@@ -144,17 +145,17 @@ def _cable(one: Laid) -> dict[str, Any]:
         "a_port": cable.a_port,
         "b": cable.b,
         "b_port": cable.b_port,
-        "length_m": one.length_m,
-        "medium": one.medium,
+        "length_m": laid.length_m,
+        "medium": laid.medium,
     }
 
 
 def growth_json(growth: Growth) -> dict[str, Any]:
     """Return what growth adds, moves and takes out; the key `growth` of the document with `--grow-from`."""
     return {
-        "added": [one._asdict() for one in growth.added],
+        "added": [cable._asdict() for cable in growth.added],
         "moved": [{"from": old._asdict(), "to": new._asdict()} for old, new in growth.moved],
-        "removed": [one._asdict() for one in growth.removed],
+        "removed": [cable._asdict() for cable in growth.removed],
         "switches_added": growth.switches_added,
         "switches_removed": growth.switches_removed,
     }

@@ -32,7 +32,9 @@ def grow(old: Design, new: Design) -> Growth:
     before, after = _ends(old.cables), _ends(new.cables)
     gone = [cable for ends, cable in before.items() if ends not in after]
     fresh = {ends: cable for ends, cable in after.items() if ends not in before}
-    by_end = {end: ends for ends in fresh for end in ends}
+    by_end: dict[End, tuple[End, End]] = {}
+    for ends in fresh:
+        by_end |= dict.fromkeys(ends, ends)
     moved: list[tuple[Cable, Cable]] = []
     removed: list[Cable] = []
     for cable in gone:

@@ -18,16 +18,8 @@ UNIT_M = 0.0445
 SLACK_IN_RACK_M = 0.5
 SLACK_M = 1.5
 SOLD_M = (
-    0.5,
-    1.0,
-    1.5,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    7.0,
-    *(float(one) for one in (10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100)),
+    *(0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0),
+    *(10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 100.0),
 )
 # By speed in Gb/s: longest passive copper and longest active optical cable, where the switch's entry does not say.
 REACH_M = {100: (5.0, 100.0), 200: (2.0, 100.0), 400: (2.0, 0.0)}
@@ -68,7 +60,9 @@ def distance_m(a: RackPlace, b: RackPlace, racks: Racks) -> float:
 def sold(length_m: float) -> float:
     """Return the shortest length that is sold; beyond the longest, fibre comes in tens of metres."""
     place = bisect_left(SOLD_M, length_m)
-    return SOLD_M[place] if place < len(SOLD_M) else float(ceil(length_m / 10) * 10)
+    if place == len(SOLD_M):
+        return float(ceil(length_m / 10) * 10)
+    return SOLD_M[place]
 
 
 def _media(switch: SwitchModel) -> Callable[[float], str]:
@@ -76,7 +70,15 @@ def _media(switch: SwitchModel) -> Callable[[float], str]:
     if is_twisted(switch):
         return lambda length: "cat6"
     copper, active = reach_of(switch)
-    return lambda length: "dac" if length <= copper else "aoc" if length <= active else "fibre"
+
+    def medium(length_m: float) -> str:
+        if length_m <= copper:
+            return "dac"
+        if length_m <= active:
+            return "aoc"
+        return "fibre"
+
+    return medium
 
 
 def is_twisted(switch: SwitchModel) -> bool:
@@ -88,7 +90,8 @@ def reach_of(switch: SwitchModel) -> tuple[float, float]:
     """Return the longest copper and the longest active optical cable of a switch."""
     speed = switch.speed_gbps or 200
     copper, active = REACH_M[next((known for known in REACH_M if known >= speed), 400)]
-    return (
-        switch.copper_m if switch.copper_m is not None else copper,
-        switch.active_m if switch.active_m is not None else active,
-    )
+    if switch.copper_m is not None:
+        copper = switch.copper_m
+    if switch.active_m is not None:
+        active = switch.active_m
+    return copper, active

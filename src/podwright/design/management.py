@@ -147,12 +147,14 @@ class _Plan:
 
     def central(self, infra: int) -> list[Switch]:
         """Return the switches that are not beside nodes, with so many planned ones for what is no node."""
-        found = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
+        switches = [Switch(_other_leaf(i), "management", "leaf", 0, 2, i + 1) for i in range(infra)]
         if self.above is not None:
             places = self.fast_places + self.planned_node_switches + infra
-            names = sorted({self._above(plane, place)[0] for plane in (0, 1) for place in range(places)})
-            found += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(names)]
-        return found
+            names: set[str] = set()
+            for place in range(places):
+                names |= {self._above(plane, place)[0] for plane in (0, 1)}
+            switches += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(sorted(names))]
+        return switches
 
     def notes(self) -> Iterator[str]:
         fast = sum(ports.fast for ports in self.all)
@@ -166,8 +168,10 @@ class _Plan:
         return self.above is not None and self.node_switches + self.other_switches > 1
 
     def _above(self, plane: int, place: int) -> tuple[str, int]:
-        ports = self.above.ports if self.above else 1
-        number, port = divmod(place, max(ports - KEPT_PORTS, 1))
+        ports = 1
+        if self.above is not None:
+            ports = max(self.above.ports - KEPT_PORTS, 1)
+        number, port = divmod(place, ports)
         return f"mg-agg-{plane + 1}-{number + 1:02d}", port + 1
 
 
@@ -180,7 +184,8 @@ def _other_leaf(number: int) -> str:
 
 
 def _kind(ports: _Ports, port: int) -> str:
-    return "bmc" if ports.has_bmc and port == ports.slow - 1 else "node"
+    is_bmc = ports.has_bmc and port == ports.slow - 1
+    return "bmc" if is_bmc else "node"
 
 
 def _ports(host: str, model: NodeModel) -> _Ports:
@@ -197,7 +202,9 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
             yield _ports(host, requirements.models[host])
     yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(requirements.managers))
     names = [switch.name for switch in switches if switch.tier != "leaf"]
-    names += [name for system in requirements.systems if not system.paired for name in system.names]
+    for system in requirements.systems:
+        if not system.paired:
+            names += system.names
     yield from (_Ports(name, 1, 0, has_bmc=False) for name in names)
     leaves: dict[int, list[str]] = defaultdict(list)
     for switch in switches:
@@ -205,16 +212,19 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
             leaves[switch.unit].append(switch.name)
     said: set[str] = set()
     for unit in sorted({*leaves, *range(1, _units(requirements) + 1)}):
-        blocks = [
-            name for system in requirements.systems if system.paired and unit for name in system.of_unit(unit - 1)
-        ]
+        blocks: list[str] = []
+        for system in requirements.systems:
+            if system.paired and unit:
+                blocks += system.of_unit(unit - 1)
         for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
             yield _Ports(name, 1, 0, has_bmc=False)
         said.update(blocks)
 
 
 def _units(requirements: Requirements) -> int:
-    return requirements.systems[0].units.now if requirements.systems else 0
+    if not requirements.systems:
+        return 0
+    return requirements.systems[0].units.now
 
 
 def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan: _Plan) -> int:
@@ -227,24 +237,25 @@ def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan
 def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
     """Name the networks of the pod with their members."""
     fabric = requirements.pod.management_fabric()
-    first = fabric.first_vlan if fabric else 0
+    assert fabric is not None, "there are no networks without a management fabric"
+    first = fabric.first_vlan
     hosts = [(requirements.planned, requirements.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
     there = {switch.name for switch in plan.switches()}
+    # An empty name keeps the address of a switch that is planned.
+    central_names = [switch.name if switch.name in there else "" for switch in central]
     switches = [
         (others_planned, [ports.device for ports in plan.others if not ports.has_bmc]),
         (plan.planned_node_switches, [_leaf(number) for number in range(plan.node_switches)]),
-        (0, [switch.name if switch.name in there else "" for switch in central]),
+        (0, central_names),
     ]
-    storage = [
-        (requirements.planned, requirements.hosts),
-        *((len(one.names_planned), one.names) for one in requirements.systems),
-    ]
-    return [
+    networks = [
         Wanted("bmc", "baseboard controllers", first, hosts),
         Wanted("management", "set-up and logins", first + 1, hosts),
         Wanted("switches", "switches and storage systems", first + 2, switches),
-        *(
-            Wanted(f"storage{port + 1}", f"storage port {port + 1} of each node", 0, storage)
-            for port in range(requirements.storage.node_ports if requirements.storage else 0)
-        ),
     ]
+    if requirements.storage:
+        systems = ((len(system.names_planned), system.names) for system in requirements.systems)
+        storage = [(requirements.planned, requirements.hosts), *systems]
+        for port in range(1, requirements.storage.node_ports + 1):
+            networks.append(Wanted(f"storage{port}", f"storage port {port} of each node", 0, storage))
+    return networks

@@ -45,7 +45,7 @@ class Network:
 def cut_networks(text: str, wanted: Sequence[Wanted]) -> list[Network]:
     """Cut the networks from the one that is given, each large enough for the largest of them."""
     base = _parsed(text)
-    size = max(one.size for one in wanted)
+    size = max(network.size for network in wanted)
     prefix = 32 - (size - 1).bit_length()
     if prefix < base.prefixlen or len(wanted) > 2 ** (prefix - base.prefixlen):
         raise refuse(
@@ -54,7 +54,7 @@ def cut_networks(text: str, wanted: Sequence[Wanted]) -> list[Network]:
             field="fabrics.management.network",
         )
     cut = base.subnets(new_prefix=prefix)
-    return [_network(one, next(cut)) for one in wanted]
+    return [_network(network, next(cut)) for network in wanted]
 
 
 def _network(wanted: Wanted, subnet: IPv4Network) -> Network:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from podwright.design import bom, lengths, sizing, wiring
 from podwright.design.management import Management, design_management
+from podwright.design.networks import Network
 from podwright.design.racks import Floor, lay_out
 from podwright.design.requirements import Requirements, requirements_of
 from podwright.design.systems import storage_ends
@@ -17,7 +18,7 @@ from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
 from podwright.spec.problems import Refusal
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 # What DDN calls the least for training.
 NEEDED_BYTES_S = 1_000_000_000
@@ -41,26 +42,46 @@ class Design:
     @cached_property
     def switches(self) -> list[Switch]:
         """Return all switches, fabric by fabric."""
-        found = [switch for one in self.wired.values() for switch in one.switches]
-        return found + (self.management.switches if self.management else [])
+        switches: list[Switch] = []
+        for wired in self.wired.values():
+            switches += wired.switches
+        if self.management:
+            switches += self.management.switches
+        return switches
 
     @cached_property
     def cables(self) -> list[Cable]:
         """Return all cables, fabric by fabric."""
-        found = [cable for one in self.wired.values() for cable in one.cables]
-        return found + (self.management.cables if self.management else [])
+        cables: list[Cable] = []
+        for wired in self.wired.values():
+            cables += wired.cables
+        if self.management:
+            cables += self.management.cables
+        return cables
+
+    @property
+    def networks(self) -> list[Network]:
+        """Return the networks of the management fabric; none where there is no such fabric."""
+        if self.management is None:
+            return []
+        return self.management.networks
 
     @cached_property
     def floor(self) -> Floor:
         """Return where everything stands."""
-        central = self.management.central if self.management else []
+        central: list[Switch] = []
+        if self.management:
+            central = self.management.central
         return _placed(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
     def laid(self) -> list[lengths.Laid]:
         """Return all cables with their lengths and kinds."""
-        floor, racks = self.floor, self.pod.racks
-        return [one for switch, cables in self._runs() if switch for one in lengths.lay(cables, floor, racks, switch)]
+        laid: list[lengths.Laid] = []
+        for switch, cables in self._runs():
+            if switch:
+                laid += lengths.lay(cables, self.floor, self.pod.racks, switch)
+        return laid
 
     @cached_property
     def topology(self) -> Topology:
@@ -77,8 +98,8 @@ class Design:
 
     def _runs(self) -> Iterator[tuple[SwitchModel | None, list[Cable]]]:
         """Yield the cables with the switch whose ports decide what they are made of."""
-        yield self.requirements.compute_switch, self.wired["compute"].cables if "compute" in self.wired else []
-        yield self.requirements.storage_switch, self.wired["storage"].cables if "storage" in self.wired else []
+        for name, wired in self.wired.items():
+            yield self.requirements.switch_of(name), wired.cables
         fabric = self.pod.management_fabric()
         if fabric is not None and self.management is not None:
             above = {switch.name for switch in self.management.switches if switch.tier == "aggregation"}
@@ -93,21 +114,26 @@ def design_pod(pod: Pod) -> Design:
 
 def _design(pod: Pod) -> Design:
     requirements = requirements_of(pod)
-    compute = sizing.size_compute(requirements.compute) if requirements.compute else None
-    storage = sizing.size_storage(requirements.storage) if requirements.storage else None
-    wired = {}
+    compute, storage = None, None
+    if requirements.compute:
+        compute = sizing.size_compute(requirements.compute)
+    if requirements.storage:
+        storage = sizing.size_storage(requirements.storage)
+    wired: dict[str, Wired] = {}
+    switches: list[Switch] = []
     if requirements.compute and compute:
         wired["compute"] = wiring.wire_compute(requirements.compute, compute, requirements.hosts)
+        switches += wired["compute"].switches
     if requirements.storage and storage:
         ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
         wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
-    switches = [switch for one in wired.values() for switch in one.switches]
+        switches += wired["storage"].switches
     return Design(requirements, compute, storage, wired, design_management(requirements, switches))
 
 
-def _placed(pod: Pod, make: Callable[[], Made]) -> Made:
+def _placed(pod: Pod, make: Callable[[], Result]) -> Result:
     """Give what was wrong its place in the pod's file."""
     try:
         return make()
     except Refusal as refusal:
-        raise pod.refusal((one.field, one.message, one.hint) for one in refusal.problems) from None
+        raise pod.refusal((problem.field, problem.message, problem.hint) for problem in refusal.problems) from None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
 from podwright.design.requirements import Requirements
@@ -71,6 +73,13 @@ class Floor:
         """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
 
+    def rack_and_unit(self, device: str) -> tuple[str, int | str]:
+        """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
+        place = self.places.get(device)
+        if place is None:
+            return "", ""
+        return place.rack, place.unit
+
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
@@ -90,16 +99,13 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     nodes = [_node(requirements, host) for host in requirements.hosts]
     leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
     around = _around(requirements, switches, central)
-    devices = [*nodes, *(device for _, device in leaves), *around]
-    for device in devices:
+    for device in [*nodes, *(device for _, device in leaves), *around]:
         _check(device, limits)
     slots = _rows(requirements, limits, nodes, leaves, around)
-    there = {
-        *requirements.models,
-        *(f"ufm{i + 1}" for i in range(requirements.managers)),
-        *(switch.name for switch in switches),
-    }
-    there |= {name for system in requirements.systems for name in system.names}
+    there = {*requirements.models, *(switch.name for switch in switches)}
+    there |= {f"ufm{i + 1}" for i in range(requirements.managers)}
+    for system in requirements.systems:
+        there.update(system.names)
     floor = _number(requirements, slots, there)
     if given.count is not None and len(floor.racks) > given.count:
         raise _too_few(requirements, limits, len(floor.racks))
@@ -128,15 +134,20 @@ def _rows(
     node_racks = ceil(min(unit, requirements.planned + requirements.reserved) / width)
     most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
     slots = 0 if requirements.is_classic else min(unit, requirements.planned + requirements.reserved)
-    blocks: list[list[list[Device]]] = [[[] for _ in range(node_racks)] for _ in range(units)]
+    blocks = [_empty_racks(node_racks) for _ in range(units)]
     for index, node in enumerate(nodes):
         number, place = divmod(slot_of(index, slots, requirements.reserved), unit)
         blocks[number][place // width].append(node)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
-        block[node_racks // 2 : node_racks // 2] = network + [[] for _ in range(most - len(network))]
+        # Every unit keeps room for as many racks of leaves as the widest has, so that all units are laid out alike.
+        block[node_racks // 2 : node_racks // 2] = network + _empty_racks(most - len(network))
     ordered = [*blocks[: units // 2], _pack(around, limits), *blocks[units // 2 :]]
-    return [rack for block in ordered for rack in block]
+    return list(chain.from_iterable(ordered))
+
+
+def _empty_racks(count: int) -> list[list[Device]]:
+    return [[] for _ in range(count)]
 
 
 def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
@@ -146,12 +157,15 @@ def _number(requirements: Requirements, slots: list[list[Device]], there: set[st
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        stacked = [one for one in _stack(devices, requirements.pod.racks.rack_units) if one[1].name in there]
+        everything = _stack(devices, requirements.pod.racks.rack_units)
+        stacked = [(unit, device) for unit, device in everything if device.name in there]
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
-    unknown = sorted({one.model for rack in racks for _, one in rack.devices if one.power_w is None})
-    return Floor(racks, places, tuple(unknown))
+    unknown: set[str] = set()
+    for rack in racks:
+        unknown |= {device.model for _, device in rack.devices if device.power_w is None}
+    return Floor(racks, places, tuple(sorted(unknown)))
 
 
 def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
@@ -165,7 +179,7 @@ def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
         else:
             high -= device.rack_units
             stacked.append((high, device))
-    return sorted(stacked, key=lambda one: one[0])
+    return sorted(stacked, key=itemgetter(0))
 
 
 def _letters(row: int) -> str:
@@ -188,7 +202,9 @@ def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
             height, power = 0, 0.0
         racks[-1].append(device)
         height, power = height + device.rack_units, power + (device.power_w or 0)
-    return racks if racks[0] else []
+    if not racks[0]:
+        return []
+    return racks
 
 
 def _kinds(nodes: Iterable[Device]) -> list[Device]:
@@ -215,20 +231,18 @@ def model_name(model: SwitchModel) -> str:
 def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
     """Return the model of a switch."""
     fabric = requirements.pod.management_fabric()
-    models = {
-        ("compute", True): requirements.compute_switch,
-        ("storage", True): requirements.storage_switch,
-        ("management", True): fabric.switch if fabric else None,
-        ("management", False): fabric.aggregation if fabric else None,
-    }
-    model = models[(switch.fabric, switch.tier != "aggregation")]
+    model: SwitchModel | None = None
+    if switch.fabric != "management":
+        model = requirements.switch_of(switch.fabric)
+    elif fabric is not None:
+        model = fabric.aggregation if switch.tier == "aggregation" else fabric.switch
     assert model is not None, "a switch is only designed where its model is known"
     return model
 
 
 def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[tuple[int, Switch]]:
     """Return each leaf with the unit (from 0) whose nodes it serves; in a classic layout by its first port."""
-    found = []
+    leaves = []
     for switch in switches:
         if switch.tier != "leaf" or _is_infra(switch):
             continue
@@ -241,8 +255,8 @@ def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[
         else:
             port = (switch.number - 1) * (requirements.compute.switch_ports // 2)
             number = port // requirements.compute.node_ports // requirements.unit
-        found.append((number, switch))
-    return found
+        leaves.append((number, switch))
+    return leaves
 
 
 def _is_infra(switch: Switch) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
@@ -32,12 +33,16 @@ class Requirements:
     @property
     def planned(self) -> int:
         """Return how many nodes everything that must not move is laid out for."""
-        return max(len(self.hosts), self.compute.planned if self.compute else 0)
+        if self.compute is None:
+            return len(self.hosts)
+        return max(len(self.hosts), self.compute.planned)
 
     @property
     def unit(self) -> int:
         """Return the nodes of a scalable unit; all of them where there is no compute fabric."""
-        return self.compute.unit if self.compute else max(self.planned, 1)
+        if self.compute is None:
+            return max(self.planned, 1)
+        return self.compute.unit
 
     @property
     def units_planned(self) -> int:
@@ -47,20 +52,28 @@ class Requirements:
     @property
     def reserved(self) -> int:
         """Return how many node slots are kept for the fabric manager."""
-        return self.compute.reserved_slots if self.compute else 0
+        if self.compute is None:
+            return 0
+        return self.compute.reserved_slots
 
     @property
     def leaves_planned(self) -> int:
         """Return how many leaves the compute and storage fabrics have when the planned nodes are there."""
         compute, storage = self.compute, self.storage
-        found = 0
-        if compute is not None:
-            ports = compute.node_ports * (self.planned + self.reserved)
-            rails = compute.rails * self.units_planned
-            found += units_of(ports, compute.switch_ports // 2) if self.is_classic else rails
+        leaves = 0
+        if compute is not None and self.is_classic:
+            # Without rails the ports of all slots fill leaf after leaf: half of a leaf's ports go to nodes.
+            leaves += units_of(compute.node_ports * (self.planned + self.reserved), compute.switch_ports // 2)
+        elif compute is not None:
+            leaves += compute.rails * self.units_planned
         if storage is not None:
-            found += storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
-        return found
+            # The storage fabric has units of its own, each with a leaf for every storage port of a node.
+            leaves += storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
+        return leaves
+
+    def switch_of(self, fabric: str) -> SwitchModel | None:
+        """Return the switch of the `compute` or the `storage` fabric."""
+        return {"compute": self.compute_switch, "storage": self.storage_switch}[fabric]
 
     @property
     def is_classic(self) -> bool:
@@ -70,8 +83,10 @@ class Requirements:
     @property
     def managers(self) -> int:
         """Return how many fabric managers there are, each with two cables."""
-        cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports) if self.compute else 0
-        return -(-cables // 2)
+        if self.compute is None:
+            return 0
+        cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports)
+        return ceil(cables / 2)
 
 
 def requirements_of(pod: Pod) -> Requirements:
@@ -79,7 +94,9 @@ def requirements_of(pod: Pod) -> Requirements:
     groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
-    models = {host: group.model for group in pod.nodes for host in group.hosts}
+    models: dict[str, NodeModel] = {}
+    for group in pod.nodes:
+        models |= dict.fromkeys(group.hosts, group.model)
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
     return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
 
@@ -110,9 +127,9 @@ def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[Compute
     if not node_ports:
         return None, None
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise refuse(
-            f"nodes with different numbers of compute ports share one fabric: {told}",
+            f"nodes with different numbers of compute ports share one fabric: {listed}",
             hint="give them a pod each, or `roles: [management]` to those that are not on the fabric",
             field="nodes",
         )
@@ -170,14 +187,17 @@ def _storage(
             hint=f"write `node_ports: {have}` or less",
             field="fabrics.storage.node_ports",
         )
+    unit, planned, reserved = fabric.switch.ports // 2, nodes, 0
+    if compute is not None:
+        unit, planned, reserved = compute.unit, compute.planned, compute.reserved_slots
     parameters = StorageParameters(
         nodes=nodes,
         switch_ports=fabric.switch.ports,
-        unit=fabric.scalable_unit or (compute.unit if compute else fabric.switch.ports // 2),
+        unit=fabric.scalable_unit or unit,
         node_ports=node_ports,
         ports_per_unit=fabric.ports_per_unit or PORTS_PER_UNIT,
-        nodes_planned=compute.planned if compute else nodes,
-        reserved_slots=compute.reserved_slots if compute else 0,
+        nodes_planned=planned,
+        reserved_slots=reserved,
     )
     return parameters, fabric.switch
 
@@ -186,10 +206,13 @@ def _units(compute: ComputeParameters | None, storage: StorageParameters | None,
     parameters = storage or compute
     if parameters is None:
         return Units(1, 1, nodes)
-    now, planned = (
-        units_of(count + parameters.reserved_slots, parameters.unit) for count in (parameters.nodes, parameters.planned)
+    unit, reserved = parameters.unit, parameters.reserved_slots
+    slots_planned = parameters.planned + reserved
+    return Units(
+        now=units_of(parameters.nodes + reserved, unit),
+        planned=units_of(slots_planned, unit),
+        slots=slots_of(slots_planned, unit),
     )
-    return Units(now, planned, slots_of(parameters.planned + parameters.reserved_slots, parameters.unit))
 
 
 def _no_switch(model: NodeModel) -> Exception:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from math import ceil, gcd
 
 from podwright.spec.problems import Refusal, refuse
@@ -107,7 +108,9 @@ class StorageSize:
     @property
     def subscription(self) -> str:
         """Return the ratio of attached leaf ports to the up-links of the leaf."""
-        return ratio(self.slots if self.on_spines else self.slots + self.leaf_ports, self.leaf_up)
+        if self.on_spines:
+            return self.subscription_nodes
+        return self.subscription_all
 
     @property
     def subscription_nodes(self) -> str:
@@ -180,13 +183,15 @@ def units_of(slots: int, unit: int) -> int:
 
 def slots_of(slots: int, unit: int) -> int:
     """Return the slots of one unit: all of it, or for a lone unit that is not full the next divisor of it."""
-    return unit if slots >= unit else next(one for one in divisors(unit) if one >= slots)
+    if slots >= unit:
+        return unit
+    return next(divisor for divisor in divisors(unit) if divisor >= slots)
 
 
 def divisors(number: int) -> list[int]:
     """Return all divisors, least first."""
-    low = [one for one in range(1, int(number**0.5) + 1) if number % one == 0]
-    return low + [number // one for one in reversed(low) if one * one != number]
+    low = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return low + [number // divisor for divisor in reversed(low) if divisor * divisor != number]
 
 
 def divided(count: int, by: float) -> int:
@@ -232,14 +237,17 @@ def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: i
     radix, total = fabric.switch_ports, leaves.rails * leaves.per_rail
     _check_nodes(fabric)
     spines = spread(leaves.rails * leaves.planned_per_rail, leaves.up, radix)
-    groups, plane_leaves, spine, spine_up, core_groups = 0, leaves.rails * leaves.planned_per_rail, spines or 0, 0, 0
+    plane_leaves, spine = leaves.rails * leaves.planned_per_rail, spines or 0
+    groups = spine_up = core_groups = spine_core = 0
     if spines is None:
+        # Half of a spine's ports go up to the core now, so that the leaves of a rail are split into groups.
         groups, plane_leaves, spines = _planes(leaves, radix // 2)
         spine = leaves.rails * groups * spines
         spine_up = divided(plane_leaves * leaves.up // spines, fabric.taper)
         core_groups = ceil(spine * fabric.pods_planned / radix)
         _check_reach(fabric, spines, spine, core_groups)
-    made = ComputeSize(
+        spine_core = _core_cables(fabric, leaves, spines, plane_leaves)
+    return ComputeSize(
         tiers=THREE if groups else TWO,
         units=units,
         slots=slots,
@@ -255,10 +263,9 @@ def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: i
         core_groups=core_groups,
         node_leaf=fabric.node_ports * fabric.nodes,
         leaf_spine=total * leaves.up,
-        spine_core=_core_cables(fabric, leaves, spines, plane_leaves) if groups else 0,
+        spine_core=spine_core,
         fabric_manager=min(fabric.manager_cables, fabric.reserved_slots * fabric.node_ports),
     )
-    return made
 
 
 def _planes(leaves: _Leaves, budget: int) -> tuple[int, int, int]:
@@ -289,7 +296,9 @@ def reaches(spines: int, planes: int, core_groups: int) -> bool:
     if spines >= core_groups:
         return True
     starts = sorted({plane * spines % core_groups for plane in range(planes)})
-    return all(min(a - b, core_groups - a + b) < spines for a in starts for b in starts if b < a)
+    # The spines of a plane join so many neighbouring groups. Two planes share one of them where their first groups are
+    # nearer to each other than that, either way around the ring of groups.
+    return all(min(b - a, core_groups - b + a) < spines for a, b in combinations(starts, 2))
 
 
 def _check_rails(fabric: ComputeParameters) -> None:
@@ -302,7 +311,7 @@ def _check_rails(fabric: ComputeParameters) -> None:
         )
     if fabric.node_ports % fabric.rails:
         allowed = divisors(fabric.node_ports)
-        nearest = min(allowed, key=lambda one: (abs(one - fabric.rails), -one))
+        nearest = min(allowed, key=lambda rails: (abs(rails - fabric.rails), -rails))
         raise refuse(
             f"{fabric.rails} rails do not divide the {fabric.node_ports} compute ports of a node",
             hint=f"rails is one of {', '.join(map(str, allowed))}; the nearest is {nearest}",
@@ -317,10 +326,12 @@ def _check_leaf(fabric: ComputeParameters) -> None:
     if needed <= fabric.switch_ports:
         return
     fits = [u for u in range(1, fabric.unit) if _leaf_ports(fabric, u) <= fabric.switch_ports]
-    mend = f"units of at most {fits[-1]} nodes fit; " if fits else ""
+    hint = f"a switch with {needed + needed % 2} ports would do"
+    if fits:
+        hint = f"units of at most {fits[-1]} nodes fit; {hint}"
     raise refuse(
         f"a unit of {fabric.unit} nodes needs {needed} ports of each leaf, and a switch has {fabric.switch_ports}",
-        hint=f"{mend}a switch with {needed + needed % 2} ports would do",
+        hint=hint,
         field="fabrics.compute.scalable_unit",
     )
 

@@ -66,7 +66,7 @@ class System:
 
 def systems_of(pod: Pod, units: Units) -> list[System]:
     """Return the storage systems; blocks follow from the bandwidth, else from the published pairing with nodes."""
-    found = []
+    systems = []
     for given in pod.storage:
         model, planned, paired = given.model, None, False
         if model is not None and given.bandwidth_bytes_s and model.read_bytes_s:
@@ -74,8 +74,8 @@ def systems_of(pod: Pod, units: Units) -> list[System]:
         elif model is not None and model.blocks_per_nodes:
             blocks, each = model.blocks_per_nodes
             planned, paired = ceil(units.planned * units.slots * blocks / each), True
-        found.append(System(given, units, planned, paired))
-    return found
+        systems.append(System(given, units, planned, paired))
+    return systems
 
 
 def storage_ends(systems: Sequence[System], ports: int, per_unit: int) -> list[tuple[str, int]]:
@@ -85,11 +85,13 @@ def storage_ends(systems: Sequence[System], ports: int, per_unit: int) -> list[t
     ends = []
     for port in range(ports):
         unit, place = divmod(port, per_unit)
+        names, key = ["storage"], ""
         if systems:
             system = systems[place % len(systems)]
-            names, key = system.of_unit(unit), f"{system.given.name}/{unit if system.paired else ''}"
-        else:
-            names, key = ["storage"], ""
+            names, key = system.of_unit(unit), system.given.name
+            # Blocks that are paired with nodes take turns within their unit only. A name has no slash.
+            if system.paired:
+                key += f"/{unit}"
         device = names[turns[key] % len(names)]
         turns[key] += 1
         taken[device] += 1

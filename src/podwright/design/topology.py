@@ -42,8 +42,12 @@ class Topology:
     def part(self, hosts: Collection[str]) -> Topology:
         """Return what these hosts have of it; units and groups keep their names."""
         wanted = set(hosts)
-        units = (replace(unit, hosts=tuple(host for host in unit.hosts if host in wanted)) for unit in self.units)
-        return Topology(tuple(unit for unit in units if unit.hosts))
+        units = []
+        for unit in self.units:
+            kept = tuple(host for host in unit.hosts if host in wanted)
+            if kept:
+                units.append(replace(unit, hosts=kept))
+        return Topology(tuple(units))
 
     def unit_names(self) -> dict[str, str]:
         """Return the name of each host's unit."""

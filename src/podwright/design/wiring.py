@@ -67,30 +67,27 @@ class _Compute:
     def __init__(self, fabric: ComputeParameters, size: ComputeSize) -> None:
         self.fabric, self.size = fabric, size
         self.classic = fabric.layout == "classic"
-        self.rails = 1 if self.classic else fabric.rails
-        self.slots = 0 if self.classic else size.slots
+        self.rails, self.slots = fabric.rails, size.slots
+        if self.classic:
+            self.rails, self.slots = 1, 0
         self.per_rail = size.leaf // self.rails
-        self.leaf_names = [[self._leaf_name(i, r) for r in range(self.rails)] for i in range(self.per_rail)]
+        self.leaf_names = [self._row_names(i) for i in range(self.per_rail)]
         self.up_base = max(fabric.switch_ports // 2, size.leaf_down)
 
     def switches(self) -> list[Switch]:
-        leaves = [
-            Switch(
-                self.leaf_names[i][r], "compute", "leaf", 0 if self.classic else i + 1, r + 1, i * self.rails + r + 1
-            )
-            for i in range(self.per_rail)
-            for r in range(self.rails)
-        ]
-        spines = [
-            Switch(self._spine_name(index), "compute", "spine", 0, self._plane_of(index) + 1, index + 1)
-            for index in range(self.size.spine)
-        ]
-        cores = [
-            Switch(self._core_name(group, j), "compute", "core", 0, group + 1, group * self.size.spine_up + j + 1)
-            for group in range(self.size.core_groups)
-            for j in range(self.size.spine_up)
-        ]
-        return [*leaves, *spines, *cores]
+        switches = []
+        for i, row in enumerate(self.leaf_names):
+            unit = 0 if self.classic else i + 1
+            for r, name in enumerate(row):
+                switches.append(Switch(name, "compute", "leaf", unit, r + 1, i * self.rails + r + 1))
+        for index in range(self.size.spine):
+            name = self._spine_name(index)
+            switches.append(Switch(name, "compute", "spine", 0, self._plane_of(index) + 1, index + 1))
+        for group in range(self.size.core_groups):
+            first = group * self.size.spine_up + 1
+            for j in range(self.size.spine_up):
+                switches.append(Switch(self._core_name(group, j), "compute", "core", 0, group + 1, first + j))
+        return switches
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
@@ -126,7 +123,8 @@ class _Compute:
         for index in range(self.size.spine):
             group = self._plane_of(index) % self.size.groups
             leaves = min(self.size.plane_leaves, self.per_rail - group * self.size.plane_leaves)
-            for j in range(divided(leaves * links, self.fabric.taper) if leaves > 0 else 0):
+            # A group that is planned and has no leaves yet has no cables to the core.
+            for j in range(divided(max(leaves, 0) * links, self.fabric.taper)):
                 core = self._core_name(index % self.size.core_groups, j)
                 port = index // self.size.core_groups + 1
                 yield Cable("compute", "spine_core", self._spine_name(index), half + j + 1, core, port)
@@ -150,16 +148,20 @@ class _Compute:
     def _plane_of(self, spine: int) -> int:
         return spine // self.size.spines_per_plane
 
-    def _leaf_name(self, i: int, r: int) -> str:
-        return f"leaf-{i + 1:03d}" if self.classic else f"leaf-u{i + 1:02d}-r{r + 1}"
+    def _row_names(self, i: int) -> list[str]:
+        """Return the names of the leaves of a unit, one for each rail; without rails it is a single leaf."""
+        if self.classic:
+            return [f"leaf-{i + 1:03d}"]
+        return [f"leaf-u{i + 1:02d}-r{rail + 1}" for rail in range(self.rails)]
 
     def _spine_name(self, index: int) -> str:
         if not self.size.groups:
             return f"spine-{index + 1:02d}"
         plane, number = divmod(index, self.size.spines_per_plane)
         rail, group = divmod(plane, self.size.groups)
-        part = f"g{group + 1}-" if self.size.groups > 1 else ""
-        return f"spine-r{rail + 1}-{part}{number + 1:02d}"
+        if self.size.groups == 1:
+            return f"spine-r{rail + 1}-{number + 1:02d}"
+        return f"spine-r{rail + 1}-g{group + 1}-{number + 1:02d}"
 
     def _core_name(self, group: int, number: int) -> str:
         return f"core-{group + 1}-{number + 1:02d}"
@@ -170,17 +172,18 @@ class _Storage:
 
     def __init__(self, fabric: StorageParameters, size: StorageSize) -> None:
         self.fabric, self.size = fabric, size
-        self.names = [[f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(fabric.node_ports)] for i in range(size.units)]
+        self.names = [self._row_names(i) for i in range(size.units)]
         self.spines = [f"st-spine-{s + 1:02d}" for s in range(size.spine)]
 
     def switches(self) -> list[Switch]:
         width = self.fabric.node_ports
-        leaves = [
-            Switch(name, "storage", "leaf", i + 1, q + 1, i * width + q + 1)
-            for i, row in enumerate(self.names)
-            for q, name in enumerate(row)
-        ]
-        return [*leaves, *(Switch(name, "storage", "spine", 0, 0, s + 1) for s, name in enumerate(self.spines))]
+        switches = []
+        for i, row in enumerate(self.names):
+            for q, name in enumerate(row):
+                switches.append(Switch(name, "storage", "leaf", i + 1, q + 1, i * width + q + 1))
+        for s, name in enumerate(self.spines):
+            switches.append(Switch(name, "storage", "spine", 0, 0, s + 1))
+        return switches
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
@@ -200,9 +203,13 @@ class _Storage:
                         )
 
     def system_cables(self, systems: Sequence[tuple[str, int]]) -> Iterator[Cable]:
+        port_of = self._spine_port if self.size.on_spines else self._leaf_port
         for port, (system, system_port) in enumerate(systems):
-            switch, number = self._spine_port(port) if self.size.on_spines else self._leaf_port(port)
+            switch, number = port_of(port)
             yield Cable("storage", "storage", system, system_port, switch, number)
+
+    def _row_names(self, i: int) -> list[str]:
+        return [f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(self.fabric.node_ports)]
 
     @property
     def _links(self) -> int:

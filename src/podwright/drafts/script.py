@@ -101,14 +101,10 @@ def _optional(tree: ast.Module) -> set[ast.AST]:
     """Return all that stands under a `try` which bears a failed import: what is imported there is not needed."""
     nodes: set[ast.AST] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and _bears_failed_import(node):
+        handled = {getattr(handler.type, "id", "") for handler in getattr(node, "handlers", ())}
+        if isinstance(node, ast.Try) and handled & {"ImportError", "ModuleNotFoundError"}:
             nodes.update(ast.walk(node))
     return nodes
-
-
-def _bears_failed_import(node: ast.Try) -> bool:
-    names = {getattr(handler.type, "id", "") for handler in node.handlers}
-    return bool(names & {"ImportError", "ModuleNotFoundError"})
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -134,14 +130,10 @@ def _note(node: ast.AST, script: ScriptContents) -> None:
         script.texts.add(node.value)
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
         script.options += _option(node)
-    elif isinstance(node, ast.Subscript) and _reads_environment(node):
+    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "environ":
         name = _value(node.slice)
-        if isinstance(name, str):
+        if isinstance(node.ctx, ast.Load) and isinstance(name, str):
             script.variables.add(name)
-
-
-def _reads_environment(node: ast.Subscript) -> bool:
-    return getattr(node.value, "attr", "") == "environ" and isinstance(node.ctx, ast.Load)
 
 
 def _option(node: ast.Call) -> Iterator[Option]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from podwright.lab import processes
 
 ROOT = Path("/sys/fs/cgroup")
-_GONE_S = 15.0
 
 
 def tree(folder: Path) -> str:
@@ -59,7 +58,7 @@ def _hand_down(above: Path, group: Path) -> None:
 def remove(folder: Path, root: Path = ROOT) -> None:
     """Remove the lab's groups, wherever runc made them; a killed process leaves its group a moment later."""
     trees = [above / tree(folder) for above in (root, *root.iterdir())]
-    processes.until(lambda: all(_removed(group) for group in trees), _GONE_S)
+    processes.until(lambda: all(_removed(group) for group in trees))
 
 
 def _removed(group: Path) -> bool:

@@ -14,8 +14,6 @@ from podwright.lab.scripts import HUB_SCRIPT, INSIDE, MACHINE_SCRIPT, START_SCRI
 from podwright.spec.problems import refuse
 
 HUB = "hub"
-_START_S = 60.0
-_GONE_S = 60.0
 _SPACES = ("--pid", "--mount", "--uts", "--ipc", "--net")
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -78,7 +76,7 @@ class Machines:
 
     def _await(self, name: str) -> None:
         ready = self.folder / "run" / f"{name}.ready"
-        processes.until(lambda: ready.exists() or self.pid(name) is None, _START_S, every_s=0.01)
+        processes.until(lambda: ready.exists() or self.pid(name) is None, every_s=0.01)
         if not ready.exists():
             raise self.failed(name, f"machine-{name}.log")
 
@@ -110,7 +108,7 @@ class Machines:
         pids = {name: pid for name in names if (pid := self.pid(name)) is not None}
         for pid in pids.values():
             processes.kill(pid)
-        processes.until(lambda: all(processes.born(pid) is None for pid in pids.values()), 15, every_s=0.01)
+        processes.until(lambda: all(processes.born(pid) is None for pid in pids.values()), every_s=0.01)
         for name in pids:
             (self.folder / "pids" / name).unlink(missing_ok=True)
 
@@ -149,6 +147,6 @@ def end(folder: Path) -> None:
     killed before the mark was written.
     """
     scripts = [str(folder / "bin" / name) for name in (START_SCRIPT, HUB_SCRIPT, MACHINE_SCRIPT)]
-    processes.kill_all(lambda: processes.running_scripts(scripts), _GONE_S)
+    processes.kill_all(lambda: processes.running_scripts(scripts))
     cgroups.remove(folder)
     remove(folder)

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+PATIENCE_S = 120.0
+"""For what must come, on a machine that does other things too."""
 _DEAD = frozenset("ZX")
 _STARTERS = frozenset({b"sh", b"/bin/sh", b"unshare", b"nsenter"})
 
@@ -89,7 +91,7 @@ def kill(pid: int) -> None:
         return
 
 
-def kill_all(find: Callable[[], Iterable[int]], timeout_s: float) -> None:
+def kill_all(find: Callable[[], Iterable[int]]) -> None:
     """End whatever is found, again and again until nothing is, and wait until all of it is gone.
 
     Process 1 of a namespace is hard to see while it ends, which lasts until all that run in the namespace have ended:
@@ -104,10 +106,10 @@ def kill_all(find: Callable[[], Iterable[int]], timeout_s: float) -> None:
             kill(pid)
         return not pids and all(start is None or born(pid) != start for pid, start in victims.items())
 
-    until(gone, timeout_s, every_s=0.01)
+    until(gone, every_s=0.01)
 
 
-def until(true: Callable[[], bool], timeout_s: float, every_s: float = 0.05) -> bool:
+def until(true: Callable[[], bool], timeout_s: float = PATIENCE_S, every_s: float = 0.05) -> bool:
     """Wait for something to become true; say whether it did in time."""
     end = time.monotonic() + timeout_s
     while not true():

@@ -60,9 +60,7 @@ class Attempts:
         if self.planned and self.planned > self._seen:
             return self.planned
         first = (self._restart, 0)
-        if self._seen >= first:
-            return (self._seen[0] + 1, 0)
-        return first
+        return (self._seen[0] + 1, 0) if self._seen >= first else first
 
     def plan_retry(self) -> None:
         """Let an attempt follow the one that failed; it spends one of the user's retries."""

@@ -6,8 +6,11 @@ import os
 import re
 from typing import NamedTuple, Optional
 
+from .numerals import whole_number
+
 # Slurm gives every task of a step its own group; the run on this node is the whole job.
 _SLURM_JOB = re.compile(r"(.*/job_\d+)(/.*)?$")
+_VERSIONS = {"cgroup": 1, "cgroup2": 2}
 _ROOT_MARK = {1: "release_agent", 2: "cgroup.type"}
 
 
@@ -25,7 +28,7 @@ class Group(NamedTuple):
         return os.access(self.path(name), os.R_OK)
 
     def chain(self) -> list[str]:
-        """Its folder and those above it: a limit may stand at any of them."""
+        """Return its folder and those above it: a limit may stand at any of them."""
         folders, folder = [self.folder], self.folder
         while folder != self.top and len(folder) > len(self.top):
             folder = os.path.dirname(folder)
@@ -41,7 +44,7 @@ class _Mount(NamedTuple):
 
 
 def find(controller: str, root: str = "/", needs: str = "") -> Optional[Group]:
-    """The group that accounts `controller` for this process, or None where it is the root of its hierarchy.
+    """Return the group that accounts `controller` for this process, or None where it is the root of its hierarchy.
 
     On a hybrid machine both hierarchies are there and the controller is in one of them; `needs` names the file that
     tells which.
@@ -58,13 +61,15 @@ def find(controller: str, root: str = "/", needs: str = "") -> Optional[Group]:
 
 
 def lowest(group: Group, names: list[str]) -> Optional[float]:
-    """The lowest number that file `names[version - 1]` holds in the group and above it; None where there is none."""
+    """Return the lowest number that file `names[version - 1]` holds in the group and above it, if there is one."""
     numbers = []
     for folder in group.chain():
-        text = _text(os.path.join(folder, names[group.version - 1])).split()
-        if text and text[0].lstrip("-").isdigit() and int(text[0]) > 0:
-            numbers.append(int(text[0]) / (int(text[1]) if len(text) > 1 else 1))
-    return min(numbers) if numbers else None
+        fields = _text(os.path.join(folder, names[group.version - 1])).split()
+        # `max` and -1 mean that there is no limit here; `cpu.max` has a period beside its quota.
+        limit, period = [*map(whole_number, fields), None, None][:2]
+        if limit:
+            numbers.append(limit / (period or 1))
+    return min(numbers, default=None)
 
 
 def _group(mount: _Mount, path: str, root: str) -> Optional[Group]:
@@ -77,19 +82,20 @@ def _group(mount: _Mount, path: str, root: str) -> Optional[Group]:
     folder = os.path.normpath(top + "/" + (job.group(1) if job else inner))
     if not os.path.isdir(folder):
         folder = top
+    # In version 1 only the root of a hierarchy has the mark, in version 2 every group but the root has it.
     marked = os.path.exists(os.path.join(folder, _ROOT_MARK[mount.version]))
-    return Group(mount.version, folder, top) if marked == (mount.version == 2) else None
+    return None if marked != (mount.version == 2) else Group(mount.version, folder, top)
 
 
 def _memberships(controller: str, root: str) -> list[tuple[int, str]]:
-    found = []
+    memberships = []
     for line in _text(_under(root, "/proc/self/cgroup")).splitlines():
         number, names, path = line.split(":", 2)
         if number == "0" and not names:
-            found.append((2, path))
+            memberships.append((2, path))
         elif controller in names.split(","):
-            found.append((1, path))
-    return found
+            memberships.append((1, path))
+    return memberships
 
 
 def _mounts(root: str) -> list[_Mount]:
@@ -97,9 +103,11 @@ def _mounts(root: str) -> list[_Mount]:
     for line in _text(_under(root, "/proc/self/mountinfo")).splitlines():
         before, _, after = line.partition(" - ")
         kind = after.split(" ", 1)[0]
-        if kind in ("cgroup", "cgroup2"):
+        version = _VERSIONS.get(kind)
+        if version:
             fields = before.split(" ")
-            mounts.append(_Mount(2 if kind == "cgroup2" else 1, fields[3], fields[4], after.split(" ")[2].split(",")))
+            options = after.split(" ")[2].split(",")
+            mounts.append(_Mount(version, fields[3], fields[4], options))
     return mounts
 
 

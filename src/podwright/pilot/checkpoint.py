@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Optional
-
-
-class Checkpoint(NamedTuple):
-    """A file or folder that a rank wrote; ordered by time, since that is its first field."""
-
-    written_at: float
-    name: str
-    size_bytes: int
+from typing import List, Optional, Tuple
 
 
 class CheckpointWatch:
     """Tells each newest checkpoint once. `since` is when the watch began: what is older was there before the run."""
 
     def __init__(self, folder: str = "", since: float = 0.0) -> None:
-        self._folder = folder
-        self._since = since
+        self._folder, self._since = folder, since
 
-    def look(self) -> Optional[Checkpoint]:
-        """Return the newest checkpoint unless it was told already; a folder that cannot be read has none."""
+    def look(self) -> Optional[Tuple[str, int]]:
+        """Return (name, bytes) of the newest checkpoint, unless it was told already or there is none."""
+        written_at, name, size = max(self._files(), default=(0.0, "", 0))
+        if written_at <= self._since:
+            return None
+        self._since = written_at
+        return name, size
+
+    def _files(self) -> List[Tuple[float, str, int]]:
         try:
-            newest = self._newest()
-        except OSError:
-            return None
-        if newest is None or newest.written_at <= self._since:
-            return None
-        self._since = newest.written_at
-        return newest
-
-    def _newest(self) -> Optional[Checkpoint]:
-        if not self._folder:
-            return None
-        checkpoints = []
-        with os.scandir(self._folder) as entries:
-            for entry in entries:
+            with os.scandir(self._folder) as entries:
                 # A hidden one is still being written.
-                if not entry.name.startswith("."):
-                    facts = entry.stat()
-                    checkpoints.append(Checkpoint(facts.st_mtime, entry.name, facts.st_size))
-        return max(checkpoints, default=None)
+                shown = [entry for entry in entries if not entry.name.startswith(".")]
+            return [(entry.stat().st_mtime, entry.name, entry.stat().st_size) for entry in shown]
+        except OSError:
+            return []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
+import functools
 import threading
 from ctypes import c_void_p
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 
 from . import nvml
+from .numerals import whole_number
 from .nvml import Nvml, NvmlError, Xid
 from .proc import Reading, Scope
 from .sensors import period_of
@@ -15,12 +17,15 @@ from .sensors import period_of
 _WAIT_MS = 2000
 # What comes and goes all the time is said again only after this long.
 _QUIET_S = 60.0
+_ALL_OF_A_CONTAINER = ("", "all", "none", "void")
 _THROTTLES = (
     (0x08, "clocks are held down by hardware"),
     (0x20, "clocks are held down by the driver: too hot"),
     (0x40, "clocks are held down by hardware: too hot"),
     (0x80, "clocks are held down by hardware: power brake"),
 )
+# Stands for corrected memory errors where throttling has its bit.
+_ECC = 0
 _XIDS = {
     13: "a kernel raised an exception",
     31: "a kernel touched memory that is not mapped",
@@ -91,33 +96,45 @@ GPU_METRICS = (
 
 
 def choose(uuids: list[str], cuda: Optional[str], nvidia: Optional[str]) -> list[Union[int, str]]:
-    """Which of the GPUs that NVML shows belong to the run: an index of `uuids`, or the name of a MIG slice.
+    """Return which of the GPUs that NVML shows belong to the run: an index of `uuids`, or the name of a MIG slice.
 
     CUDA's variable is the narrower one and wins. In a container NVIDIA's variable may number the GPUs of the machine
     outside; its numbers say something only where NVML shows more GPUs than it lists.
     """
     if cuda is not None:
         return _listed(cuda, uuids)
-    names = [] if nvidia in (None, "", "all", "none", "void") else str(nvidia).split(",")
-    if not names or (names[0].strip().isdigit() and len(names) >= len(uuids)):
-        return list(range(len(uuids)))
-    return _listed(str(nvidia), uuids)
+    everything: list[Union[int, str]] = list(range(len(uuids)))
+    if nvidia is None or nvidia in _ALL_OF_A_CONTAINER:
+        return everything
+    names = nvidia.split(",")
+    by_number = whole_number(names[0].strip()) is not None
+    if by_number and len(names) >= len(uuids):
+        return everything
+    return _listed(nvidia, uuids)
 
 
 def _listed(text: str, uuids: list[str]) -> list[Union[int, str]]:
     chosen: list[Union[int, str]] = []
-    for name in (item.strip() for item in text.split(",")):
+    for item in text.split(","):
+        name = item.strip()
         if name.startswith("MIG-"):
             chosen.append(name)
             continue
-        fits = [
-            i for i, uuid in enumerate(uuids) if name == str(i) or (name.startswith("GPU-") and uuid.startswith(name))
-        ]
-        if len(fits) != 1:
+        index = _index_of(name, uuids)
+        if index is None:
             # CUDA ends its list at the first name it does not know.
             break
-        chosen.append(fits[0])
+        chosen.append(index)
     return chosen
+
+
+def _index_of(name: str, uuids: list[str]) -> Optional[int]:
+    """Return the GPU with this number, or the only one whose UUID begins with this name."""
+    number = whole_number(name)
+    if number is not None and number < len(uuids) and name == str(number):
+        return number
+    fits = [index for index, uuid in enumerate(uuids) if name.startswith("GPU-") and uuid.startswith(name)]
+    return None if len(fits) != 1 else fits[0]
 
 
 class GpuSensors:
@@ -145,17 +162,20 @@ class GpuSensors:
         uuids = [self._lib.uuid(handle) for handle in handles]
         visible = self._scope.variable
         for chosen in choose(uuids, visible("CUDA_VISIBLE_DEVICES"), visible("NVIDIA_VISIBLE_DEVICES")):
-            self._gpus.append(
-                self._slice(chosen, uuids) if isinstance(chosen, str) else _whole(chosen, handles[chosen])
-            )
+            if isinstance(chosen, str):
+                self._gpus.append(self._slice(chosen, uuids))
+            else:
+                self._gpus.append(Gpu(str(chosen), handles[chosen], handles[chosen], True))
         self._watch()
 
     def _slice(self, name: str, uuids: list[str]) -> Gpu:
         handle = self._lib.handle_of(name)
         board = self._lib.board_of(handle)
-        label = "%d/%d" % (uuids.index(self._lib.uuid(board)), self._lib.instance_of(handle))
-        first = all(gpu.label.split("/")[0] != label.split("/")[0] for gpu in self._gpus)
-        return Gpu(label, handle, board, first)
+        index = uuids.index(self._lib.uuid(board))
+        # The first slice of a board stands for the board.
+        boards = {gpu.label.split("/")[0] for gpu in self._gpus}
+        first = str(index) not in boards
+        return Gpu("%d/%d" % (index, self._lib.instance_of(handle)), handle, board, first)
 
     def _watch(self) -> None:
         boards = [gpu for gpu in self._gpus if gpu.whole]
@@ -176,22 +196,26 @@ class GpuSensors:
         self._gpus.clear()
 
     def readings(self) -> Iterator[Reading]:
-        """One reading for the metrics of each period, over all GPUs."""
-        rows: dict[float, list[GpuMetric]] = collections.defaultdict(list)
+        """Yield one reading for the metrics of each period, over all GPUs."""
+        if not self._gpus:
+            return
+        by_period: dict[float, list[GpuMetric]] = collections.defaultdict(list)
         for row in GPU_METRICS:
-            rows[period_of("gpu.N." + row.metric)].append(row)
-        for period_s in sorted(rows) if self._gpus else []:
-            yield Reading("gpu", period_s, _reader(self._read, rows[period_s]))
+            by_period[period_of("gpu.N." + row.metric)].append(row)
+        for period_s, rows in sorted(by_period.items()):
+            yield Reading("gpu", period_s, functools.partial(self._read, rows))
         if self._watcher:
             yield Reading("gpu.xid", 0.0, self._read_xids)
 
-    def _read(self, now: float, rows: list[GpuMetric]) -> dict[str, float]:
+    def _read(self, rows: list[GpuMetric], now: float) -> dict[str, float]:
         values: dict[str, float] = {}
         for gpu in list(self._gpus):
             for row in rows:
-                if not (gpu.whole or row.of_slice) or (gpu.label, row.metric) in self._broken:
+                has_it = gpu.whole or row.of_slice
+                if not has_it or (gpu.label, row.metric) in self._broken:
                     continue
                 value = self._ask(gpu, row)
+                # It was lost just now: there is no use in asking further.
                 if gpu not in self._gpus:
                     break
                 if value is not None:
@@ -200,8 +224,9 @@ class GpuSensors:
         return values
 
     def _ask(self, gpu: Gpu, row: GpuMetric) -> Optional[float]:
+        handle = gpu.handle if row.of_slice else gpu.board
         try:
-            return row.read(self._lib, gpu.handle if row.of_slice else gpu.board)
+            return row.read(self._lib, handle)
         except NvmlError as error:
             if error.code in (nvml.GPU_LOST, nvml.RESET_REQUIRED):
                 self._gpus.remove(gpu)
@@ -224,13 +249,16 @@ class GpuSensors:
         return {}
 
     def describe(self) -> list[dict[str, Any]]:
-        """What each GPU is."""
+        """Return what each GPU is."""
         return [self._about(gpu) for gpu in self._gpus]
 
     def _about(self, gpu: Gpu) -> dict[str, Any]:
         pci = self._lib.pci(gpu.board)
+        index: Union[int, str, None] = whole_number(gpu.label)
+        if index is None:
+            index = gpu.label
         return {
-            "index": int(gpu.label) if gpu.label.isdigit() else gpu.label,
+            "index": index,
             "name": self._lib.name(gpu.handle),
             "uuid": self._lib.uuid(gpu.handle),
             "memory_bytes": int(self._lib.memory(gpu.handle)[1] or 0),
@@ -242,23 +270,13 @@ class GpuSensors:
         return self._driver
 
 
-def _whole(index: int, handle: c_void_p) -> Gpu:
-    return Gpu(str(index), handle, handle, True)
-
-
-def _reader(
-    read: Callable[[float, list[GpuMetric]], dict[str, float]], rows: list[GpuMetric]
-) -> Callable[[float], dict[str, float]]:
-    return lambda now: read(now, rows)
-
-
 def _numa_node(path: str) -> Optional[int]:
+    """Return the number in a file of /sys; -1 there means that the machine has no NUMA nodes or does not tell."""
     try:
         with open(path) as file:
-            node = int(file.read())
+            return whole_number(file.read().strip())
     except (OSError, ValueError):
         return None
-    return node if node >= 0 else None
 
 
 class Notices:
@@ -270,31 +288,36 @@ class Notices:
         self._last: dict[tuple[str, int], float] = {}
 
     def look(self, gpu: str, metric: str, value: int, now: float) -> None:
+        """Say what is worth it in one reading."""
         if metric == "throttle_reasons":
             self._throttle(gpu, value, now)
         elif metric == "ecc_uncorrected_total":
             self._grown(gpu, metric, value, "uncorrectable")
-        elif metric == "ecc_corrected_total" and not self._said_lately(gpu, now):
-            more = self._grown(gpu, metric, value, "corrected")
-            self._last[gpu, 0] = now if more else float("-inf")
+        elif metric == "ecc_corrected_total":
+            self._corrected(gpu, value, now)
 
-    def _said_lately(self, gpu: str, now: float) -> bool:
-        return now - self._last.get((gpu, 0), float("-inf")) < _QUIET_S
+    def _corrected(self, gpu: str, value: int, now: float) -> None:
+        """Say that errors were corrected, those of a while together: they may come all the time."""
+        said_at = self._last.get((gpu, _ECC), float("-inf"))
+        if now - said_at >= _QUIET_S and self._grown(gpu, "ecc_corrected_total", value, "corrected"):
+            self._last[gpu, _ECC] = now
 
     def _grown(self, gpu: str, metric: str, value: int, kind: str) -> bool:
         more = value - self._counts.get((gpu, metric), value)
         self._counts[gpu, metric] = value
         if more > 0:
-            text = "%d %s ECC error%s" % (more, kind, "" if more == 1 else "s")
+            text = "1 %s ECC error" % kind if more == 1 else "%d %s ECC errors" % (more, kind)
             self._say("seen", what="ecc", device="gpu " + gpu, value=more, text=text)
         return more > 0
 
     def _throttle(self, gpu: str, reasons: int, now: float) -> None:
         for bit, text in _THROTTLES:
-            if reasons & bit:
-                if now - self._last.get((gpu, bit), float("-inf")) > _QUIET_S:
-                    self._say("seen", what="throttle", device="gpu " + gpu, value=bit, text=text)
-                self._last[gpu, bit] = now
+            if not reasons & bit:
+                continue
+            if now - self._last.get((gpu, bit), float("-inf")) > _QUIET_S:
+                self._say("seen", what="throttle", device="gpu " + gpu, value=bit, text=text)
+            # Noted also where nothing is said: only throttling that stayed away for a while begins anew.
+            self._last[gpu, bit] = now
 
 
 class XidWatcher(threading.Thread):
@@ -323,7 +346,7 @@ class XidWatcher(threading.Thread):
             yield self._arrived.popleft()
 
     def stop(self) -> bool:
-        """End the watch; says whether it has ended already, which a run does not wait for."""
+        """End the watch; return whether it has ended already, which a run does not wait for."""
         self._ended = True
         self.join(0.01)
         if not self.is_alive():

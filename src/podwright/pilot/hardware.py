@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Tuple
 
 from . import cgroup
 from .proc import Files, Reading, Scope
 from .sensors import period_of
 
+_Rows = Tuple[Tuple[str, str], ...]
 # InfiniBand counts data in words of four bytes.
 _WORD_BYTES = 4
 _IB_DATA = (("received_bytes_total", "port_rcv_data"), ("sent_bytes_total", "port_xmit_data"))
@@ -23,10 +24,13 @@ _OOM_KILL = re.compile(rb"\boom_kill (\d+)")
 
 
 def energy_readings(scope: Scope, files: Files) -> Iterator[Reading]:
-    """Energy of the CPU packages; zones inside and around a package count the same joules again and are left out."""
+    """Yield the energy of the CPU packages.
+
+    Zones inside and around a package count the same joules again and are left out.
+    """
     folder = scope.path("/sys/class/powercap")
     zones = []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+    for name in _names(folder):
         zone = os.path.join(folder, name)
         if re.match(r"intel-rapl:\d+$", name) and _word(os.path.join(zone, "name")).startswith("package"):
             zones.append(Package(files.open(os.path.join(zone, "energy_uj"), 32), _range(zone)))
@@ -48,12 +52,15 @@ class Package:
         self._sum_uj = 0
 
     def microjoules(self) -> int:
+        """Read the counter and return what it would be if it had never started again."""
         now_uj = int(self._read())
         if self._last_uj < 0:
             self._sum_uj = now_uj
         else:
-            passed = now_uj - self._last_uj
-            self._sum_uj += passed if passed >= 0 else passed + self._range_uj
+            passed_uj = now_uj - self._last_uj
+            if passed_uj < 0:
+                passed_uj += self._range_uj
+            self._sum_uj += passed_uj
         self._last_uj = now_uj
         return self._sum_uj
 
@@ -72,11 +79,8 @@ class InfinibandPorts:
         self._rates: list[tuple[str, Callable[[], bytes]]] = []
         self._downed: dict[str, int] = {}
         for port, folder in ib_ports(scope):
-            for rows, into in ((_IB_DATA, self._data), (_IB_FAULTS, self._faults)):
-                for name, file in rows:
-                    path = os.path.join(folder, "counters", file)
-                    if os.access(path, os.R_OK):
-                        into.append(("ib.%s.%s" % (port, name), files.open(path, 32)))
+            self._data += _counters(port, folder, _IB_DATA, files)
+            self._faults += _counters(port, folder, _IB_FAULTS, files)
             self._rates.append(("ib.%s.rate_gbps" % port, files.open(os.path.join(folder, "rate"), 64)))
 
     def readings(self) -> Iterator[Reading]:
@@ -99,26 +103,40 @@ class InfinibandPorts:
         more = downed - self._downed.get(port, downed)
         self._downed[port] = downed
         if more > 0:
-            times = "once" if more == 1 else "%d times" % more
-            self._say("seen", what="link_down", device=port, value=more, text="the link went down " + times)
+            text = "the link went down once" if more == 1 else "the link went down %d times" % more
+            self._say("seen", what="link_down", device=port, value=more, text=text)
 
     def _read_rates(self, now: float) -> dict[str, float]:
         return {name: float(read().split(b" ", 1)[0]) for name, read in self._rates}
 
 
 def ib_ports(scope: Scope) -> list[tuple[str, str]]:
-    """Every port as (DEV/PORT, folder)."""
-    found = []
+    """Return every port as (DEV/PORT, folder)."""
+    ports = []
     top = scope.path("/sys/class/infiniband")
-    for device in sorted(os.listdir(top)) if os.path.isdir(top) else []:
-        ports = os.path.join(top, device, "ports")
-        for port in sorted(os.listdir(ports)) if os.path.isdir(ports) else []:
-            found.append(("%s/%s" % (device, port), os.path.join(ports, port)))
-    return found
+    for device in _names(top):
+        folder = os.path.join(top, device, "ports")
+        for port in _names(folder):
+            ports.append(("%s/%s" % (device, port), os.path.join(folder, port)))
+    return ports
+
+
+def _counters(port: str, folder: str, rows: _Rows, files: Files) -> list[tuple[str, Callable[[], bytes]]]:
+    """Return (metric, reader) of the counters that this port has; not every card has all."""
+    readers = []
+    for name, file in rows:
+        path = os.path.join(folder, "counters", file)
+        if os.access(path, os.R_OK):
+            readers.append(("ib.%s.%s" % (port, name), files.open(path, 32)))
+    return readers
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterator[Reading]:
-    """Notice processes that the kernel killed for want of memory; gives no values of its own."""
+    """Notice processes that the kernel killed for want of memory; there are no values of it."""
     path = scope.path("/proc/vmstat")
     for name in ("memory.events", "memory.oom_control"):
         group = cgroup.find("memory", scope.root, name)
@@ -129,10 +147,12 @@ def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterat
     def read(now: float) -> dict[str, float]:
         match = _OOM_KILL.search(source())
         count = int(match.group(1)) if match else 0
+        # What was killed before the first look was not of this run.
         more = count - before[0] if before else 0
         before[:] = [count]
         if more > 0:
-            text = "the kernel killed %d process%s for want of memory" % (more, "" if more == 1 else "es")
+            plural = "" if more == 1 else "es"
+            text = "the kernel killed %d process%s for want of memory" % (more, plural)
             say("seen", what="oom", device="memory", value=more, text=text)
         return {}
 

@@ -49,13 +49,15 @@ class JsonLines:
             if len(self._waiting) > self._keep:
                 self._waiting.popleft()
                 self._lost += 1
-            lost = self._lost if self._flush() else 0
-            self._lost -= lost
+            lost = 0
+            if self._flush():
+                lost, self._lost = self._lost, 0
+        # Outside the lock: the loss is told by a line of this very file.
         if lost and self._on_loss:
             self._on_loss(lost)
 
     def _flush(self) -> bool:
-        """A line that went in half is closed by a newline and written again whole."""
+        """Write what waits; return whether all of it went. A line that went in half is ended and written again."""
         while self._waiting:
             data = b"\n" + self._waiting[0] if self._torn else self._waiting[0]
             try:
@@ -68,7 +70,7 @@ class JsonLines:
         return True
 
     def close(self, patience_s: float = 0.0) -> bool:
-        """Whether all lines are on disk; waits for a full one to get room."""
+        """Close the file, waiting for a full disk to get room; return whether all lines are on it."""
         deadline = time.monotonic() + patience_s
         while not self._flush() and time.monotonic() < deadline:
             time.sleep(0.25)
@@ -88,21 +90,15 @@ class Journal:
         self.epoch: Epoch = (0, 0)
 
     def say(self, kind: str, **fields: Any) -> None:
+        """Write an event; safe to call from any thread."""
         with self._lock:
             seq, self._seq = self._seq, self._seq + 1
-        row: Dict[str, Any] = {
-            KEY_TIME: round(self.now(), 3),
-            KEY_EPOCH: list(self.epoch),
-            KEY_NODE: self._node,
-            KEY_SEQUENCE: seq,
-            KEY_KIND: kind,
-        }
-        row.update(fields)
-        self._lines.write(row)
+        at = {KEY_TIME: round(self.now(), 3), KEY_EPOCH: list(self.epoch), KEY_NODE: self._node}
+        self._lines.write({**at, KEY_SEQUENCE: seq, KEY_KIND: kind, **fields})
 
     def _tell_loss(self, lost: int) -> None:
         self.say("sensor", name="journal", error=f"{lost} events lost")
 
     def close(self) -> bool:
-        """A run's end must not be lost because the disk is full just then."""
+        """Close the journal with patience: a run's end must not be lost because the disk is full just then."""
         return self._lines.close(CLOSE_S)

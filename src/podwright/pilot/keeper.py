@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
@@ -68,6 +68,7 @@ class Kept:
         self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def take(self) -> bool:
+        """Take the lock; return False when another keeper has it."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -81,7 +82,7 @@ class Kept:
         return os.path.exists(os.path.join(self.folder, "cancelled"))
 
     def end(self, now: float, verdict: Dict[str, Any]) -> None:
-        """For a run that never started."""
+        """Write the end of a run that never started."""
         lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
         lines.write({KEY_TIME: round(now, 3), KEY_KIND: "end", **verdict})
         lines.close(CLOSE_S)
@@ -100,10 +101,18 @@ class Pilot:
         self.pid: Optional[int] = None
         self.shipper: Optional[int] = None
         self.code: Optional[int] = None
+        """How the node ended for good."""
         self.start_at = 0.0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the node has no process now and will get one."""
+        return self.pid is None and self.code is None
 
 
 class Keeper:
+    """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
+
     def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
         self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
@@ -118,7 +127,7 @@ class Keeper:
         self._lines.write({KEY_TIME: round(self._now(), 3), KEY_KIND: kind, **fields})
 
     def run(self) -> bool:
-        """Keep the run to its end; gives back whether it was stopped from outside."""
+        """Keep the run to its end; return whether it was stopped from outside."""
         self.say("kept", pid=os.getpid(), job=self._job)
         stopped = False
         while not self._is_over():
@@ -135,43 +144,48 @@ class Keeper:
         return stopped
 
     def _patience(self) -> float:
-        waits = [p.start_at - time.monotonic() for p in self._pilots if p.pid is None and p.code is None]
+        waiting = [pilot for pilot in self._pilots if pilot.is_waiting]
+        waits = [pilot.start_at - time.monotonic() for pilot in waiting]
         return max(0.01, min([0.5, *waits]))
 
     def _start_due(self) -> None:
         for pilot in self._pilots:
-            if pilot.pid is None and pilot.code is None and time.monotonic() >= pilot.start_at:
+            if pilot.is_waiting and time.monotonic() >= pilot.start_at:
                 self._start(pilot)
 
     def _start(self, pilot: Pilot) -> None:
         pilot.restart += 1
-        order, hosts = self._order, self._order.nodes > 1
+        order = self._order
+        # Several nodes on one machine have names of their own.
+        host = f"node{pilot.node + 1}" if order.nodes > 1 else socket.gethostname()
         environ = {
             **os.environ,
             "PODWRIGHT_RUN": order.run,
             "PODWRIGHT_NODE": str(pilot.node),
             "PODWRIGHT_RESTART": str(pilot.restart),
             "PODWRIGHT_JOB": self._job,
-            "PODWRIGHT_HOST": f"node{pilot.node + 1}" if hosts else socket.gethostname(),
+            "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
             "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
         }
-        pilot.pid = self._spawn(["/bin/sh", os.path.join(self._kept.job, "node.sh")], environ, "pilot.log")
+        stub = ["/bin/sh", os.path.join(self._kept.job, "node.sh")]
+        pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
             ship = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "ship", self._kept.order_file]
             os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
-            pilot.shipper = self._spawn(ship, environ, f"frames/{record_name(pilot.node, pilot.restart)}.log")
+            log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
+            pilot.shipper = self._spawn(ship, environ, log, subprocess.DEVNULL)
         self.say("node", node=pilot.node, restart=pilot.restart, pid=pilot.pid)
 
-    def _spawn(self, argv: List[str], environ: Dict[str, str], log: str) -> int:
+    def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         file = os.open(os.path.join(self._kept.folder, log), flags, 0o600)
-        errors = subprocess.STDOUT if log == "pilot.log" else subprocess.DEVNULL
         child = subprocess.Popen(
             argv, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=errors, start_new_session=True
         )
         os.close(file)
-        child.returncode = 0  # reaped by the loop, never by subprocess
+        # Reaped by the loop, never by subprocess.
+        child.returncode = 0
         return child.pid
 
     def _look(self) -> None:
@@ -191,8 +205,8 @@ class Keeper:
         pid, pilot.pid = pilot.pid, None
         self.say("node_end", node=pilot.node, restart=pilot.restart, code=code, signal=name)
         self._end_shipper(pilot, code in OUTCOMES)
-        others = {p.pid for p in self._pilots if p.pid} | {p.shipper for p in self._pilots if p.shipper}
-        kill_tree(os.getpid(), spare=others)
+        # What the dead pilot left behind has no parent but this process.
+        kill_tree(os.getpid(), spare=self._processes())
         if self._leave_by is not None or self._verdict is not None:
             pilot.code = code
         elif code == EXIT_GIVEN_BACK:
@@ -202,18 +216,22 @@ class Keeper:
         else:
             self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
 
+    def _processes(self) -> Set[int]:
+        """Return every process that stands for a node now."""
+        pilots = {pilot.pid for pilot in self._pilots if pilot.pid}
+        return pilots | {pilot.shipper for pilot in self._pilots if pilot.shipper}
+
     def _record(self, pilot: Pilot) -> str:
-        base = self._kept.folder
-        if not self._order.shared:
-            base = scratch_of(self._kept.job, self._order.scratch, pilot.node)
+        base = self._kept.folder if self._order.shared else scratch_of(self._kept.job, self._order.scratch, pilot.node)
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
         rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
-        return next((str(row["why"]) for row in reversed(rows) if row.get(KEY_KIND) == "given_back"), "")
+        reasons = [str(row["why"]) for row in rows if row.get(KEY_KIND) == "given_back"]
+        return (reasons or [""])[-1]
 
     def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
-        """It ends by itself once all is sent; a dead pilot's shipper is told to send the rest now."""
+        """Wait for the shipper, which ends by itself once all is sent; a dead pilot's is told to send the rest now."""
         if pilot.shipper is None:
             return
         if not by_will:
@@ -232,7 +250,7 @@ class Keeper:
         pilot.start_at = time.monotonic() + min(0.05 * 2**pilot.restart, 5.0)
 
     def _give_back(self, pilot: Pilot) -> None:
-        """Not all nodes were there in time: all start again after a jittered wait, as often as there are retries."""
+        """Start a node again after a jittered wait, since not all were there in time, as often as there are retries."""
         if pilot.node == 0:
             self._given_back += 1
         if self._given_back > self._order.retries:
@@ -259,7 +277,7 @@ class Keeper:
                 pilot.code = EXIT_STOPPED
 
     def _is_over(self) -> bool:
-        over = all(p.pid is None and p.code is not None for p in self._pilots)
+        over = all(pilot.pid is None and pilot.code is not None for pilot in self._pilots)
         if over and self._verdict is None:
             code = self._pilots[0].code or 0
             state, reason = OUTCOMES.get(code, ("failed", ""))
@@ -268,52 +286,62 @@ class Keeper:
 
 
 def main(argv: List[str]) -> int:
-    after = argv[1] if argv[0] == "--after" else None
-    kept = [Kept(path) for path in (argv[2:] if after else argv)]
-    kept = [one for one in kept if one.take() and not one.is_over()]
+    """Keep the runs of the orders one after the other, after the run in the folder that `--after` names."""
+    after, order_files = "", argv
+    if argv[0] == "--after":
+        after, order_files = argv[1], argv[2:]
+    runs = [Kept(path) for path in order_files]
+    runs = [run for run in runs if run.take() and not run.is_over()]
     loop, clock = Loop(), Clock()
     loop.catch_signals()
     adopt_orphans()
-    print("kept", flush=True)  # the client that started us waits for this line and no longer
+    # The client that started us waits for this line and no longer.
+    print("kept", flush=True)
     _detach_output()
-    verdict = wait_for(after, kept, loop) if after and kept else None
-    for one in kept:
-        if verdict is None and not one.is_cancelled:
-            verdict = STOPPED if Keeper(one, loop, clock).run() else None
-        else:
-            one.end(clock.now(), verdict or STOPPED)
+    verdict = wait_for(after, runs, loop) if after and runs else None
+    for run in runs:
+        if verdict is not None or run.is_cancelled:
+            run.end(clock.now(), verdict or STOPPED)
+        elif Keeper(run, loop, clock).run():
+            verdict = STOPPED
     return 0
 
 
 def parts_of(folder: str) -> List[str]:
-    """The folders of a run's points, or its own when it has none."""
+    """Return the folders of a run's points, or its own when it has none."""
     try:
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
             count = int(json.load(file).get("points", 0))
     except (OSError, ValueError):
         count = 0
-    return [f"{os.path.normpath(folder)}-{i + 1}" for i in range(count)] or [folder]
+    return [f"{os.path.normpath(folder)}-{point + 1}" for point in range(count)] or [folder]
 
 
 def succeeded(folder: str) -> Optional[bool]:
-    """Whether the run in `folder` did; None while it is not over. Its pilots or a client tell when its keeper died."""
-    rows = read_lines(os.path.join(folder, "engine.jsonl"))[0]
+    """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client tell."""
+    files = [os.path.join(folder, "engine.jsonl")]
     for node, _, path in record_folders(os.path.join(folder, "record")):
-        rows += read_lines(os.path.join(path, "events.jsonl"))[0] if node == 0 else []
-    rows += read_lines(os.path.join(folder, "client.jsonl"))[0]
-    ends = [row for row in rows if row.get(KEY_KIND) in ("end", "lost")]
-    return ends[0].get("state") == "succeeded" if ends else None
+        if node == 0:
+            files.append(os.path.join(path, "events.jsonl"))
+    files.append(os.path.join(folder, "client.jsonl"))
+    for path in files:
+        for row in read_lines(path)[0]:
+            if row.get(KEY_KIND) in ("end", "lost"):
+                return row.get("state") == "succeeded"
+    return None
 
 
 def wait_for(folder: str, waiting: List[Kept], loop: Loop) -> Optional[Dict[str, Any]]:
-    """Wait until the run in `folder` is over; None when it succeeded, else what becomes of the runs after it."""
+    """Wait until the run in `folder` is over; return None when it succeeded, else what becomes of the runs after it."""
     name = os.path.basename(os.path.normpath(folder))
     failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
     while True:
         ends = [succeeded(part) for part in parts_of(folder)]
+        if all(ends):
+            return None
         if None not in ends:
-            return None if all(ends) else failed
-        if loop.turn(0.5) & STOPPING or all(one.is_cancelled for one in waiting):
+            return failed
+        if loop.turn(0.5) & STOPPING or all(run.is_cancelled for run in waiting):
             return STOPPED
 
 

@@ -90,12 +90,12 @@ class Leader:
 
     @property
     def epoch(self) -> Optional[Epoch]:
-        """The epoch of the attempt that was begun last."""
+        """Return the epoch of the attempt that was begun last."""
         return self._attempts.epoch
 
     @property
     def attempt(self) -> int:
-        """The number of the attempt that was begun last, over all leaders of the run."""
+        """Return the number of the attempt that was begun last, over all leaders of the run."""
         return self._attempts.number
 
     # what the nodes tell
@@ -278,7 +278,7 @@ class Leader:
 
     @property
     def is_failing(self) -> bool:
-        """Whether a rank failed and that was not judged yet."""
+        """Return whether a rank failed and that was not judged yet."""
         return self.phase == "run" and self._failure is not None
 
     def _judge_failure(self, now: float) -> None:
@@ -297,9 +297,7 @@ class Leader:
         stopped = [other for other in range(self._order.world_size) if other != rank]
         fields = {name: failure[name] for name in ("rank", "code", "signal", "after_s", "why", "tail")}
         self._say("failed", node=node, host=host, stopped=stopped, **fields)
-        who = f"rank {rank} on {host}"
-        if rank is None:
-            who = f"node {node} on {host}:"
+        who = f"node {node} on {host}:" if rank is None else f"rank {rank} on {host}"
         why = f"{who} {failure['why']}"
         if failure.get("fatal"):
             self.stop_for_good("failed", why, failure["code"], FAILURE_GRACE_S)
@@ -395,4 +393,4 @@ class Leader:
             return
         checkpoint = self._checkpoints.look()
         if checkpoint:
-            self._say("checkpoint", name=checkpoint.name, bytes=checkpoint.size_bytes)
+            self._say("checkpoint", name=checkpoint[0], bytes=checkpoint[1])

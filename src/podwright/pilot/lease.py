@@ -11,7 +11,7 @@ import os
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .protocol import Epoch, parse_line
+from .protocol import Epoch, parse_line, whole_number
 
 STALE_S = 60.0
 """A holder touches its file every beat; one this old is taken for dead by a second submission."""
@@ -33,13 +33,14 @@ class Leases:
         self._job, self._copy = job, copy
 
     def claim(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
-        """Take `epoch`; False when another job has it or a newer one."""
+        """Take `epoch`; return False when another job has it or a newer one."""
         newest = self.newest()
         if newest and newest.epoch >= epoch:
             return False
         try:
             return self._folder is None or self._create(epoch, facts)
-        except OSError:  # taken by another, or a full disk: the caller looks again
+        except OSError:
+            # Taken by another, or a full disk: the caller looks again.
             return False
 
     def _create(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
@@ -53,46 +54,61 @@ class Leases:
             pass
         finally:
             os.close(file)
-        os.unlink(self._path(epoch))  # half a claim would stand in the way of a whole one
+        # Half a claim would stand in the way of a whole one.
+        os.unlink(self._path(epoch))
         return False
 
     def renew(self, epoch: Epoch) -> None:
+        """Show that the holder of `epoch` lives."""
         if self._folder is not None:
             try:
                 os.utime(self._path(epoch))
-            except OSError:  # a cut or full file system is judged by its readers, not here
+            except OSError:
+                # A cut or full file system is judged by its readers, not here.
                 pass
 
     def newest(self) -> Optional[LeaseClaim]:
+        """Return the claim of the greatest epoch, or None where there is none."""
         epochs = self._epochs()
         return self._read(epochs[-1]) if epochs else None
 
     def newer_than(self, epoch: Epoch, own_too: bool = False) -> Optional[LeaseClaim]:
-        """A claim that fences `epoch`: of another job or copy of it, or for a leader (`own_too`) of any other process.
+        """Return the claim that fences `epoch`: of another job or copy, or for a leader (`own_too`) of any process.
 
         A leader knows its own claims at once; the other nodes of its job hear of them only with the next GO.
         """
         newest = self.newest()
         if newest is None or newest.epoch <= epoch:
             return None
-        return newest if own_too or self._is_other(newest) or (newest.job and newest.copy != self._copy) else None
+        other_copy = newest.job != "" and newest.copy != self._copy
+        return newest if own_too or self._is_other(newest) or other_copy else None
 
     def rival(self) -> Optional[LeaseClaim]:
-        """A living holder that is not this job: the mark of a run that was submitted twice."""
+        """Return the living holder that is not this job: the mark of a run that was submitted twice."""
         newest = self.newest()
         return newest if newest and self._is_other(newest) and newest.age_s < STALE_S else None
 
     def _is_other(self, claim: LeaseClaim) -> bool:
-        """A claim without a job is one being written just now: it may be our own, and the next look tells."""
+        """Return whether a claim is of another job.
+
+        One without a job is being written just now: it may be our own, and the next look tells.
+        """
         return claim.job not in ("", self._job)
 
     def _epochs(self) -> List[Epoch]:
+        if not self._folder:
+            return []
         try:
-            names = os.listdir(self._folder) if self._folder else []
+            names = os.listdir(self._folder)
         except OSError:
             return []
-        parts = [name.split(".") for name in names]
-        return sorted((int(p[0]), int(p[1])) for p in parts if len(p) == 2 and p[0].isdigit() and p[1].isdigit())
+        epochs = []
+        for name in names:
+            head, _, tail = name.partition(".")
+            restart, retry = whole_number(head), whole_number(tail)
+            if restart is not None and retry is not None:
+                epochs.append((restart, retry))
+        return sorted(epochs)
 
     def _read(self, epoch: Epoch) -> Optional[LeaseClaim]:
         try:

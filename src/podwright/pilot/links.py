@@ -35,6 +35,7 @@ class Link:
         sock.setblocking(False)
 
     def send(self, message: Dict[str, Any]) -> None:
+        """Send a message, signed with its place in the stream; `alive` turns False when the peer does not take it."""
         body = json.dumps(message)
         line = json.dumps([body, mac(self._key, self._ours, self._sent, body)]).encode() + b"\n"
         self._sent += 1
@@ -45,7 +46,7 @@ class Link:
             self.alive = False
 
     def receive(self) -> List[Dict[str, Any]]:
-        """What has come; `alive` turns False at the end of the stream or on a line that is not signed right."""
+        """Return what has come; `alive` turns False at the end of the stream or on a line that is not signed right."""
         try:
             data = self.sock.recv(65536)
         except BlockingIOError:
@@ -75,10 +76,10 @@ class Link:
 
 
 def listen(bind: str, run: str) -> socket.socket:
-    """The leader's socket, on the first of the run's ports that is free."""
+    """Return the leader's socket, on the first of the run's ports that is free."""
     last: Optional[OSError] = None
     for port in join_ports(run):
-        sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
+        sock = socket.socket(_family(bind), socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((bind, port))
@@ -92,14 +93,18 @@ def listen(bind: str, run: str) -> socket.socket:
 
 
 def free_port(bind: str) -> int:
-    """A port nobody uses now, for MASTER_PORT; fresh for each attempt, so that no old rank is met there."""
-    with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM) as sock:
+    """Return a port nobody uses now, for MASTER_PORT; fresh for each attempt, so that no old rank is met there."""
+    with socket.socket(_family(bind), socket.SOCK_STREAM) as sock:
         sock.bind((bind, 0))
         return int(sock.getsockname()[1])
 
 
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def accept(sock: socket.socket, token: bytes, instance: str) -> Tuple[Link, Dict[str, Any]]:
-    """Leader's side: challenge, check, prove ourselves. Gives the link and what the member says of itself."""
+    """Shake hands on the leader's side: challenge, check, prove ourselves; return the link and the member's facts."""
     sock.settimeout(HANDSHAKE_S)
     mine = os.urandom(16).hex()
     _say(sock, {"nonce": mine, "instance": instance})
@@ -127,7 +132,7 @@ def find_leader(leader: str, run: str, token: bytes, facts: Dict[str, Any]) -> T
 
 
 def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_index: int) -> Tuple[Link, str]:
-    """Member's side: one try at one of the run's ports. Gives the link and which leader process answered."""
+    """Shake hands on the member's side, at one of the run's ports; return the link and which leader answered."""
     port = join_ports(run)[port_index % len(join_ports(run))]
     try:
         sock = socket.create_connection((leader, port), timeout=HANDSHAKE_S)
@@ -156,7 +161,7 @@ def _say(sock: socket.socket, row: Dict[str, Any]) -> None:
 
 
 def _hear(sock: socket.socket) -> Dict[str, Any]:
-    """One line, byte by byte: nothing of what follows the handshake may be swallowed."""
+    """Read one line, byte by byte: nothing of what follows the handshake may be swallowed."""
     deadline = time.monotonic() + HANDSHAKE_S
     data = b""
     while not data.endswith(b"\n"):

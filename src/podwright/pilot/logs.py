@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Callable, Deque, Dict, List, Sequence
+from typing import Callable, Deque, Dict, List, Sequence, Set
 
 TAIL_LINES = 30
 LINE_BYTES = 64 * 1024
 """A longer line is cut here, so that a rank that never ends a line cannot fill the pilot's memory."""
+LEAST_SECRET = 4
+"""Characters: a shorter one would be found in every other word."""
+
+
+LAUNCHER = "-"
 
 
 class BoundedFile:
@@ -25,7 +30,7 @@ class BoundedFile:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes) -> None:
-        """A full disk loses log lines, never the run."""
+        """Append, turning the file over at half its bound; a full disk loses log lines, never the run."""
         try:
             if self._size + len(data) > self._half and self._size:
                 self._turn()
@@ -34,10 +39,11 @@ class BoundedFile:
             self.lost_bytes += len(data)
 
     def _turn(self) -> None:
-        """The old descriptor goes last: if a step fails, its number must not be somebody else's by then."""
+        """Begin a new file; the old descriptor goes last, since its number may be another file's once it is closed."""
         try:
             os.replace(self._path, self._path + ".1")
-        except FileNotFoundError:  # turned already, then the disk was too full for a new file
+        except FileNotFoundError:
+            # It was turned over already, and then the disk was too full for a new file.
             pass
         fresh = self._open()
         os.close(self._file)
@@ -51,9 +57,12 @@ class Masker:
     """Replaces the values of secrets, so that a program that prints its environment does not put them on disk."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        """A secret of several lines is masked line by line too: they may come in pieces."""
-        parts = {part for secret in secrets for part in (secret, *secret.splitlines()) if len(part) >= 4}
-        self._values = [part.encode("utf-8", "surrogateescape") for part in sorted(parts, key=len, reverse=True)]
+        parts: Set[str] = set()
+        for secret in secrets:
+            # Line by line too: the lines of a secret may come in pieces.
+            parts.update([secret, *secret.splitlines()])
+        longest_first = sorted(parts, key=len, reverse=True)
+        self._values = [part.encode("utf-8", "surrogateescape") for part in longest_first if len(part) >= LEAST_SECRET]
         self.overlap = max((len(value) - 1 for value in self._values), default=0)
 
     def __call__(self, data: bytes) -> bytes:
@@ -74,16 +83,18 @@ class RankLog:
         self.tail: Deque[bytes] = deque(maxlen=TAIL_LINES)
 
     def feed(self, stream: str, data: bytes) -> List[bytes]:
-        """Whole lines are kept as they come; gives them back so that results can be read from them."""
+        """Keep whole lines as they come; return them, so that results can be read from them."""
         data = self._rest[stream] + data
         whole = data.rfind(b"\n") + 1
         if not whole and len(data) > LINE_BYTES + self._node.mask.overlap:
-            data = self._node.mask(data)  # first, and the end held back: the cut must not go through a secret
+            # Masked first, and the end held back: the cut must not go through a secret.
+            data = self._node.mask(data)
             whole = max(len(data) - self._node.mask.overlap, 0)
         self._rest[stream] = data[whole:]
         return self._keep(stream, data[:whole]) if whole else []
 
     def end(self) -> List[bytes]:
+        """Keep a last line that was not ended; return it as `feed` does."""
         lines: List[bytes] = []
         for stream, rest in self._rest.items():
             if rest:
@@ -114,8 +125,8 @@ class NodeLog:
         self.mask = mask
 
     def rank(self, name: str) -> RankLog:
-        """`name` is the rank's number, or `-` for the launcher's own words."""
-        file = "launcher.log" if name == "-" else f"rank{name}.log"
+        """Open the log of a rank by its number, or of the launcher's own words by `-`."""
+        file = "launcher.log" if name == LAUNCHER else f"rank{name}.log"
         return RankLog(name, BoundedFile(os.path.join(self._folder, file), self._limit), self)
 
     def merge(self, name: str, stream: str, lines: Sequence[bytes]) -> None:

@@ -27,7 +27,7 @@ class Loop:
         """Wait status of children that ended; whoever waits for one takes it out."""
 
     def catch_signals(self) -> None:
-        """Signals are noted by the handler and dealt with in the loop; the pipe only wakes it."""
+        """Note signals in a handler that only wakes the loop, by a pipe; they are dealt with in the loop."""
         read, write = os.pipe()
         for end in (read, write):
             os.set_blocking(end, False)
@@ -39,7 +39,10 @@ class Loop:
         self.watch(read, lambda: os.read(read, 4096))
 
     def watch(self, source: Any, callback: Callable[[], Any]) -> None:
-        """A source that was closed unforgotten may have left its number behind, so that is forgotten first."""
+        """Call back whenever `source` can be read.
+
+        A source that was closed unforgotten may have left its number behind, so that is forgotten first.
+        """
         self.forget(source)
         self._selector.register(source, selectors.EVENT_READ, callback)
 
@@ -50,11 +53,12 @@ class Loop:
             pass
 
     def call_soon(self, callback: Callable[[], Any]) -> None:
-        """From any thread: run `callback` in the loop's."""
+        """Run `callback` in the loop's thread; safe to call from any thread."""
         self._soon.append(callback)
         try:
             os.write(self._wake, b"\0")
-        except OSError:  # the pipe is full: the loop is awake anyway
+        except OSError:
+            # The pipe is full: the loop is awake anyway.
             pass
 
     def every(self, name: str, period_s: float, callback: Callable[[], Any]) -> None:
@@ -69,10 +73,11 @@ class Loop:
         self.ended.update(reap())
 
     def turn(self, limit_s: float) -> Set[int]:
-        """Wait for what comes next, at most `limit_s`; gives back the signals that arrived."""
+        """Wait for what comes next, at most `limit_s`; return the signals that arrived."""
         wait_s = min([limit_s] + [row[0] - time.monotonic() for row in self._timers.values()])
         for key, _ in self._selector.select(max(wait_s, 0.0)):
-            if self._selector.get_map().get(key.fd) is key:  # a callback before it may have closed this one
+            # A callback before it may have closed this one, and another file may have its number by now.
+            if self._selector.get_map().get(key.fd) is key:
                 key.data()
         while self._soon:
             self._soon.popleft()()
@@ -85,6 +90,6 @@ class Loop:
         return self.signals()
 
     def signals(self) -> Set[int]:
-        """Those that arrived since the last look; unlike a turn it reaps no child that somebody else waits for."""
+        """Return those that arrived since the last look; unlike a turn it reaps no child that another waits for."""
         signals, self._signals = self._signals, set()
         return signals

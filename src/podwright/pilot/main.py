@@ -64,18 +64,24 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
     "mirror": _mirror,
     "sample": _sample,
 }
+MISUSED = 64
+"""As EXIT_BAD_ORDER, without the time that importing the protocol takes."""
 LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "ship": 1}
 
 
 def _orders(role: str, argv: List[str]) -> List[str]:
-    """The order files a command line names."""
+    """Return the order files a command line names."""
+    if role == "keep" and argv[0] == "--after":
+        return argv[2:]
     if role == "keep":
-        return argv[2:] if argv[0] == "--after" else argv
+        return argv
     return argv[:1] if role in ("node", "ship") else []
 
 
 def _complaint(orders: List[str]) -> str:
-    """What is wrong with the first order that cannot be read, or nothing."""
+    """Return what is wrong with the first order that cannot be read, or nothing."""
+    if not orders:
+        return ""
     from .protocol import read_order
 
     try:
@@ -90,14 +96,23 @@ def main(argv: List[str]) -> int:
     if argv[:1] == ["--version"]:
         print("podwright pilot " + __version__)
         return 0
-    role = ROLES.get(argv[0]) if argv else None
-    few = role is None or len(argv) - 1 < LEAST_ARGUMENTS.get(argv[0], 0)
-    orders = [] if few else _orders(argv[0], argv[1:])
-    if role is None or few or (argv[0] == "keep" and not orders):
-        print(USAGE, end="", file=sys.stdout if argv[:1] in ([], ["--help"], ["-h"]) else sys.stderr)
-        return 0 if argv[:1] in ([], ["--help"], ["-h"]) else 64
-    complaint = _complaint(orders) if orders else ""
+    if argv[:1] in ([], ["--help"], ["-h"]):
+        print(USAGE, end="")
+        return 0
+    name, arguments = argv[0], argv[1:]
+    role = ROLES.get(name)
+    if role is None or len(arguments) < LEAST_ARGUMENTS.get(name, 0):
+        return _misused()
+    orders = _orders(name, arguments)
+    if name == "keep" and not orders:
+        return _misused()
+    complaint = _complaint(orders)
     if complaint:
         print(complaint, file=sys.stderr)
-        return 64
-    return role(argv[1:])
+        return MISUSED
+    return role(arguments)
+
+
+def _misused() -> int:
+    print(USAGE, end="", file=sys.stderr)
+    return MISUSED

@@ -23,29 +23,32 @@ ANSWER_BYTES = 32 << 20
 
 
 class Giver:
+    """Writes one answer and counts what it holds."""
+
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self.given = 0
         self.more = False
 
     def piece(self, head: Dict[str, Any], file: BinaryIO, size: int) -> None:
-        """`size` bytes from where the file stands; what was cut off meanwhile is made up with nothing."""
+        """Give `size` bytes from where the file stands; what was cut off meanwhile is made up with nothing."""
         data = file.read(size)
         self._out.write(json.dumps({**head, "n": len(data)}).encode() + b"\n" + data)
         self.given += len(data)
 
     def word(self, **fields: Any) -> None:
+        """Give a line without bytes."""
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """What was added to a file. A log that was turned over is found again by its inode under its older name."""
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
         try:
             with open(path, "rb") as file:
-                inode = os.fstat(file.fileno()).st_ino
-                offset = known[1] if known[0] in (0, inode) else 0
+                inode, offset = os.fstat(file.fileno()).st_ino, known[1]
                 if known[0] not in (0, inode):
                     self._older(run, name, path, known)
                     self.word(r=run, f=name, turn=True)
+                    offset = 0
                 self._rest(run, name, file, inode, offset)
         except OSError:
             return
@@ -62,7 +65,7 @@ class Giver:
         self._pieces({"r": run, "f": name, "i": inode}, file, offset, os.fstat(file.fileno()).st_size)
 
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
-        """From an offset to the end, or as far as the answer may go; says whether it came to the end."""
+        """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
         file.seek(offset)
         while offset < end and self.given < ANSWER_BYTES:
             size = min(PIECE_BYTES, end - offset)
@@ -72,25 +75,31 @@ class Giver:
         return offset >= end
 
     def trees(self, run: str, root: str, names: List[str], limit: int, at: List[Any]) -> bool:
-        """Folders and files whole, from where the client has come to; a file that would go over the limit is named."""
-        used, found = 0, not at
-        for name in names:
-            for path, inner in walk(os.path.join(root, name), name):
-                try:
-                    size = os.path.getsize(path)
-                    if limit and used + size > limit:
-                        self.word(r=run, f=inner, left=size)
-                        continue
-                    used += size
-                    begun = bool(at) and at[0] == inner
-                    found = found or begun
-                    if found and not self._whole(run, path, inner, size, int(at[1]) if begun else 0):
-                        return False
-                except OSError:
+        """Give folders and files whole, from where the client has come to; return whether all of them went.
+
+        A file that would go over the limit is named instead.
+        """
+        used = 0
+        file_at, offset_at = at or ["", 0]
+        # The files before the one the client has come to are there already.
+        reached = not at
+        for path, inner in _files_of(root, names):
+            try:
+                size = os.path.getsize(path)
+                if limit and used + size > limit:
+                    self.word(r=run, f=inner, left=size)
                     continue
-        if found:
+                used += size
+                offset = 0
+                if at and inner == file_at:
+                    reached, offset = True, int(offset_at)
+                if reached and not self._whole(run, path, inner, size, offset):
+                    return False
+            except OSError:
+                continue
+        if reached:
             self.word(r=run, f="", whole=True)
-        return found
+        return reached
 
     def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
         head = {"r": run, "f": name, "of": size}
@@ -100,19 +109,25 @@ class Giver:
             return self._pieces(head, file, offset, size)
 
 
+def _files_of(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:
+    for name in names:
+        yield from walk(os.path.join(root, name), name)
+
+
 def walk(path: str, name: str) -> Iterator[Tuple[str, str]]:
-    """(path, name in the run's folder) of every plain file; links are not followed out of the run."""
+    """Yield (path, name in the run's folder) of every plain file; links are not followed out of the run."""
     if os.path.isfile(path) and not os.path.islink(path):
         yield path, name
     for folder, folders, files in os.walk(path):
         folders.sort()
-        for one in sorted(files):
-            inner = os.path.join(folder, one)
+        for file in sorted(files):
+            inner = os.path.join(folder, file)
             if os.path.isfile(inner) and not os.path.islink(inner):
                 yield inner, os.path.join(name, os.path.relpath(inner, path))
 
 
 def answer(request: Dict[str, Any], out: BinaryIO) -> None:
+    """Write the answer to one request."""
     giver = Giver(out)
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)

@@ -31,19 +31,18 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Role(Protocol):
-    """How a node stands to the others: it leads or it follows. Told by the node, it tells the leader."""
+    """How a node stands to the others: it leads or it follows.
 
-    def tell(self, message: Dict[str, Any]) -> None:
-        """Send a message to the leader, whichever process that is now."""
+    The node has it `tell` the leader, whichever process that is now, `tick` at every turn of the loop, and `beat`.
+    """
 
-    def tick(self) -> None:
-        """Do what time and the node's state ask for; called at every turn of the loop."""
+    def tell(self, message: Dict[str, Any]) -> None: ...
 
-    def beat(self) -> None:
-        """Show that this node lives."""
+    def tick(self) -> None: ...
 
-    def close(self) -> None:
-        """Let go of every connection."""
+    def beat(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def fill_checkpoint(order: Order, path: str) -> Order:
@@ -106,9 +105,7 @@ class Node:
 
     def _turn(self, role: Role) -> None:
         # Between attempts and at the end every step is waited for by somebody.
-        limit_s = BUSY_TURN_S
-        if self.ranks.running and not self._stopping:
-            limit_s = TURN_S
+        limit_s = TURN_S if self.ranks.running and not self._stopping else BUSY_TURN_S
         for number in self.loop.turn(limit_s):
             self._on_signal(number)
         self.ranks.check()
@@ -139,10 +136,7 @@ class Node:
         self.say("pilot", host=self.place.host, pid=os.getpid(), restart=self.place.restart, **facts)
         if self.order.rdma:
             self.say("rdma", **topology.rdma_report())
-        if self.order.virtual:
-            self._sampling.start(partial(own_share, cpus=facts["cpus"]))
-        else:
-            self._sampling.start()
+        self._sampling.start(partial(own_share, cpus=facts["cpus"]) if self.order.virtual else dict)
 
     def _prepare(self) -> None:
         """Stage code and environment before joining, so that the others wait for a node that is ready to go."""
@@ -225,15 +219,9 @@ class Node:
         self._sampling.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
-        """End this node; where all nodes are one job only the leader's exit code may tell how it ended.
-
-        Another's could end the job too early.
-        """
-        one_job = bool(self.place.copy)
-        if one_job and self.place.node > 0:
-            self.exit_code = 0
-        else:
-            self.exit_code = EXITS[str(message["state"])]
+        """End this node; of nodes that are one job only the leader tells how: another could end it too early."""
+        told_by_leader = bool(self.place.copy) and self.place.node > 0
+        self.exit_code = 0 if told_by_leader else EXITS[str(message["state"])]
 
     # what the ranks tell
 
@@ -246,11 +234,8 @@ class Node:
         if not goal or goal["metric"] not in values:
             return
         value = values[goal["metric"]]
-        best = self._told.get("value", value)
-        if goal.get("at_least") is not None:
-            self._told["value"] = max(value, best)
-        else:
-            self._told["value"] = min(value, best)
+        better = min if goal.get("at_least") is None else max
+        self._told["value"] = better(value, self._told.get("value", value))
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""

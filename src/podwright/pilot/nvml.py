@@ -41,6 +41,7 @@ _OLDER = {
 }
 # Values from here on mean "blank" or "not available" in NVML and in what is built on it.
 _BLANK_32, _BLANK_64, _BLANK_DOUBLE = 0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, float(1 << 47)
+_BLANK_OF = {"double": _BLANK_DOUBLE, "ulong": _BLANK_64, "ulonglong": _BLANK_64, "longlong": _BLANK_64}
 _TURN = 1 << 32
 
 
@@ -155,7 +156,7 @@ class Nvml:
         return self._handle("nvmlDeviceGetHandleByUUID", uuid.encode())
 
     def board_of(self, slice_handle: c_void_p) -> c_void_p:
-        """The GPU that a MIG slice is a part of."""
+        """Return the GPU that a MIG slice is a part of."""
         return self._handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", slice_handle)
 
     def instance_of(self, slice_handle: c_void_p) -> int:
@@ -171,7 +172,7 @@ class Nvml:
         return self._text("nvmlDeviceGetUUID", handle)
 
     def pci(self, handle: c_void_p) -> str:
-        """The PCI address as /sys spells it: 0000:07:00.0."""
+        """Return the PCI address as /sys spells it: 0000:07:00.0."""
         buffer = ctypes.create_string_buffer(128)
         try:
             self.call("nvmlDeviceGetPciInfo_v3", handle, buffer)
@@ -194,7 +195,7 @@ class Nvml:
         return _number(self._utilization(handle).memory)
 
     def memory(self, handle: c_void_p) -> tuple[Optional[float], Optional[float]]:
-        """Bytes used and bytes there are."""
+        """Return bytes used and bytes there are."""
         new = _MemoryV2(ctypes.sizeof(_MemoryV2) | 2 << 24)
         try:
             self.call("nvmlDeviceGetMemoryInfo_v2", handle, byref(new))
@@ -216,7 +217,7 @@ class Nvml:
         return _number(self._ulonglong("nvmlDeviceGetTotalEnergyConsumption", handle), _BLANK_64, 1e-3)
 
     def clock_mhz(self, handle: c_void_p, kind: int) -> Optional[float]:
-        """Kind 1 is the multiprocessors' clock, 2 the memory's."""
+        """Return a clock's speed; kind 1 is the multiprocessors' clock, 2 the memory's."""
         return _number(self._uint("nvmlDeviceGetClockInfo", handle, kind))
 
     def throttle_reasons(self, handle: c_void_p) -> Optional[float]:
@@ -241,13 +242,12 @@ class Nvml:
         return _number(count.value)
 
     def field(self, handle: c_void_p, number: int, scope: int = 0, factor: float = 1.0) -> Optional[float]:
-        """One of NVML's numbered fields."""
+        """Return one of NVML's numbered fields."""
         kind, value = self._field(handle, number, scope)
-        blank = _BLANK_DOUBLE if kind == "double" else _BLANK_64 if "long" in kind else _BLANK_32
-        return _number(value, blank, factor)
+        return _number(value, _BLANK_OF.get(kind, _BLANK_32), factor)
 
     def counter(self, handle: c_void_p, number: int) -> Optional[float]:
-        """A field that counts, grown on where the driver's own count has 32 bits and starts again after 4 GiB.
+        """Return a field that counts, grown on where the driver's count has 32 bits and starts again after 4 GiB.
 
         More than half a turn between two readings may be a turn and a half as well: then the count is no more to be
         trusted, and that is an error.
@@ -273,7 +273,7 @@ class Nvml:
     # -- errors the driver reports by itself
 
     def xid_set(self, handles: list[c_void_p]) -> c_void_p:
-        """An event set on which XID errors of these GPUs arrive."""
+        """Return an event set on which XID errors of these GPUs arrive."""
         events = c_void_p()
         self.call("nvmlEventSetCreate", byref(events))
         for handle in handles:
@@ -289,7 +289,7 @@ class Nvml:
             if error.code == TIMEOUT:
                 return None
             raise
-        return Xid(event.device, event.data) if event.type == XID_EVENT else None
+        return None if event.type != XID_EVENT else Xid(event.device, event.data)
 
     def free_set(self, events: c_void_p) -> None:
         self.call("nvmlEventSetFree", events)

@@ -6,8 +6,12 @@ import os
 import socket
 from typing import Mapping, NamedTuple, Optional, Tuple
 
+from .numerals import whole_number
+
 
 class NodePlace(NamedTuple):
+    """One node of a run: its number, which start of it this is, and where the leader is."""
+
     node: int
     restart: int
     leader: str
@@ -46,28 +50,30 @@ RANKS: Tuple[Tuple[str, str], ...] = (
 
 
 def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
-    """The first engine whose node variable is set wins; none set means a run of one node."""
-    row = next((row for row in ENGINES if environ.get(row.node, "").isdigit()), ENGINES[0])
+    """Return which node this is; the first engine whose node variable is set wins, none set means a run of one node."""
+    engines = [engine for engine in ENGINES if whole_number(environ.get(engine.node, "")) is not None]
+    engine = (engines or list(ENGINES))[0]
     host = environ.get("PODWRIGHT_HOST") or socket.gethostname()
-    restart = _number(environ, row.restart)
+    restart = _number(environ, engine.restart)
+    copy = str(restart) if engine.whole else ""
     return NodePlace(
-        node=_number(environ, row.node),
+        node=_number(environ, engine.node),
         restart=restart,
         leader=environ.get("PODWRIGHT_LEADER") or leader or "127.0.0.1",
         host=host,
-        job=environ.get(row.job) or f"{host}.{os.getpid()}",
-        copy=str(restart) if row.whole else "",
+        job=environ.get(engine.job) or f"{host}.{os.getpid()}",
+        copy=copy,
     )
 
 
 def find_rank(environ: Mapping[str, str]) -> Optional[Tuple[int, int]]:
-    """(rank, local rank) of this process, or None when nobody told."""
-    for rank, local in RANKS:
-        if environ.get(rank, "").isdigit():
-            return int(environ[rank]), _number(environ, local)
+    """Return (rank, local rank) of this process, or None when nobody told."""
+    for variable, local_variable in RANKS:
+        rank = whole_number(environ.get(variable, ""))
+        if rank is not None:
+            return rank, _number(environ, local_variable)
     return None
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:
-    value = environ.get(name, "")
-    return int(value) if value.isdigit() else 0
+    return whole_number(environ.get(name, "")) or 0

@@ -32,7 +32,7 @@ class Scope(NamedTuple):
         return os.path.normpath(self.root + "/" + path)
 
     def variable(self, name: str) -> Optional[str]:
-        return (os.environ if self.environ is None else self.environ).get(name)
+        return os.environ.get(name) if self.environ is None else self.environ.get(name)
 
     def allowed_cpus(self) -> frozenset[int]:
         return frozenset(os.sched_getaffinity(0)) if self.cpus is None else self.cpus
@@ -71,6 +71,7 @@ class CpuShare:
         self._before: Optional[tuple[float, float]] = None
 
     def percent(self, used_s: float, now: float) -> Optional[float]:
+        """Return the share since the last reading; None at the first, and when too little time has passed to tell."""
         if self._before is None:
             self._before = (used_s, now)
             return None
@@ -86,7 +87,7 @@ class CpuShare:
 
 
 def cpu_readings(scope: Scope, files: Files) -> Iterator[Reading]:
-    """CPU time of the run's control group, or of the CPUs it may use where it has none, and the machine's load."""
+    """Yield CPU time of the run's control group, or of its CPUs where it has none, and the machine's load."""
     group = cgroup.find("cpuacct", scope.root, "cpuacct.usage") or cgroup.find("cpu", scope.root, "cpu.stat")
     read = _group_cpu(group, cpu_count(scope), files) if group else _machine_cpu(scope, files)
     yield Reading("cpu", period_of("cpu_percent"), read)
@@ -95,7 +96,7 @@ def cpu_readings(scope: Scope, files: Files) -> Iterator[Reading]:
 
 
 def cpu_count(scope: Scope) -> float:
-    """CPUs the run may use: those it may be placed on, or fewer where a quota says so."""
+    """Return how many CPUs the run may use: those it may be placed on, or fewer where a quota says so."""
     count = float(len(scope.allowed_cpus()))
     group = cgroup.find("cpu", scope.root)
     if group is None:
@@ -103,16 +104,18 @@ def cpu_count(scope: Scope) -> float:
     quota = cgroup.lowest(group, ["cpu.cfs_quota_us", "cpu.max"])
     if quota is not None and group.version == 1:
         quota /= cgroup.lowest(group, ["cpu.cfs_period_us", ""]) or 100000.0
-    return min(count, quota) if quota else count
+    return min(count, quota or count)
 
 
 def _group_cpu(group: cgroup.Group, cores: float, files: Files) -> Callable[[float], dict[str, float]]:
     share = CpuShare(cores)
-    source = files.open(group.path("cpuacct.usage" if group.version == 1 else "cpu.stat"), 512)
+    old = group.version == 1
+    source = files.open(group.path("cpuacct.usage" if old else "cpu.stat"), 512)
 
     def read(now: float) -> dict[str, float]:
+        text = source()
         # Version 1 is one number of nanoseconds; version 2 begins with "usage_usec N".
-        used_s = int(source()) / 1e9 if group.version == 1 else int(source().split(None, 2)[1]) / 1e6
+        used_s = int(text) / 1e9 if old else int(text.split(None, 2)[1]) / 1e6
         percent = share.percent(used_s, now)
         return {} if percent is None else {"cpu_percent": percent}
 
@@ -122,8 +125,11 @@ def _group_cpu(group: cgroup.Group, cores: float, files: Files) -> Callable[[flo
 def _machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
     allowed = scope.allowed_cpus()
     source = files.open(scope.path("/proc/stat"), 65536)
-    present = sum(1 for line in source().splitlines() if re.match(rb"cpu\d", line))
-    prefixes = (b"cpu ",) if len(allowed) >= present else tuple(b"cpu%d " % cpu for cpu in sorted(allowed))
+    present = len(re.findall(rb"^cpu\d", source(), re.MULTILINE))
+    prefixes = tuple(b"cpu%d " % cpu for cpu in sorted(allowed))
+    if len(allowed) >= present:
+        # The first line is the sum of all CPUs.
+        prefixes = (b"cpu ",)
     before = [0, 0]
 
     def read(now: float) -> dict[str, float]:
@@ -157,7 +163,7 @@ def _jiffies(text: bytes, prefixes: tuple[bytes, ...]) -> tuple[int, int]:
 
 
 def memory_readings(scope: Scope, files: Files) -> Iterator[Reading]:
-    """Memory of the run's control group, or of the machine where it has none."""
+    """Yield memory of the run's control group, or of the machine where it has none."""
     group = _memory_group(scope)
     read = _group_memory(group, files) if group else _machine_memory(scope, files)
     yield Reading("memory", period_of("memory_used_bytes"), read)
@@ -167,12 +173,21 @@ def memory_readings(scope: Scope, files: Files) -> Iterator[Reading]:
 
 
 def memory_total(scope: Scope) -> int:
-    """Bytes the run may use: the machine's memory, or the control group's limit where that is lower."""
+    """Return the bytes the run may use: the machine's memory, or the control group's limit where that is lower."""
     with open(scope.path("/proc/meminfo"), "rb") as file:
         total = _kib(file.read(256), b"MemTotal:")
     group = _memory_group(scope)
-    limit = cgroup.lowest(group, ["memory.limit_in_bytes", "memory.max"]) if group else None
-    return min(total, int(limit)) if limit else total
+    if group is None:
+        return total
+    limit = cgroup.lowest(group, ["memory.limit_in_bytes", "memory.max"])
+    return min(total, int(limit or total))
+
+
+# By version: the file of what is used, and the line of memory.stat with the cache in it.
+_MEMORY_OF = {
+    1: ("memory.usage_in_bytes", b"\ntotal_inactive_file "),
+    2: ("memory.current", b"\ninactive_file "),
+}
 
 
 def _memory_group(scope: Scope) -> Optional[cgroup.Group]:
@@ -180,14 +195,14 @@ def _memory_group(scope: Scope) -> Optional[cgroup.Group]:
 
 
 def _group_memory(group: cgroup.Group, files: Files) -> Callable[[float], dict[str, float]]:
-    old = group.version == 1
-    used = files.open(group.path("memory.usage_in_bytes" if old else "memory.current"), 32)
+    name, key = _MEMORY_OF[group.version]
+    used = files.open(group.path(name), 32)
     stat = files.open(group.path("memory.stat"), 8192)
-    key = b"\ntotal_inactive_file " if old else b"\ninactive_file "
 
     def read(now: float) -> dict[str, float]:
         text = stat()
         at = text.find(key)
+        # Page cache that nothing has touched for a while is dropped before a process is killed.
         cache = int(text[at + len(key) : text.index(b"\n", at + 1)]) if at >= 0 else 0
         return {"memory_used_bytes": float(max(0, int(used()) - cache))}
 
@@ -212,7 +227,7 @@ def _kib(text: bytes, key: bytes) -> int:
 
 
 def disk_readings(scope: Scope, files: Files) -> Iterator[Reading]:
-    """Bytes read from and written to whole disks, by the run's control group where the kernel says so.
+    """Yield bytes read from and written to whole disks, by the run's control group where the kernel says so.
 
     Version 1 groups do not see what the kernel writes back later, so there the machine's own count is the truer one.
     """
@@ -222,7 +237,8 @@ def disk_readings(scope: Scope, files: Files) -> Iterator[Reading]:
         source, count = files.open(group.path("io.stat"), 16384), _group_disk_bytes
     else:
         source, count = files.open(scope.path("/proc/diskstats"), 65536), _disk_bytes
-    names = {key for pair in disks.items() for key in pair}
+    # One of the two files names disks, the other numbers them.
+    names = {*disks.keys(), *disks.values()}
 
     def read(now: float) -> dict[str, float]:
         got, put = count(source(), names)
@@ -233,14 +249,19 @@ def disk_readings(scope: Scope, files: Files) -> Iterator[Reading]:
 
 
 def _disks(scope: Scope) -> dict[bytes, bytes]:
-    """Disks with hardware behind them, name to number: partitions, loops and mappings would count bytes twice."""
-    found = {}
+    """Return disks with hardware behind them, name to number.
+
+    Partitions, loops and mappings would count bytes twice, and so would the hidden paths of a multipath NVMe disk.
+    """
+    disks: dict[bytes, bytes] = {}
     block = scope.path("/sys/block")
-    for name in os.listdir(block) if os.path.isdir(block) else []:
+    if not os.path.isdir(block):
+        return disks
+    for name in os.listdir(block):
         if os.path.exists(os.path.join(block, name, "device")) and not _HIDDEN_PATH.match(name):
             with open(os.path.join(block, name, "dev"), "rb") as file:
-                found[name.encode()] = file.read().strip()
-    return found
+                disks[name.encode()] = file.read().strip()
+    return disks
 
 
 def _disk_bytes(text: bytes, disks: set[bytes]) -> tuple[int, int]:
@@ -265,12 +286,12 @@ def _group_disk_bytes(text: bytes, disks: set[bytes]) -> tuple[int, int]:
 
 
 def net_readings(scope: Scope, files: Files) -> Iterator[Reading]:
-    """Bytes of the network interfaces of this network namespace, each counted once."""
+    """Yield bytes of the network interfaces of this network namespace, each counted once."""
     source = files.open(scope.path("/proc/net/dev"), 65536)
     names = [line.partition(b":")[0].strip() for line in source().splitlines()[2:]]
-    hardware = {n for n in names if os.path.exists(scope.path("/sys/class/net/" + n.decode() + "/device"))}
+    hardware = {name for name in names if os.path.exists(scope.path("/sys/class/net/" + name.decode() + "/device"))}
     # A container has no hardware of its own, and then what it has is all there is to count.
-    counted = hardware or {n for n in names if n != b"lo"}
+    counted = hardware or {name for name in names if name != b"lo"}
 
     def read(now: float) -> dict[str, float]:
         got = put = 0

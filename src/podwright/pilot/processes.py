@@ -8,6 +8,8 @@ import signal
 import time
 from typing import Dict, List, Optional, Set, Tuple
 
+from .numerals import whole_number
+
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -26,42 +28,45 @@ def die_with_parent(parent: int) -> None:
 
 
 def adopt_orphans() -> bool:
-    """Grandchildren whose parent died become ours, so that no double fork escapes a tree's end."""
+    """Become the parent of grandchildren whose own died, so that no double fork escapes a tree's end."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _parents() -> Dict[int, Tuple[int, str]]:
-    """pid -> (parent, state) of every process there is."""
-    found: Dict[int, Tuple[int, str]] = {}
+    """Return pid -> (parent, state) of every process there is."""
+    parents: Dict[int, Tuple[int, str]] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                found[int(name)] = (int(fields[1]), fields[0].decode())
-            except (OSError, IndexError, ValueError):
-                continue
-    return found
+        pid = whole_number(name)
+        if pid is None:
+            continue
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                # The command's name is in brackets and may hold blanks and brackets itself.
+                fields = file.read().rpartition(b")")[2].split()
+            parents[pid] = (int(fields[1]), fields[0].decode())
+        except (OSError, IndexError, ValueError):
+            continue
+    return parents
 
 
 def descendants(root: int) -> Set[int]:
-    """All living processes beneath `root`, zombies left out."""
+    """Return all living processes beneath `root`, zombies left out."""
     parents = _parents()
     children: Dict[int, List[int]] = {}
     for pid, (parent, _) in parents.items():
         children.setdefault(parent, []).append(pid)
-    found: Set[int] = set()
+    beneath: Set[int] = set()
     queue = [root]
     while queue:
         for child in children.get(queue.pop(), []):
-            if child not in found:
-                found.add(child)
+            if child not in beneath:
+                beneath.add(child)
                 queue.append(child)
-    return {pid for pid in found if parents[pid][1] != "Z"}
+    return {pid for pid in beneath if parents[pid][1] != "Z"}
 
 
 def kill_tree(root: int, spare: Optional[Set[int]] = None, patience_s: float = 5.0) -> Set[int]:
-    """SIGKILL everything beneath `root`, again until nothing is left; gives back what would not die.
+    """Kill everything beneath `root` by SIGKILL, again until nothing is left; return what would not die.
 
     `spare` names processes that stay, with all that is beneath them.
     """
@@ -78,6 +83,7 @@ def kill_tree(root: int, spare: Optional[Set[int]] = None, patience_s: float = 5
 
 
 def send(pid: int, number: int) -> None:
+    """Send a signal to a process that may be gone by now."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -85,7 +91,7 @@ def send(pid: int, number: int) -> None:
 
 
 def reap() -> List[Tuple[int, int]]:
-    """(pid, wait status) of every child that has ended, adopted ones too."""
+    """Return (pid, wait status) of every child that has ended, adopted ones too."""
     ended: List[Tuple[int, int]] = []
     while True:
         try:
@@ -98,7 +104,7 @@ def reap() -> List[Tuple[int, int]]:
 
 
 def exit_facts(status: int) -> Tuple[int, Optional[str]]:
-    """(exit code as a shell says it, signal name) of a wait status."""
+    """Return (exit code as a shell says it, signal name) of a wait status."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         return 128 + number, signal_name(number)

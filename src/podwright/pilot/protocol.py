@@ -10,10 +10,13 @@ import hashlib
 import hmac
 import json
 import os
+import struct
 import sys
 import zlib
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from .numerals import whole_number as whole_number
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -42,9 +45,6 @@ KEY_SEQUENCE = "q"
 KEY_KIND = "k"
 KEY_VALUES = "v"
 """The values of a metrics sample, by metric name."""
-
-WHOLE_NUMBER_DIGITS = 20
-"""The length of 2^64: nothing that a kernel counts or an engine numbers is longer."""
 
 
 @dataclass(frozen=True)
@@ -98,58 +98,52 @@ class Order:
         return field_lines(vars(self))
 
 
-def whole_number(text: str) -> Optional[int]:
-    """Return the number that ASCII digits alone spell, or None for any other text.
-
-    `str.isdigit` takes superscripts and the digits of other scripts too, `int` takes signs, blanks and underscores,
-    and raises for thousands of digits: text from outside must neither raise nor be read as a number it does not say.
-    """
-    if len(text) > WHOLE_NUMBER_DIGITS or not (text.isascii() and text.isdigit()):
-        return None
-    return int(text)
-
-
 def field_lines(row: Dict[str, Any]) -> str:
-    """A JSON object with a line for each field: as easy to read as an indented one, and a tenth of the work."""
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row[name])}" for name in sorted(row))
-    return "{\n" + lines + "\n}\n"
+    """Return a JSON object with a line for each field: as easy to read as an indented one, and a tenth of the work."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(row[name])}" for name in sorted(row)]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_order(path: str) -> Order:
-    """Raises ValueError in words when the file is no order of this version."""
+    """Read an order; raise ValueError in words when the file is no order of this version."""
     with open(path, encoding="utf-8") as file:
         row = json.load(file)
     if not isinstance(row, dict) or row.get("version") != VERSION:
         raise ValueError(f"{path} is no order of version {VERSION}")
-    unknown = set(row) - {f.name for f in fields(Order)}
+    known = fields(Order)
+    unknown = set(row) - {known_field.name for known_field in known}
     if unknown:
         raise ValueError(f"{path} has fields this pilot does not know: {', '.join(sorted(unknown))}")
-    lacking = {f.name for f in fields(Order) if f.default is MISSING and f.default_factory is MISSING} - set(row)
+    needed = [known_field for known_field in known if known_field.default is MISSING]
+    lacking = {known_field.name for known_field in needed if known_field.default_factory is MISSING} - set(row)
     if lacking:
         raise ValueError(f"{path} lacks {', '.join(sorted(lacking))}")
     return Order(**row)
 
 
 def join_ports(run: str) -> List[int]:
-    """The ports the leader of a run may listen on, in the order in which they are tried.
+    """Return the ports the leader of a run may listen on, in the order in which they are tried.
 
     They depend on the run alone: a member must find the leader that replaced a lost one without being told.
     """
     digest = hashlib.sha256(run.encode()).digest()
-    return [PORT_FIRST + int.from_bytes(digest[2 * i : 2 * i + 2], "big") % PORT_SPAN for i in range(PORT_TRIES)]
+    # Two bytes of the digest for each try.
+    numbers = struct.unpack_from(f">{PORT_TRIES}H", digest)
+    return [PORT_FIRST + number % PORT_SPAN for number in numbers]
 
 
 def mac(key: bytes, *parts: object) -> str:
-    """An HMAC over parts that cannot be shifted into each other."""
+    """Return an HMAC over parts that cannot be shifted into each other."""
     return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
 def same_mac(a: str, b: str) -> bool:
+    """Return whether two are the same, in a time that does not tell where they differ."""
     return hmac.compare_digest(a.encode(), b.encode())
 
 
 def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
-    """One JSON object of a record file, or None for a torn or foreign line."""
+    """Return the JSON object in a line of a record file, or None for a torn or foreign line."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
@@ -158,7 +152,7 @@ def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
 
 
 def read_lines(path: str, offset: int = 0) -> Tuple[List[Dict[str, Any]], int]:
-    """The whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits for it."""
+    """Return the whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits."""
     try:
         with open(path, "rb") as file:
             file.seek(offset)
@@ -175,7 +169,7 @@ OWN = b'{"podwright"'
 
 
 def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
-    """The numbers a program tells by a line on stdout, as `{name: value}`; None for any other line.
+    """Return the numbers a program tells by a line on stdout, as `{name: value}`; None for any other line.
 
     MLLOG lines become `{key: value}` with `mllog` naming the event, so that run_start and run_stop keep their meaning.
     """
@@ -185,11 +179,11 @@ def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
     start = line.find(OWN)
     if start < 0:
         return None
-    row = parse_line(line[start:].strip())
-    values = row.get("podwright") if row else None
+    row = parse_line(line[start:].strip()) or {}
+    values = row.get("podwright")
     if not isinstance(values, dict):
         return None
-    return {str(k): v for k, v in values.items() if is_number(v)} or None
+    return {str(name): value for name, value in values.items() if is_number(value)} or None
 
 
 def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
@@ -207,9 +201,7 @@ def _mllog(raw: bytes) -> Optional[Dict[str, Any]]:
 def goal_reached(goal: Mapping[str, Any], value: float) -> bool:
     """Return whether a value of the goal's metric reaches it; a goal has one of the bounds `at_least`, `at_most`."""
     least = goal.get("at_least")
-    if least is not None:
-        return bool(value >= least)
-    return bool(value <= goal["at_most"])
+    return bool(value <= goal["at_most"] if least is None else value >= least)
 
 
 def is_number(value: object) -> bool:
@@ -234,16 +226,16 @@ class Frame(NamedTuple):
 
 
 def encode_frame(frame: Frame) -> Optional[str]:
-    """One line of stdout, or None when the piece is too large and must be halved."""
+    """Return the line of stdout for a frame, or None when its piece is too large and must be halved."""
     head = json.dumps({"f": frame.file, "o": frame.offset}).encode()
     payload = base64.b64encode(zlib.compress(head + b"\n" + frame.data, 6)).decode()
     place = f"{frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq}"
     line = f"{SEPARATOR}pw1 {place} {frame_crc(place, payload):08x} {payload}"
-    return line if len(line) <= FRAME_LIMIT_BYTES else None
+    return None if len(line) > FRAME_LIMIT_BYTES else line
 
 
 def decode_frame(line: str) -> Optional[Frame]:
-    """The frame in a line of a container's log; None for the ranks' own chatter and for a damaged frame."""
+    """Return the frame in a line of a container's log; None for the ranks' own chatter and for a damaged frame."""
     start = line.find(SEPARATOR + "pw1 ")
     if start < 0:
         return None
@@ -265,12 +257,12 @@ def decode_frame(line: str) -> Optional[Frame]:
 
 
 def frame_crc(place: str, payload: str) -> int:
-    """Over node, epoch and sequence too: a digit that was damaged on the way must not move a piece elsewhere."""
+    """Return a checksum over node, epoch and sequence too: a digit damaged on the way must not move a piece."""
     return zlib.crc32(f"{place} {payload}".encode())
 
 
 def record_name(node: int, restart: int) -> str:
-    """The folder one pilot process writes to: never shared, so no two writers meet."""
+    """Return the name of the folder that one pilot process writes to: never shared, so no two writers meet."""
     return f"n{node}.r{restart}"
 
 
@@ -284,11 +276,15 @@ def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
 
 
 def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:
-    """(node, restart, path) of every pilot that wrote into `record`, in that order."""
+    """Yield (node, restart, path) of every pilot that wrote into `record`, in that order."""
     try:
         names = os.listdir(record)
     except (FileNotFoundError, NotADirectoryError):
         return
-    places = ((parse_record_name(name), name) for name in names)
-    for place, name in sorted((place, name) for place, name in places if place):
-        yield place[0], place[1], os.path.join(record, name)
+    folders = []
+    for name in names:
+        writer = parse_record_name(name)
+        if writer:
+            folders.append((writer, name))
+    for (node, restart), name in sorted(folders):
+        yield node, restart, os.path.join(record, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import itertools
 import json
 import os
 import re
@@ -15,14 +16,16 @@ import time
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from .logs import NodeLog, RankLog
+from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
 from .place import RANKS
 from .processes import exit_facts, kill_tree, send
 from .protocol import Order, parse_result
 
 READ_BYTES = 65536
-OF_THE_PILOT = frozenset(name for row in RANKS for name in row)
+EXIT_KILLED = 137
+"""As a shell says it: 128 and the number of SIGKILL."""
+OF_THE_PILOT = frozenset(itertools.chain(*RANKS))
 """The engine's numbers of the pilot's own process: a rank that found them would take itself for it."""
 
 
@@ -36,6 +39,8 @@ class Go(NamedTuple):
 
 
 class RankFailure(NamedTuple):
+    """Why an attempt failed on this node; `rank` is None where no rank is to blame."""
+
     rank: Optional[int]
     code: int
     signal: Optional[str]
@@ -77,7 +82,7 @@ class Ranks:
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
-        """An abstract socket: nothing to leave behind, no path too long; only this user is let in."""
+        """Listen for shims on an abstract socket: it leaves nothing behind, no path is too long."""
         self.socket_name = f"podwright-{self._order.run}-{self._node}-{os.getpid()}-{time.monotonic_ns()}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.bind("\0" + self.socket_name)
@@ -86,7 +91,7 @@ class Ranks:
         self._loop.watch(self._listener, self._accept)
 
     def start(self, go: Go, environ: Dict[str, str], cwd: str, launch: bool) -> None:
-        """`launch` is False on nodes whose ranks another node's mpirun starts."""
+        """Start an attempt; `launch` is False on nodes whose ranks another node's mpirun starts."""
         self.ranks, self.failure, self.running = {}, None, True
         self._cwd = cwd
         self.began = self.heard = time.monotonic()
@@ -98,11 +103,13 @@ class Ranks:
             PODWRIGHT_SOCKETS=" ".join(go.sockets),
             PODWRIGHT_RANKS_PER_NODE=str(self._order.ranks_per_node),
         )
-        for argv, extra in launch_lines(self._order, self._node, go) if launch else []:
+        if not launch:
+            return
+        for argv, extra in launch_lines(self._order, self._node, go):
             self._spawn(argv, {**environ, **extra}, cwd)
 
     def _spawn(self, argv: List[str], environ: Dict[str, str], cwd: str) -> None:
-        log = self._log.rank("-")
+        log = self._log.rank(LAUNCHER)
         try:
             child = subprocess.Popen(
                 argv,
@@ -116,7 +123,8 @@ class Ranks:
         except OSError as error:
             self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
-        child.returncode = 0  # reaped by the loop, never by subprocess
+        # Reaped by the loop, never by subprocess.
+        child.returncode = 0
         assert child.stdout is not None
         pipe = os.dup(child.stdout.fileno())
         child.stdout.close()
@@ -140,6 +148,7 @@ class Ranks:
             link, _ = self._listener.accept()
         except OSError:
             return
+        # Anybody may connect to an abstract socket; only this user is let in.
         _, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         if uid != os.getuid() or not self.running:
             link.close()
@@ -151,7 +160,7 @@ class Ranks:
             link.close()
 
     def _welcome(self, link: socket.socket, hello: Dict[str, Any]) -> None:
-        """A second shim with the same number is refused: two processes must not believe they are one rank."""
+        """Take a shim in, not a second one of a number: two processes must not believe they are one rank."""
         number = int(hello["rank"])
         first = self._node * self._order.ranks_per_node
         local = number - first
@@ -159,7 +168,7 @@ class Ranks:
             link.close()
             return
         rank = RankProcess(number, local, link, self._log.rank(str(number)))
-        place = self.places[local] if local < len(self.places) else {}
+        place = self._place(local)
         reply = {"cwd": self._cwd, "cores": place.get("cores"), "env": self._contract(number, local, place)}
         reply["unset"] = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE"]
         ends: List[int] = []
@@ -177,8 +186,12 @@ class Ranks:
         self.ranks[number] = rank
         self._loop.watch(link, lambda: self._hear_shim(rank))
 
+    def _place(self, local: int) -> Dict[str, Any]:
+        """Return where a local rank runs; nothing where ranks are not bound."""
+        return self.places[local] if local < len(self.places) else {}
+
     def _contract(self, number: int, local: int, place: Dict[str, Any]) -> Dict[str, str]:
-        """The torchrun contract, whoever started the rank; torchrun itself sets the same values."""
+        """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same."""
         names = {
             "RANK": number,
             "LOCAL_RANK": local,
@@ -220,13 +233,14 @@ class Ranks:
         if not data:
             self._loop.forget(rank.link)
             rank.link.close()
-            if rank.code is None:  # the shim was killed: its child dies with it
-                self._end(rank, 137, "SIGKILL")
+            # The shim was killed: its child dies with it.
+            if rank.code is None:
+                self._end(rank, EXIT_KILLED, "SIGKILL")
 
     def _take(self, rank: RankProcess, message: Dict[str, Any]) -> None:
         if "child" in message:
             rank.child = message["child"]
-            place = self.places[rank.local] if rank.local < len(self.places) else {}
+            place = self._place(rank.local)
             facts = {name: place.get(name) for name in ("cores", "gpu", "numa", "nics")}
             self._say("rank", rank=rank.number, local_rank=rank.local, pid=rank.child, **facts)
             self.on_rank(rank.number, message["child"])
@@ -240,12 +254,11 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
-            why = f"was killed by {name}" if name else f"exited with {code}"
-            self._fail(RankFailure(rank.number, code, name, after_s, why, _text(rank.log)))
+            self._fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
-        """What is in the pipes is read; a daemon the rank left behind may hold them open and is not waited for."""
+        """Read what is in the pipes; a daemon the rank left behind may hold them open and is not waited for."""
         for pipe in rank.pipes:
             while self._hear(rank, pipe):
                 pass
@@ -266,13 +279,14 @@ class Ranks:
             code, name = exit_facts(self._loop.ended.pop(pid))
             log = self._launchers.pop(pid)
             self._close_launcher(pid, log)
-            if code != 0 and self.failure is None and not any(rank.code for rank in self.ranks.values()):
-                why = f"the launcher was killed by {name}" if name else f"the launcher exited with {code}"
-                after_s = round(time.monotonic() - self.began, 3)
-                self._fail(RankFailure(None, code, name, after_s, why, _text(log)))
-            elif code == 0 and not self._launchers and len(self.ranks) < self._order.ranks_per_node:
-                why = f"the launcher ended when {len(self.ranks)} of {self._order.ranks_per_node} ranks had started"
-                self._fail(RankFailure(None, 1, None, round(time.monotonic() - self.began, 3), why, _text(log)))
+            after_s = round(time.monotonic() - self.began, 3)
+            started, expected = len(self.ranks), self._order.ranks_per_node
+            rank_failed = any(rank.code for rank in self.ranks.values())
+            if code != 0 and not rank_failed:
+                self._fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
+            elif code == 0 and not self._launchers and started < expected:
+                why = f"the launcher ended when {started} of {expected} ranks had started"
+                self._fail(RankFailure(None, 1, None, after_s, why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:
@@ -286,7 +300,7 @@ class Ranks:
 
     @property
     def reported(self) -> int:
-        """How many distinct ranks have started here."""
+        """Return how many distinct ranks have started here."""
         return sum(1 for rank in self.ranks.values() if rank.child is not None)
 
     @property
@@ -295,12 +309,12 @@ class Ranks:
 
     @property
     def done(self) -> bool:
-        """Every rank of this node came and ended well."""
+        """Return whether every rank of this node came and ended well."""
         whole = len(self.ranks) == self._order.ranks_per_node
         return self.idle and whole and all(rank.code == 0 for rank in self.ranks.values())
 
     def signal(self, number: int) -> None:
-        """To the ranks themselves: a launcher that got it too would end them before they can write a checkpoint."""
+        """Signal the ranks alone: a launcher that got it too would end them before they can write a checkpoint."""
         for rank in self.ranks.values():
             if rank.child is not None and rank.code is None:
                 send(rank.child, number)
@@ -309,11 +323,11 @@ class Ranks:
                 send(pid, number)
 
     def kill(self) -> None:
-        """The whole tree beneath this pilot, until nothing of it is left."""
+        """Kill the whole tree beneath this pilot, until nothing of it is left."""
         kill_tree(os.getpid())
 
     def finish(self) -> None:
-        """After an attempt: nothing runs, every log is closed."""
+        """Close every log after an attempt; nothing of it runs any more."""
         self.running = False
         for pid, log in list(self._launchers.items()):
             self._close_launcher(pid, log)
@@ -321,13 +335,13 @@ class Ranks:
         self._launchers = {}
         for rank in self.ranks.values():
             if rank.code is None:
-                self._end(rank, 137, "SIGKILL")
+                self._end(rank, EXIT_KILLED, "SIGKILL")
             self._loop.forget(rank.link)
             rank.link.close()
 
 
 def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
-    """[(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
+    """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
     shim = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "rank", "--", *order.command]
     if order.launcher == "torchrun":
         return [(torchrun_line(order, node, go, shim), {})]
@@ -335,15 +349,16 @@ def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
         extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size)]
         return [([*(order.mpi or mpirun), *shim], extra)]
-    first = node * order.ranks_per_node
-    return [(shim, {"RANK": str(first + i), "LOCAL_RANK": str(i)}) for i in range(order.ranks_per_node)]
+    first, count = node * order.ranks_per_node, order.ranks_per_node
+    return [(shim, {"RANK": str(first + local), "LOCAL_RANK": str(local)}) for local in range(count)]
 
 
 def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]:
-    """torchrun of the interpreter the command names, so that both see the same PyTorch."""
+    """Return the line of torchrun, of the interpreter the command names, so that both see the same PyTorch."""
     program = order.command[0]
     is_python = re.fullmatch(r"python(3(\.\d+)?)?", os.path.basename(program)) is not None
     torchrun = [program, "-m", "torch.distributed.run"] if is_python else ["torchrun"]
+    meeting = f"--local-addr={order.bind}" if order.engine == "local" else "--rdzv-backend=static"
     return [
         *torchrun,
         f"--nnodes={order.nodes}",
@@ -351,7 +366,7 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
         f"--nproc-per-node={order.ranks_per_node}",
         f"--master-addr={go.master_addr}",
         f"--master-port={go.master_port}",
-        f"--local-addr={order.bind}" if order.engine == "local" else "--rdzv-backend=static",
+        meeting,
         "--max-restarts=0",
         "--no-python",
         *shim,
@@ -359,13 +374,17 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
 
 
 def _read(pipe: int) -> Optional[bytes]:
-    """Bytes, b"" at the end, None when there is nothing now."""
+    """Return bytes, b"" at the end, None when there is nothing now."""
     try:
         return os.read(pipe, READ_BYTES)
     except BlockingIOError:
         return None
     except OSError:
         return b""
+
+
+def _how(code: int, signal_name: Optional[str]) -> str:
+    return f"was killed by {signal_name}" if signal_name else f"exited with {code}"
 
 
 def _text(log: RankLog) -> List[str]:

@@ -6,6 +6,7 @@ import os
 import threading
 from typing import Iterator, Optional
 
+from .numerals import whole_number
 from .proc import PAGE_BYTES, TICKS_PER_S, CpuShare, Reading, Scope
 from .sensors import period_of
 
@@ -32,6 +33,7 @@ class RankTrees:
         self._lock = threading.Lock()
 
     def watch(self, rank: int, pid: int) -> None:
+        """Count the process tree under `pid` for `rank`."""
         with self._lock:
             self._owners[pid] = rank
             self._shares[rank] = CpuShare()
@@ -83,7 +85,9 @@ class RankTrees:
         return values
 
     def _look(self) -> None:
-        pids = {int(name) for name in os.listdir(self._proc) if name.isdigit()}
+        """Find the processes that are new, and whose they are."""
+        numbers = map(whole_number, os.listdir(self._proc))
+        pids = {number for number in numbers if number is not None}
         for gone in self._owners.keys() - pids:
             del self._owners[gone]
         parents = {pid: self._parent(pid) for pid in pids - self._owners.keys()}
@@ -114,9 +118,9 @@ class RankTrees:
             self._stats[rank][pid] = os.open("%s/%d/stat" % (self._proc, pid), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             # It ended before it could be looked at.
-            return
+            pass
 
 
 def _fields(stat: bytes) -> list[bytes]:
-    """The fields after the command's name, which is in brackets and may itself hold brackets and blanks."""
+    """Return the fields after the command's name, which is in brackets and may itself hold brackets and blanks."""
     return stat[stat.rindex(b")") + 2 :].split()

@@ -159,9 +159,7 @@ class Following:
 
     def _missed(self) -> None:
         self._trying = False
-        wait_s = RECONNECT_S
-        if self._tries < QUICK_TRIES:
-            wait_s = QUICK_RECONNECT_S
+        wait_s = QUICK_RECONNECT_S if self._tries < QUICK_TRIES else RECONNECT_S
         self._try_at = self._monotonic() + wait_s
 
     def _linked(self, link: links.Link, instance: str, said_idle: bool) -> None:
@@ -241,9 +239,7 @@ class Following:
 
 def role_of(node: Node) -> Role:
     """Return the role of a node by its number."""
-    if node.place.node == 0:
-        return Leading(node)
-    return Following(node)
+    return Leading(node) if node.place.node == 0 else Following(node)
 
 
 def main(order_file: str) -> int:

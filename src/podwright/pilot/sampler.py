@@ -6,6 +6,7 @@ Nothing here makes a run fail: a sensor that breaks is one `sensor` event and is
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -89,9 +90,10 @@ class Sampler:
         self._try("gpu", self._gpus.close, None)
 
     def describe(self) -> dict[str, Any]:
-        """What this node offers the run, as the `pilot` event tells it."""
+        """Return what this node offers the run, as the `pilot` event tells it."""
         return {
-            "cpus": self._try("cpus", lambda: -int(-proc.cpu_count(self._scope) // 1), os.cpu_count() or 1),
+            # Half a CPU of a quota counts as one.
+            "cpus": self._try("cpus", lambda: math.ceil(proc.cpu_count(self._scope)), os.cpu_count() or 1),
             "memory_bytes": self._try("memory size", lambda: proc.memory_total(self._scope), 0),
             "gpus": self._try("gpu", self._gpus.describe, []),
             "driver": self._gpus.driver(),
@@ -121,9 +123,9 @@ class Sampler:
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower() + (": %s" % error.filename if error.filename else "")
-    return str(error) or type(error).__name__
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    return "%s: %s" % (error.strerror.lower(), error.filename) if error.filename else error.strerror.lower()
 
 
 def main(argv: list[str]) -> int:
@@ -134,7 +136,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="sample", description="Sample this machine and show what was read.")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to sample (default: 5)")
     parser.add_argument("--out", help="append what is read to this file, as JSON lines")
-    options = parser.parse_args(argv[1:] if argv[:1] == ["sample"] else argv)
+    if argv[:1] == ["sample"]:
+        argv = argv[1:]
+    options = parser.parse_args(argv)
     with open(options.out or os.devnull, "a") as out:
         values = _watch(options.seconds, lambda line: print(json.dumps(line), file=out, flush=True))
     print("\n".join(_table(values)))
@@ -163,10 +167,11 @@ def _watch(seconds: float, write: Callable[[dict[str, Any]], None]) -> dict[str,
 
 
 def _table(values: dict[str, float]) -> list[str]:
-    width = max([len(name) for name in values] or [6])
+    width = max(map(len, values), default=len("METRIC"))
     lines = ["%-*s  %20s  %s" % (width, "METRIC", "VALUE", "UNIT")]
     for name, value in values.items():
-        row = metric_of(name)
+        metric = metric_of(name)
+        unit = metric.unit if metric else ""
         shown = "%d" % value if value == int(value) else "%.2f" % value
-        lines.append("%-*s  %20s  %s" % (width, name, shown, row.unit if row else ""))
+        lines.append("%-*s  %20s  %s" % (width, name, shown, unit))
     return lines

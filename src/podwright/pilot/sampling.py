@@ -15,16 +15,12 @@ END_S = 2.0
 
 
 class Sampling:
-    """Samples every `period_s` in a thread of its own: a driver that hangs must not hold up ranks or heartbeat.
-
-    `fit` makes the machine's values those of the node; see `own_share`.
-    """
+    """Samples every `period_s` in a thread of its own: a driver that hangs must not hold up ranks or heartbeat."""
 
     def __init__(self, journal: Journal, node: int, path: str, period_s: float) -> None:
         self._journal, self._node, self._path, self._period_s = journal, node, path, period_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._fit: Callable[[Dict[str, float]], Dict[str, float]] = dict
         self.sampler = Sampler(journal.say, period_s)
 
     def open(self) -> Dict[str, Any]:
@@ -33,7 +29,8 @@ class Sampling:
         self._lines = JsonLines(self._path, KEPT_SAMPLES)
         return self.sampler.describe()
 
-    def start(self, fit: Callable[[Dict[str, float]], Dict[str, float]] = dict) -> None:
+    def start(self, fit: Callable[[Dict[str, float]], Dict[str, float]]) -> None:
+        """Begin to sample; `fit` makes the machine's values those of the node, see `own_share`."""
         self._fit = fit
         self._thread.start()
 
@@ -56,13 +53,8 @@ class Sampling:
         values = self._fit(values)
         if not values:
             return
-        row = {
-            KEY_TIME: round(self._journal.now(), 3),
-            KEY_NODE: self._node,
-            KEY_EPOCH: list(self._journal.epoch),
-            KEY_VALUES: values,
-        }
-        self._lines.write(row)
+        at = {KEY_TIME: round(self._journal.now(), 3), KEY_NODE: self._node, KEY_EPOCH: list(self._journal.epoch)}
+        self._lines.write({**at, KEY_VALUES: values})
 
 
 def own_share(values: Dict[str, float], cpus: int) -> Dict[str, float]:

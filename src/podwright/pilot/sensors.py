@@ -30,21 +30,19 @@ class Metric(NamedTuple):
 
     @property
     def is_counter(self) -> bool:
-        """Whether the readings only grow; they are drawn as a rate."""
+        """Return whether the readings only grow; they are drawn as a rate."""
         return self.kind == COUNTER
 
     @property
     def drawn_unit(self) -> str:
-        """The unit of what is drawn: the rate's where the readings count."""
+        """Return the unit of what is drawn: the rate's where the readings count."""
         if not self.is_counter:
             return self.unit
         return _RATE_UNITS.get(self.unit, self.unit + "_per_s")
 
 
 def _row(name: str, unit: str, period_s: float, title: str, text: str) -> Metric:
-    kind = GAUGE
-    if name.endswith("_total"):
-        kind = COUNTER
+    kind = COUNTER if name.endswith("_total") else GAUGE
     return Metric(name, unit, kind, period_s, title, text)
 
 

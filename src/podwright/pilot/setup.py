@@ -26,7 +26,7 @@ class SetupFailed(Exception):
 
 
 def unpack(tar: str, sha256: str, folder: str) -> int:
-    """The snapshot into `folder`, once; gives the bytes read. A half unpacked one is never seen under that name."""
+    """Unpack the snapshot into `folder`, once and never seen by half under that name; return the bytes read."""
     digest = hashlib.sha256()
     with open(tar, "rb") as file:
         for piece in iter(lambda: file.read(1 << 20), b""):
@@ -41,13 +41,14 @@ def unpack(tar: str, sha256: str, folder: str) -> int:
             _extract(archive, part)
         try:
             os.rename(part, folder)
-        except OSError:  # another copy of this node was faster
+        except OSError:
+            # Another copy of this node was faster.
             shutil.rmtree(part, ignore_errors=True)
     return size
 
 
 def _extract(archive: tarfile.TarFile, folder: str) -> None:
-    """The digest was checked, but a member that would leave the folder is refused all the same."""
+    """Unpack all members; the digest was checked, but one that would leave the folder is refused all the same."""
     root = os.path.realpath(folder)
     for member in archive.getmembers():
         target = os.path.realpath(os.path.join(root, member.name))
@@ -62,13 +63,13 @@ def _extract(archive: tarfile.TarFile, folder: str) -> None:
 
 
 def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, str]) -> Dict[str, str]:
-    """What every rank of the node sees, before its own rank variables."""
+    """Return what every rank of the node sees, before its own rank variables."""
     environ = {name: value for name, value in base.items() if name not in INTERNAL}
     environ.update(order.env)
     environ.update(
         PODWRIGHT_RUN=order.run,
         PODWRIGHT_FOLDER=paths["folder"],
-        PODWRIGHT_SHARED="1" if order.shared else "0",
+        PODWRIGHT_SHARED=str(int(order.shared)),
         PODWRIGHT_SCRATCH=paths["scratch"],
         PODWRIGHT_CHECKPOINT=paths["checkpoint"],
         PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
@@ -79,7 +80,7 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
 
 
 def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Callable[[], bool]) -> Dict[str, str]:
-    """The environment after the user's own shell lines: the one place where a shell is used."""
+    """Return the environment after the user's own shell lines: the one place where a shell is used."""
     if not lines:
         return environ
     shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"

@@ -93,7 +93,7 @@ def _pass_on(child: int, number: int) -> None:
 
 
 def _become(command: List[str], reply: Dict[str, Any]) -> NoReturn:
-    """In the child: take the rank's place and turn into the command."""
+    """Take the rank's place, in the child, and turn into the command."""
     try:
         if reply.get("cores"):
             os.sched_setaffinity(0, reply["cores"])

@@ -42,6 +42,8 @@ AT_ONCE = ("events.jsonl", "ship.jsonl")
 
 
 class Shipper:
+    """Sends one node's record within the order's budget."""
+
     def __init__(self, order: Order, folder: str, node: int, restart: int, out: Callable[[str], None]) -> None:
         self._folder, self._node, self._restart, self._out = folder, node, restart, out
         self._budget = order.frames_bytes
@@ -58,13 +60,13 @@ class Shipper:
         self._result_at: Dict[Any, float] = {}
 
     def events(self) -> None:
-        """What finds no room is held, the newest of it, until the end."""
+        """Send new events; what finds no room is held, the newest of it, until the end."""
         self._thin()
         data = self._held + b"".join(self._worth_sending(self._new("events.jsonl")))
         self._held = _last_lines(self._send("events.jsonl", data), HELD_BYTES)
 
     def _worth_sending(self, data: bytes) -> Iterator[bytes]:
-        """Once metrics thin out, results do: what a rank told meanwhile is added up, so that each last value comes."""
+        """Yield lines; once metrics thin out results do, added up meanwhile so that each last value comes."""
         for line in data.splitlines(keepends=True):
             row = parse_line(line) or {}
             if row.get(KEY_KIND) == "result" and self._period_s > THIN[0][1]:
@@ -78,12 +80,14 @@ class Shipper:
             yield line
 
     def rest(self) -> None:
+        """Send new metrics and log lines, as far as their budget goes."""
         self._metrics()
         if self._log_stopped:
             return
         data = self._new("merged.log")
-        fits = self._log_used + len(data) <= LOG_SHARE * self._budget
-        unsent = self._send("merged.log", data) if fits else data
+        unsent = data
+        if self._log_used + len(data) <= LOG_SHARE * self._budget:
+            unsent = self._send("merged.log", data)
         self._log_used += len(data) - len(unsent)
         if unsent:
             self._log_stopped = True
@@ -91,7 +95,7 @@ class Shipper:
             self._note(what="log", text="the log is cut here; its last lines come at the end")
 
     def final(self) -> None:
-        """What the reserve is for: all events, and the last lines of a log that was cut."""
+        """Send what the reserve is for: all events, and the last lines of a log that was cut."""
         self.events()
         self.rest()
         self._is_final = True
@@ -101,7 +105,7 @@ class Shipper:
             self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
 
     def _new(self, name: str) -> bytes:
-        """Whole lines that came since the last look; a log that was turned over starts anew."""
+        """Return whole lines that came since the last look; a log that was turned over starts anew."""
         try:
             with open(os.path.join(self._folder, name), "rb") as file:
                 start = self._read.get(name, 0)
@@ -116,7 +120,8 @@ class Shipper:
         return data[:whole]
 
     def _thin(self) -> None:
-        period_s = next((p for share, p in THIN if self._used <= share * self._budget), THIN[-1][1])
+        periods_s = [period_s for share, period_s in THIN if self._used <= share * self._budget]
+        period_s = (periods_s or [THIN[-1][1]])[0]
         if period_s != self._period_s:
             if self._period_s:
                 self._note(what="metrics", from_s=self._period_s, to_s=period_s)
@@ -135,23 +140,21 @@ class Shipper:
             self._note(what="metrics", text="the budget is used up: no more metrics come")
 
     def _note(self, **fields: Any) -> None:
-        row = {
-            KEY_TIME: round(time.time(), 3),
-            KEY_EPOCH: list(self._epoch),
-            KEY_NODE: self._node,
-            KEY_KIND: "thinned",
-        }
-        self._send("ship.jsonl", _line({**row, **fields}))
+        at = {KEY_TIME: round(time.time(), 3), KEY_EPOCH: list(self._epoch), KEY_NODE: self._node}
+        self._send("ship.jsonl", _line({**at, KEY_KIND: "thinned", **fields}))
 
     def _room(self, name: str) -> int:
-        kept = 0 if self._is_final else RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
+        if self._is_final:
+            return self._budget - self._used
+        kept = RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
         return self._budget - kept - self._used
 
     def _send(self, name: str, data: bytes) -> bytes:
-        """Gives back what the budget has no room for."""
+        """Send in pieces; return what the budget has no room for."""
         while data:
             piece = data[:PIECE_BYTES]
             line = self._encode(name, piece)
+            # Its size is known only once it is packed.
             while line is None:
                 piece = piece[: len(piece) // 2]
                 line = self._encode(name, piece)
@@ -174,7 +177,7 @@ def _line(row: Dict[str, Any]) -> bytes:
 
 
 def _last_lines(data: bytes, limit_bytes: int) -> bytes:
-    """The newline before them ends a line of which only the start was sent."""
+    """Return the last whole lines; the newline before them ends a line of which only the start was sent."""
     return data if len(data) <= limit_bytes else b"\n" + data[-limit_bytes:].partition(b"\n")[2]
 
 

@@ -7,11 +7,13 @@ Facts have one shape wherever they come from, the machine itself or the hardware
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import resource
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Union
 
+from .numerals import whole_number
 from .proc import Scope
 
 Facts = Dict[str, Any]
@@ -43,7 +45,7 @@ class RankBinding(NamedTuple):
 def binding(
     facts: Optional[Facts], gpus_visible: Sequence[GpuIndex], local_ranks: int, cpus_allowed: Iterable[int]
 ) -> list[RankBinding]:
-    """A place for each local rank; an empty list where there are more ranks than CPUs, since binding would only hurt.
+    """Return where each local rank runs; nothing where there are more ranks than CPUs: binding would only hurt.
 
     A rank gets the cores of its GPU's NUMA node, shared fairly with the other ranks of that node. Ranks whose node is
     not known, or has no CPU that is allowed, share the CPUs that no other rank's node has.
@@ -51,57 +53,70 @@ def binding(
     facts, allowed = facts or {}, set(cpus_allowed)
     if not 1 <= local_ranks <= len(allowed):
         return []
-    gpus = [gpus_visible[i % len(gpus_visible)] if gpus_visible else None for i in range(local_ranks)]
+    gpus: list[Optional[GpuIndex]] = [None] * local_ranks
+    if gpus_visible:
+        gpus = [gpus_visible[rank % len(gpus_visible)] for rank in range(local_ranks)]
     nodes = {row["node"]: allowed.intersection(cpu_list(row["cores"])) for row in facts.get("numa") or []}
+    homes = [_home(facts, gpu, nodes) for gpu in gpus]
     # One rank with several GPUs may drive them all, so none of their nodes is its home.
-    lone = local_ranks == 1 and len(gpus_visible) > 1
-    homes = [None if lone or not nodes.get(node) else node for node in (_node_of(facts, gpu) for gpu in gpus)]
+    if local_ranks == 1 and len(gpus_visible) > 1:
+        homes = [None]
     cores = _shares(homes, nodes, allowed, _siblings(facts))
-    places = []
+    bindings = []
     for rank, gpu in enumerate(gpus):
-        numa = homes[rank] if homes[rank] is not None else _node_around(cores[rank], nodes)
-        places.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
-    return places
+        home = homes[rank]
+        numa = _node_around(cores[rank], nodes) if home is None else home
+        bindings.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
+    return bindings
 
 
-def merged(found: Facts, hardware: Optional[Facts]) -> Facts:
-    """What the machine says of itself, completed by the hardware library's entry where it is silent.
-
-    GPUs are matched by number only where both count the same: a job that was given some of the GPUs numbers them anew.
-    """
+def merged(machine: Facts, hardware: Optional[Facts]) -> Facts:
+    """Return what the machine says of itself, completed by the hardware library's entry where it is silent."""
     hardware = hardware or {}
-    facts = dict(hardware if not found.get("numa") else found)
-    known = {row["index"]: row.get("numa") for row in hardware.get("gpus") or []}
-    gpus = found.get("gpus") or []
+    facts = dict(machine) if machine.get("numa") else dict(hardware)
+    gpus = machine.get("gpus") or []
     if gpus:
-        same = len(known) == len(gpus)
-        facts["gpus"] = [
-            {**row, "numa": known.get(row["index"]) if row["numa"] is None and same else row["numa"]} for row in gpus
-        ]
+        facts["gpus"] = _gpus_with_nodes(gpus, hardware.get("gpus") or [])
     named = {row["name"]: row for row in hardware.get("nics") or []}
-    facts["nics"] = [
-        {**named.get(row["name"], {}), **{key: value for key, value in row.items() if value is not None}}
-        for row in facts.get("nics") or []
-    ]
+    facts["nics"] = [{**named.get(row["name"], {}), **_known(row)} for row in facts.get("nics") or []]
     return facts
 
 
-def nic_env(place: RankBinding, rdma: bool) -> dict[str, str]:
-    """The variables that keep a rank's traffic on the right cards.
+def _gpus_with_nodes(gpus: Sequence[Facts], of_hardware: Sequence[Facts]) -> list[Facts]:
+    """Fill in the NUMA nodes that the machine does not tell.
+
+    GPUs are matched by number only where both count the same: a job that was given some of the GPUs numbers them anew.
+    """
+    nodes = {row["index"]: row.get("numa") for row in of_hardware}
+    if len(nodes) != len(gpus):
+        return [dict(row) for row in gpus]
+    filled = []
+    for row in gpus:
+        numa = nodes.get(row["index"]) if row["numa"] is None else row["numa"]
+        filled.append({**row, "numa": numa})
+    return filled
+
+
+def _known(row: Facts) -> Facts:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def nic_env(binding: RankBinding, rdma: bool) -> dict[str, str]:
+    """Return the variables that keep a rank's traffic on the right cards.
 
     NCCL picks the nearest card itself and wants to know all of them, so that it leaves those for storage alone; UCX
     takes what it is told. `=` makes NCCL compare whole names: `mlx5_1` is also the start of `mlx5_10`.
     """
-    if not rdma or not place.nics:
+    if not rdma or not binding.nics:
         return {}
     return {
-        "NCCL_IB_HCA": "=" + ",".join(place.fabric),
-        "UCX_NET_DEVICES": ",".join(name + ":1" for name in place.nics),
+        "NCCL_IB_HCA": "=" + ",".join(binding.fabric),
+        "UCX_NET_DEVICES": ",".join(name + ":1" for name in binding.nics),
     }
 
 
 def cpu_list(text: str) -> list[int]:
-    """The numbers in `0-3,8`."""
+    """Return the numbers in `0-3,8`."""
     cpus: list[int] = []
     for part in text.strip().split(","):
         if part:
@@ -113,35 +128,41 @@ def cpu_list(text: str) -> list[int]:
 def _shares(
     homes: Sequence[Optional[int]], nodes: dict[int, set[int]], allowed: set[int], siblings: dict[int, int]
 ) -> dict[int, list[int]]:
-    groups: dict[Optional[int], list[int]] = {}
+    """Return the CPUs of each rank."""
+    ranks_of: dict[Optional[int], list[int]] = {}
     for rank, home in enumerate(homes):
-        groups.setdefault(home, []).append(rank)
-    taken = {cpu for home in groups if home is not None for cpu in nodes[home]}
-    node_of = {cpu: node for node, inside in nodes.items() for cpu in inside}
+        ranks_of.setdefault(home, []).append(rank)
+    taken: set[int] = set()
+    node_of: dict[int, int] = {}
+    for node, cpus in nodes.items():
+        node_of.update(dict.fromkeys(cpus, node))
+        if node in ranks_of:
+            taken |= cpus
     shares = {}
-    for home, ranks in groups.items():
-        cpus = nodes[home] if home is not None else (allowed - taken or allowed)
+    for home, ranks in ranks_of.items():
+        cpus = nodes[home] if home is not None else allowed - taken or allowed
         for rank, share in zip(ranks, _split(cpus, len(ranks), siblings, node_of)):
             shares[rank] = share
     return shares
 
 
 def _split(cpus: set[int], parts: int, siblings: dict[int, int], node_of: dict[int, int]) -> list[list[int]]:
-    """Fair shares of whole cores; of single CPUs where there are fewer cores than parts, of all where fewer CPUs."""
+    """Share out whole cores; single CPUs where there are fewer cores than parts, all to each where fewer CPUs."""
     cores: dict[int, list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(siblings.get(cpu, cpu), []).append(cpu)
+    # By node first, so that a share does not spread over two nodes where it need not.
     units = [cores[core] for core in sorted(cores, key=lambda core: (node_of.get(core, -1), core))]
     if len(units) < parts:
-        units = [[cpu] for unit in units for cpu in unit]
+        units = [[cpu] for cpu in itertools.chain(*units)]
     if len(units) < parts:
         return [sorted(cpus)] * parts
     bounds = [len(units) * part // parts for part in range(parts + 1)]
-    return [sorted(cpu for unit in units[bounds[i] : bounds[i + 1]] for cpu in unit) for i in range(parts)]
+    return [sorted(itertools.chain(*units[bounds[part] : bounds[part + 1]])) for part in range(parts)]
 
 
 def _siblings(facts: Facts) -> dict[int, int]:
-    """Each CPU's core, named by its first CPU.
+    """Return each CPU's core, named by its first CPU.
 
     The hardware library does not list siblings; there two ranges of one length are the two threads of the same cores.
     """
@@ -151,7 +172,16 @@ def _siblings(facts: Facts) -> dict[int, int]:
             ranges = [cpu_list(part) for part in row["cores"].split(",")]
             if len(ranges) == 2 and len(ranges[0]) == len(ranges[1]):
                 groups += [list(pair) for pair in zip(*ranges)]
-    return {cpu: min(group) for group in groups for cpu in group}
+    cores: dict[int, int] = {}
+    for group in groups:
+        cores.update(dict.fromkeys(group, min(group)))
+    return cores
+
+
+def _home(facts: Facts, gpu: Optional[GpuIndex], nodes: dict[int, set[int]]) -> Optional[int]:
+    """Return the node of a rank's GPU, where it is known and has a CPU that is allowed."""
+    node = _node_of(facts, gpu)
+    return None if node is None or not nodes.get(node) else node
 
 
 def _node_of(facts: Facts, gpu: Optional[GpuIndex]) -> Optional[int]:
@@ -185,46 +215,42 @@ def _nearest(facts: Facts, gpu: Optional[GpuIndex], numa: Optional[int]) -> list
 
 
 def discover(root: str = "/", gpus: Sequence[Facts] = ()) -> Facts:
-    """The facts of this machine; `gpus` are those of the sampler's description, with their PCI addresses."""
+    """Return the facts of this machine; `gpus` are those of the sampler's description, with their PCI addresses."""
     scope = Scope(root)
     node_folder, cpu_folder = scope.path("/sys/devices/system/node"), scope.path("/sys/devices/system/cpu")
-    nodes = [int(name[4:]) for name in _names(node_folder) if re.match(r"node\d+$", name)]
-    threads = (_text("%s/%s/topology/thread_siblings_list" % (cpu_folder, name)) for name in _names(cpu_folder))
-    cards = scope.path("/sys/class/infiniband")
+    nodes = sorted(int(name[4:]) for name in _names(node_folder) if re.match(r"node\d+$", name))
+    threads = {_text("%s/%s/topology/thread_siblings_list" % (cpu_folder, name)) for name in _names(cpu_folder)}
+    devices, cards = scope.path("/sys/bus/pci/devices"), scope.path("/sys/class/infiniband")
     return {
-        "numa": [{"node": n, "cores": _text("%s/node%d/cpulist" % (node_folder, n))} for n in sorted(nodes)],
-        "siblings": sorted({text for text in threads if text}),
-        "gpus": [
-            {"index": gpu["index"], "numa": _node(scope.path("/sys/bus/pci/devices/%s" % gpu["pci"]))} for gpu in gpus
-        ],
+        "numa": [{"node": node, "cores": _text("%s/node%d/cpulist" % (node_folder, node))} for node in nodes],
+        "siblings": sorted(threads - {""}),
+        "gpus": [{"index": gpu["index"], "numa": _node("%s/%s" % (devices, gpu["pci"]))} for gpu in gpus],
         "nics": [{"name": name, "numa": _node("%s/%s/device" % (cards, name))} for name in sorted(_names(cards))],
     }
 
 
 def places(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, rdma: bool) -> list[Facts]:
-    """The places of this node's ranks, each with the variables it adds to its rank's environment."""
+    """Return where this node's ranks run, each with the variables it adds to its rank's environment."""
     facts = merged(discover(gpus=gpus), hardware)
-    bound = binding(facts, [gpu["index"] for gpu in gpus], local_ranks, os.sched_getaffinity(0))
-    return [
-        {"cores": place.cores, "gpu": place.gpu, "numa": place.numa, "nics": place.nics, "env": nic_env(place, rdma)}
-        for place in bound
-    ]
+    rows = []
+    for rank in binding(facts, [gpu["index"] for gpu in gpus], local_ranks, os.sched_getaffinity(0)):
+        row = {"cores": rank.cores, "gpu": rank.gpu, "numa": rank.numa, "nics": rank.nics}
+        rows.append({**row, "env": nic_env(rank, rdma)})
+    return rows
 
 
 def rdma_report(root: str = "/") -> dict[str, Any]:
-    """What decides whether RDMA can pin memory here: the lock limit (-1: none) and the capabilities held."""
+    """Return what decides whether RDMA can pin memory here: the lock limit (-1: none) and the capabilities held."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     match = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(Scope(root).path("/proc/self/status")), re.MULTILINE)
     bits = int(match.group(1), 16) if match else 0
-    return {
-        "memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit,
-        "capabilities": ["CAP_" + name.upper() for bit, name in enumerate(_CAPABILITIES.split()) if bits >> bit & 1],
-    }
+    held = ["CAP_" + name.upper() for bit, name in enumerate(_CAPABILITIES.split()) if bits >> bit & 1]
+    return {"memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit, "capabilities": held}
 
 
 def _node(folder: str) -> Optional[int]:
-    text = _text(folder + "/numa_node")
-    return int(text) if text.isdigit() else None
+    """Return the NUMA node of a device; -1 in /sys means that it has none."""
+    return whole_number(_text(folder + "/numa_node"))
 
 
 def _names(folder: str) -> list[str]:

@@ -39,9 +39,7 @@ class ChartKind:
 
     def drawn(self, track: Track) -> Track:
         """Return readings as the chart draws them."""
-        if self.counter:
-            return series.rate(track)
-        return track
+        return series.rate(track) if self.counter else track
 
 
 def _kind(key: str, group: str, node: str, rank: str = "", **drawing: Any) -> ChartKind:
@@ -136,13 +134,9 @@ def _rank_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
         return []
     lines = []
     for rank in story.ranks:
-        index: int | None = rank.rank
-        if kind.rank.startswith("gpu."):
-            index = rank.gpu
-        if index is None:
-            continue
+        index = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
         track = story.data.readings.get((rank.node, kind.rank.replace("#", str(index))))
-        if track is not None and len(track.t):
+        if index is not None and track is not None and len(track.t):
             lines.append(ChartLine(f"rank {rank.rank}", rank.node, rank.rank, kind.drawn(track)))
     return lines
 
@@ -155,9 +149,7 @@ def charts_json(charts: Sequence[Chart], span: Span) -> list[dict[str, Any]]:
 
 
 def _chart_json(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
-    if chart.many:
-        return _banded(chart, span)
-    return _lined(chart, span, limit)
+    return _banded(chart, span) if chart.many else _lined(chart, span, limit)
 
 
 def _lined(chart: Chart, span: Span, limit: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import RunFigure, cost_figure, field, four
+from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import overlay, page, verdict
 from podwright.report.sweep import is_sweep, render_sweep
@@ -74,10 +74,7 @@ def _seconds(story: Story, key: str) -> float | None:
     # A run that failed may have ended soonest: its duration is no merit.
     if key == "duration_s" and story.data.state != "succeeded":
         return None
-    value = story.data.record.get(key)
-    if isinstance(value, int | float):
-        return float(value)
-    return None
+    return as_number(story.data.record.get(key))
 
 
 def _rows(stories: Sequence[Story]) -> list[ComparisonRow]:

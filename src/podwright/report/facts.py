@@ -88,11 +88,11 @@ def recipe(story: Story) -> RerunRecipe:
     """Return what was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
     argv = _texts(asked.get("command_line"))
-    matrix = _mapping(record.get("matrix"))
+    matrix = story.data.mapping("matrix")
     facts = [
         ("Run", str(record.get("id") or "")),
         ("Target", str(record.get("target") or "")),
-        ("Command", shlex.join(_texts(_mapping(asked.get("workload")).get("command")))),
+        ("Command", shlex.join(_texts(story.data.workload.get("command")))),
         ("Started by", _started_by(argv)),
         ("Code", _code(asked.get("code"))),
         ("Matrix point", ", ".join(f"{name} {value}" for name, value in matrix.items())),
@@ -103,27 +103,15 @@ def recipe(story: Story) -> RerunRecipe:
 
 
 def _started_by(argv: list[str]) -> str:
-    if not argv:
-        return ""
-    return shlex.join([Path(argv[0]).name, *argv[1:]])
+    return shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""
 
 
 def _code(code: object) -> str:
-    if not isinstance(code, Mapping):
-        return ""
-    return f"sha256 {code.get('sha256')}"
+    return f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""
 
 
 def _texts(value: object) -> list[str]:
-    if not isinstance(value, list):
-        return []
-    return [str(part) for part in value]
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        return {}
-    return value
+    return [str(part) for part in value] if isinstance(value, list) else []
 
 
 def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:

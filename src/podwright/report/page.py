@@ -168,10 +168,10 @@ def _first_screen(story: Story) -> dict[str, Any]:
 
 
 def _facts_line(story: Story) -> list[str]:
-    record, workload = story.data.record, story.data.asked.get("workload")
+    record, launcher = story.data.record, story.data.workload.get("launcher")
     parts = [f"on {record.get('target') or 'local'}"]
-    if isinstance(workload, Mapping) and workload.get("launcher"):
-        parts.append(f"by {workload['launcher']}")
+    if launcher:
+        parts.append(f"by {launcher}")
     started = words.unix(record.get("started_at"))
     if started:
         parts.append(f"started {words.date_and_clock(started)}")

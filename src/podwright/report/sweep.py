@@ -1,5 +1,6 @@
 """The points of a sweep on one page: what came out over what went in, and every point in a table. Pure."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -75,7 +76,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sentence": _sentence(stories, axes, figures),
         "states": _states(stories),
         **over_matrix,
-        "repeated": len(stories) > len({str(_matrix(story)) for story in stories}),
+        "repeated": len(stories) > len({str(story.data.mapping("matrix")) for story in stories}),
         "axes": axes,
         "figures": figures,
         "points": [_point(story, axes, figures) for story in ranked],
@@ -112,34 +113,21 @@ def _sections(mapped: bool, drawn: bool) -> list[tuple[str, str]]:
 
 def axes_of(stories: Sequence[Story]) -> list[Axis]:
     """Return what differs between the points, in the order of the file; what is the same for all is no axis."""
-    rows = [_matrix(story) for story in stories]
+    rows = [story.data.mapping("matrix") for story in stories]
     if not all(rows):
         return []
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row)
-    axes = []
-    for name in names:
-        values = _in_order([row.get(name) for row in rows])
-        if len(values) > 1:
-            axes.append(Axis(name, values))
-    return axes
+    names = dict.fromkeys(itertools.chain.from_iterable(rows))
+    axes = [Axis(name, _in_order(rows, name)) for name in names]
+    return [axis for axis in axes if len(axis.values) > 1]
 
 
-def _matrix(story: Story) -> Mapping[str, Any]:
-    matrix = story.data.record.get("matrix")
-    if isinstance(matrix, Mapping):
-        return matrix
-    return {}
-
-
-def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
+def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     """Return each value once: numbers by size, anything else as it came."""
     # A list, not a set: a value of a matrix may be a list or a mapping.
     unlike: list[Any] = []
-    for value in values:
-        if value not in unlike:
-            unlike.append(value)
+    for row in rows:
+        if row.get(name) not in unlike:
+            unlike.append(row.get(name))
     if all(as_number(value) is not None for value in unlike):
         unlike.sort()
     return tuple(unlike)
@@ -169,24 +157,18 @@ def _ranked(stories: Sequence[Story]) -> list[Story]:
     goal = curves.goal_of(stories[0].data)
     if goal is None:
         return list(stories)
-    read = result(goal.metric)
+    read, sign = result(goal.metric), -1 if goal.at_least else 1
 
     def place(story: Story) -> float:
         value = read(story)
-        if value is None:
-            return math.inf
-        if goal.at_least:
-            return -value
-        return value
+        return math.inf if value is None else sign * value
 
     return sorted(stories, key=place)
 
 
 def _ranked_by(stories: Sequence[Story]) -> str:
     goal = curves.goal_of(stories[0].data)
-    if goal is None:
-        return ""
-    return f"best {words.metric_name(goal.metric)} first"
+    return f"best {words.metric_name(goal.metric)} first" if goal else ""
 
 
 def _title(stories: Sequence[Story]) -> str:
@@ -217,7 +199,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:
     """Return `x=1, y=7`, or the run's name where nothing was varied."""
-    matrix = _matrix(story)
+    matrix = story.data.mapping("matrix")
     return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or str(story.data.record.get("id"))
 
 
@@ -229,7 +211,7 @@ def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
 
 
 def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
-    matrix, outcome = _matrix(story), verdict.verdict_of(story)
+    matrix, outcome = story.data.mapping("matrix"), verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
         "id": str(story.data.record.get("id")),
@@ -247,14 +229,14 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         return []
     places: dict[tuple[str, str], list[Story]] = {}
     for story in stories:
-        place = str(_matrix(story).get(down.name)), str(_matrix(story).get(across.name))
+        matrix = story.data.mapping("matrix")
+        place = str(matrix.get(down.name)), str(matrix.get(across.name))
         places.setdefault(place, []).append(story)
-    maps = []
-    for figure in figures:
-        distinct = {figure.read(story) for story in stories}
-        if len(distinct) > 1:
-            maps.append(_map(figure, places, down, across))
-    return maps
+    return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
+
+
+def _varies(figure: RunFigure, stories: Sequence[Story]) -> bool:
+    return len({figure.read(story) for story in stories}) > 1
 
 
 def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
@@ -272,23 +254,19 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
         title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
         return SweepCell(text, _shade(medians[place], least, greatest), title)
 
-    rows = []
-    for row in down.values:
-        cells = tuple(cell(row, column) for column in across.values)
-        rows.append((str(row), cells))
-    return FigureMap(figure.name, across, down, tuple(rows))
+    def cells(row: Any) -> tuple[SweepCell, ...]:
+        return tuple(cell(row, column) for column in across.values)
+
+    return FigureMap(figure.name, across, down, tuple((str(row), cells(row)) for row in down.values))
 
 
 def _why_empty(stories: Sequence[Story]) -> str:
-    if not stories:
-        return "no such point"
-    return verdict.verdict_of(stories[0]).sentence
+    return verdict.verdict_of(stories[0]).sentence if stories else "no such point"
 
 
 def _shade(value: float, least: float, greatest: float) -> int:
-    if greatest <= least:
-        return 0
-    share = (value - least) / (greatest - least)
+    # Where all are equal, each is the least.
+    share = (value - least) / ((greatest - least) or 1.0)
     return round(_MOST_SHADE * share)
 
 
@@ -302,7 +280,7 @@ def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story])
 def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
     rows = []
     for value in axis.values:
-        points = [story for story in stories if _matrix(story).get(axis.name) == value]
+        points = [story for story in stories if story.data.mapping("matrix").get(axis.name) == value]
         known = _known(figure, points)
         ends = [words.NONE] * 3
         if known:

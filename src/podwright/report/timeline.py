@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from podwright.analysis import event_text as moments
 from podwright.analysis.ranks import Attempt, Story
 from podwright.report.charts import MANY_NODES
-from podwright.runs.events import Event, PilotStarted, RankEnded, RankFailed, RankHung, Staged
+from podwright.runs.events import Event, PilotStarted, RankEnded, Staged
 from podwright.theme import words
 
 _RUN_MARKS = ("checkpoint", "goal", "retry")
 _NODE_MARKS = ("failed", "hang", "seen", "signal", "fenced", "given_back")
+_SIGNS = {"given_back": "fenced"}
 _MOST_MARKS = 400
 _CLOSE = 1.0
+_MARK_PX = 13
+_CROWD = 60
+"""From so many marks on none is moved: there is no room beside them."""
 
 LEGEND = (
     ("bar", "staging", "staging data"),
@@ -31,7 +35,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Bar:
+class TimelineBar:
     """A stretch of time, in per cent of the axis."""
 
     kind: str
@@ -57,7 +61,7 @@ class Lane:
 
     label: str
     note: str
-    bars: tuple[Bar, ...]
+    bars: tuple[TimelineBar, ...]
     marks: tuple[Mark, ...]
 
 
@@ -73,17 +77,23 @@ class Lanes:
 
 
 def lanes_of(story: Story) -> Lanes:
-    """The drawing with its table; of more than 16 nodes only those with something to tell are shown at once."""
+    """Return the drawing with its table; of more than 16 nodes only those with marks are shown at once."""
     run, nodes = _run_lane(story), _node_lanes(story)
-    if len(nodes) > MANY_NODES:
-        shown = [i for i, lane in enumerate(nodes) if i == 0 or lane.marks][:MANY_NODES]
-        loud, quiet = [nodes[i] for i in shown], [lane for i, lane in enumerate(nodes) if i not in set(shown)]
-    else:
-        loud, quiet = nodes, []
-    lanes = (run, *nodes)
-    used = {bar.kind for lane in lanes for bar in lane.bars} | {mark.kind for lane in lanes for mark in lane.marks}
-    legend = tuple(row for row in LEGEND if row[1] in used)
-    return Lanes(run, tuple(loud), tuple(quiet), legend, _rows(story))
+    shown, quiet = _shown_and_quiet(nodes)
+    kinds: set[str] = set()
+    for lane in (run, *nodes):
+        kinds |= {bar.kind for bar in lane.bars} | {mark.kind for mark in lane.marks}
+    legend = tuple(row for row in LEGEND if row[1] in kinds)
+    return Lanes(run, tuple(shown), tuple(quiet), legend, _rows(story))
+
+
+def _shown_and_quiet(nodes: list[Lane]) -> tuple[list[Lane], list[Lane]]:
+    if len(nodes) <= MANY_NODES:
+        return nodes, []
+    # The first node is shown in any case: it leads the run.
+    places = [i for i, lane in enumerate(nodes) if i == 0 or lane.marks][:MANY_NODES]
+    quiet = [lane for i, lane in enumerate(nodes) if i not in places]
+    return [nodes[i] for i in places], quiet
 
 
 def _run_lane(story: Story) -> Lane:
@@ -92,42 +102,47 @@ def _run_lane(story: Story) -> Lane:
     return Lane("run", "", bars, _marks(story, events))
 
 
-def _attempt_bar(story: Story, attempt: Attempt) -> Bar:
-    ended = f", {attempt.outcome}" if attempt.outcome else ""
-    why = f": {attempt.why}" if attempt.why else ""
-    title = f"attempt {attempt.number}, {words.duration(attempt.end - attempt.start)}{ended}{why}"
+def _attempt_bar(story: Story, attempt: Attempt) -> TimelineBar:
+    title = f"attempt {attempt.number}, {words.duration(attempt.end - attempt.start)}"
+    if attempt.outcome:
+        title += f", {attempt.outcome}"
+    if attempt.why:
+        title += f": {attempt.why}"
     return _bar(story, "attempt", attempt.start, attempt.end, title, f"attempt {attempt.number}")
 
 
 def _node_lanes(story: Story) -> list[Lane]:
     by_node: dict[int, list[Event]] = defaultdict(list)
     for event in story.data.events:
-        where = event.place if isinstance(event, RankFailed | RankHung) else event.node
-        if where is not None:
-            by_node[where].append(event)
+        # Node 0 tells of ranks that failed or hung elsewhere: what counts is where.
+        if event.place is not None:
+            by_node[event.place].append(event)
     return [_node_lane(story, node, by_node[node]) for node in story.names]
 
 
 def _node_lane(story: Story, node: int, events: Sequence[Event]) -> Lane:
     bars = [*_joining(story, events), *_staging(story, events), *_training(story, node, events)]
     marks = _marks(story, [event for event in events if event.kind in _NODE_MARKS])
-    host = story.hosts.get(node, "")
-    name = story.name(node)
-    return Lane(name, host if host != name else "", tuple(bars), marks)
+    name, host = story.name(node), story.hosts.get(node, "")
+    return Lane(name, "" if host == name else host, tuple(bars), marks)
 
 
-def _joining(story: Story, events: Iterable[Event]) -> list[Bar]:
-    """From a pilot's start, or an attempt's end, to the GO that follows."""
+def _joining(story: Story, events: Iterable[Event]) -> list[TimelineBar]:
+    """Return the waits from a pilot's start, or an attempt's end, to the GO that follows."""
     goes = [attempt.start for attempt in story.attempts]
     begins = [event.time for event in events if isinstance(event, PilotStarted)]
     begins += [attempt.end for attempt in story.attempts[:-1]]
-    until = [(t, min((go for go in goes if go >= t), default=story.span.end)) for t in sorted(begins)]
-    if story.attempts and story.data.final:
-        until = [(a, b) for a, b in until if a < goes[-1]]
-    return [_bar(story, "joining", a, b, f"waiting for all nodes, {words.duration(b - a)}") for a, b in until]
+    if goes and story.data.final:
+        # Nobody waits for a GO after the last of a run that is over.
+        begins = [begin for begin in begins if begin < goes[-1]]
+    bars = []
+    for begin in sorted(begins):
+        end = min((go for go in goes if go >= begin), default=story.span.end)
+        bars.append(_bar(story, "joining", begin, end, f"waiting for all nodes, {words.duration(end - begin)}"))
+    return bars
 
 
-def _staging(story: Story, events: Iterable[Event]) -> list[Bar]:
+def _staging(story: Story, events: Iterable[Event]) -> list[TimelineBar]:
     bars = []
     for event in events:
         if isinstance(event, Staged) and event.took_s is not None:
@@ -136,7 +151,7 @@ def _staging(story: Story, events: Iterable[Event]) -> list[Bar]:
     return bars
 
 
-def _training(story: Story, node: int, events: Sequence[Event]) -> list[Bar]:
+def _training(story: Story, node: int, events: Sequence[Event]) -> list[TimelineBar]:
     ends: dict[tuple[int, ...], float] = {}
     for event in events:
         if isinstance(event, RankEnded):
@@ -149,31 +164,34 @@ def _training(story: Story, node: int, events: Sequence[Event]) -> list[Bar]:
     return bars
 
 
-def _bar(story: Story, kind: str, start: float, end: float, title: str, label: str = "") -> Bar:
+def _bar(story: Story, kind: str, start: float, end: float, title: str, label: str = "") -> TimelineBar:
     left, right = story.span.share(start), story.span.share(max(start, end))
-    return Bar(kind, round(100 * left, 3), round(100 * max(right - left, 0.0), 3), title, label)
+    return TimelineBar(kind, round(100 * left, 3), round(100 * max(right - left, 0.0), 3), title, label)
 
 
 def _marks(story: Story, events: Sequence[Event]) -> tuple[Mark, ...]:
-    """The events as marks; of very many only every so-manieth, since they would lie on one another."""
+    """Return the events as marks, evenly thinned where they are so many that they would lie on one another."""
     stride = -(-len(events) // _MOST_MARKS) or 1
     return _apart([_mark(story, event) for event in events[::stride]])
 
 
 def _apart(marks: Sequence[Mark]) -> tuple[Mark, ...]:
-    """Marks of one moment side by side; the last, which is the outcome, keeps its place."""
+    """Place marks of one moment side by side; the last, which is the outcome, keeps its place."""
+    if len(marks) >= _CROWD:
+        return tuple(marks)
     placed: list[Mark] = []
     for mark in reversed(marks):
-        close = bool(placed) and placed[-1].left - mark.left < _CLOSE
-        placed.append(replace(mark, nudge=max(placed[-1].nudge - 13, -39)) if close and len(marks) < 60 else mark)
+        if placed and placed[-1].left - mark.left < _CLOSE:
+            mark = replace(mark, nudge=max(placed[-1].nudge - _MARK_PX, -3 * _MARK_PX))
+        placed.append(mark)
     return tuple(reversed(placed))
 
 
 def _mark(story: Story, event: Event) -> Mark:
-    told = moments.moment(event, story)
-    kind = "fenced" if event.kind == "given_back" else event.kind
+    moment = moments.moment(event, story)
+    sign = _SIGNS.get(event.kind, event.kind)
     left = round(100 * story.span.share(event.time), 3)
-    return Mark(kind, left, f"{told.kind} at {told.at} ({told.clock} UTC): {told.text}")
+    return Mark(sign, left, f"{moment.kind} at {moment.at} ({moment.clock} UTC): {moment.text}")
 
 
 def _rows(story: Story) -> tuple[moments.Moment, ...]:
@@ -185,9 +203,10 @@ def _rows(story: Story) -> tuple[moments.Moment, ...]:
 
 
 def boundaries(story: Story) -> list[Mapping[str, object]]:
-    """Where attempts begin, for the hairlines in every chart."""
+    """Return where attempts begin, for the hairlines in every chart; a single attempt needs none."""
+    if len(story.attempts) < 2:
+        return []
     return [
         {"at": round(attempt.start - story.span.start, 2), "label": f"attempt {attempt.number}"}
         for attempt in story.attempts
-        if len(story.attempts) > 1
     ]

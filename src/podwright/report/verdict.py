@@ -1,6 +1,5 @@
 """The first screen: the verdict in one sentence, then the figures. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
@@ -10,6 +9,7 @@ from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFai
 from podwright.theme import words
 
 _MISSED = "missed"
+_TAIL_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,11 @@ def _succeeded(story: Story) -> Verdict:
 
 def quality_of(story: Story, goal: QualityGoal) -> float | None:
     """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
-    last = _result(story, goal.metric)
+    last = _number(story.data.mapping("results").get(goal.metric))
     if last is not None and goal.reached_by(last):
         return last
-    reached = [event.value for event in story.data.of(GoalReached)]
-    return reached[-1] if reached else last
-
-
-def _result(story: Story, name: str) -> float | None:
-    results = story.data.record.get("results")
-    if not isinstance(results, Mapping):
-        return None
-    return _number(results.get(name))
+    goals = story.data.of(GoalReached)
+    return goals[-1].value if goals else last
 
 
 def _failed(story: Story) -> Verdict:
@@ -80,24 +73,26 @@ def _failed(story: Story) -> Verdict:
     if event is None:
         sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
         return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
-    what = moments.hang(event) if isinstance(event, RankHung) else moments.failure(event)
-    reasons = [words.sentence(event.why)] if event.why and event.why not in what else []
+    what, tail = _what_failed(event)
+    reasons = []
+    if event.why and event.why not in what:
+        reasons.append(words.sentence(event.why))
     if len(story.attempts) > 1:
         before = words.count(len(story.attempts) - 1, "attempt")
         reasons.append(f"This was attempt {story.attempts[-1].number}; {before} before it ended early too.")
-    return Verdict(
-        "Failed",
-        "failed",
-        f"Failed: {words.sentence(what)}",
-        (*reasons, *_seen(story)),
-        event.tail[-12:] if isinstance(event, RankFailed) else (),
-        f"podwright logs {run} --rank {event.rank}",
-    )
+    sentence, command = f"Failed: {words.sentence(what)}", f"podwright logs {run} --rank {event.rank}"
+    return Verdict("Failed", "failed", sentence, (*reasons, *_seen(story)), tail, command)
+
+
+def _what_failed(event: RankFailed | RankHung) -> tuple[str, tuple[str, ...]]:
+    if isinstance(event, RankHung):
+        return moments.hang(event), ()
+    return moments.failure(event), event.tail[-_TAIL_LINES:]
 
 
 def _last_failure(story: Story) -> RankFailed | RankHung | None:
     failures = [event for event in story.data.events if isinstance(event, RankFailed | RankHung)]
-    return failures[-1] if failures else None
+    return next(reversed(failures), None)
 
 
 def _seen(story: Story, most: int = 4) -> tuple[str, ...]:
@@ -129,8 +124,10 @@ def _running(story: Story) -> Verdict:
 
 def _starting(story: Story) -> Verdict:
     nodes, here = _number(story.data.record.get("nodes")), len(story.data.of(PilotStarted))
-    of = f", {here} of {words.count(int(nodes), 'node')} there" if nodes else ""
-    return Verdict("Starting", "running", f"Starting{of}.", _partial(story))
+    sentence = "Starting."
+    if nodes:
+        sentence = f"Starting, {here} of {words.count(int(nodes), 'node')} there."
+    return Verdict("Starting", "running", sentence, _partial(story))
 
 
 def _pending(story: Story) -> Verdict:
@@ -150,12 +147,9 @@ def _partial(story: Story) -> tuple[str, ...]:
 
 def _so_far(story: Story) -> str:
     """Return `, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
-    progress = _progress(story)
-    goal = goal_of(story.data)
-    if goal is None:
-        return progress
-    quality = quality_of(story, goal)
-    if quality is None:
+    progress, goal = _progress(story), goal_of(story.data)
+    quality = quality_of(story, goal) if goal else None
+    if goal is None or quality is None:
         return progress
     return f"{progress}, {words.metric_name(goal.metric)} {words.score(quality)} against a goal of {goal.text}"
 
@@ -164,10 +158,9 @@ def _progress(story: Story) -> str:
     """Return `, step 300 of 600`, by epochs where no steps were told."""
     last = progress_of(story.data)
     for unit, total in (("step", "steps"), ("epoch", "epochs")):
-        if unit in last and total in last:
-            return f", {unit} {words.number(last[unit])} of {words.number(last[total])}"
         if unit in last:
-            return f", {unit} {words.number(last[unit])}"
+            of = f" of {words.number(last[total])}" if total in last else ""
+            return f", {unit} {words.number(last[unit])}{of}"
     return ""
 
 
@@ -222,19 +215,18 @@ def _quality(story: Story) -> KeyFigure | None:
 
 
 def _loss(story: Story) -> KeyFigure | None:
-    loss = _result(story, "loss")
+    loss = _number(story.data.mapping("results").get("loss"))
     if loss is None:
         return None
     return KeyFigure("Loss", words.number(loss), "last value told")
 
 
 def _cost(story: Story) -> KeyFigure:
-    cost = story.data.record.get("cost")
-    if not isinstance(cost, Mapping) or _number(cost.get("amount")) is None:
+    cost = story.data.mapping("cost")
+    if _number(cost.get("amount")) is None:
         return KeyFigure("Cost", words.NONE, "no prices given")
-    return KeyFigure(
-        "Cost", f"{cost['amount']:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or "")
-    )
+    amount = f"{cost['amount']:,.2f} {cost.get('currency') or ''}"
+    return KeyFigure("Cost", amount.strip(), str(cost.get("origin") or ""))
 
 
 def _world(story: Story) -> KeyFigure:
@@ -249,13 +241,17 @@ def _world(story: Story) -> KeyFigure:
 
 def _attempts(story: Story) -> KeyFigure:
     attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
+    return KeyFigure("Attempts", words.number(attempts), _attempts_note(story, attempts))
+
+
+def _attempts_note(story: Story, attempts: int) -> str:
     if not attempts:
-        return KeyFigure("Attempts", "0", "none was started" if story.data.final else "none started yet")
+        return "none was started" if story.data.final else "none started yet"
     if attempts == 1:
-        return KeyFigure("Attempts", "1", "no retry was needed" if story.data.state == "succeeded" else "no retry")
-    spent = len(story.data.of(Retry))  # a node that was lost, or a run that was put back, spends none
-    told = words.count(spent, "retry", "retries") if spent else "no retry was spent"
-    return KeyFigure("Attempts", words.number(attempts), told)
+        return "no retry was needed" if story.data.state == "succeeded" else "no retry"
+    # A node that was lost, or a run that was put back, spends none.
+    spent = len(story.data.of(Retry))
+    return words.count(spent, "retry", "retries") if spent else "no retry was spent"
 
 
 def _energy(story: Story) -> KeyFigure | None:
@@ -264,8 +260,7 @@ def _energy(story: Story) -> KeyFigure | None:
     for (_, name), track in story.data.readings.items():
         if name.endswith("energy_joules_total") and len(track.v) > 1 and track.v[-1] > track.v[0]:
             joules += track.v[-1] - track.v[0]
-            part = "GPUs" if name.startswith("gpu.") else "CPUs"
-            parts.add(part)
+            parts.add("GPUs" if name.startswith("gpu.") else "CPUs")
     if not joules:
         return None
     energy = f"{words.number(joules / 3600)} Wh"

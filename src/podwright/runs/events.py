@@ -141,13 +141,17 @@ KEYS = {
 
 
 def _end_state(value: object) -> str | None:
-    """A state that nobody knows would change the run's: such an end cannot be understood."""
-    return value if isinstance(value, str) and value in BY_END else None
+    """Read how a run ended: by a state that nobody knows an end cannot be understood, and must not change the run's."""
+    if not isinstance(value, str) or value not in BY_END:
+        return None
+    return value
 
 
 def _mllog(values: object) -> str | None:
-    """Pilots put the key of an MLLOG line among its numbers."""
-    return fields.text(values.get("mllog")) if isinstance(values, dict) else None
+    """Read the key of an MLLOG line, which pilots put among its numbers."""
+    if not isinstance(values, dict):
+        return None
+    return fields.text(values.get("mllog"))
 
 
 Reader = Callable[[object], Any]
@@ -199,25 +203,18 @@ def parse_event(row: object) -> Event | None:
     """Return the event that a row holds, or None when it cannot be understood."""
     if not isinstance(row, dict):
         return None
-    name = row.get(KEY_KIND)
     kinds: Mapping[str, type[Event]] = OF_PILOTS if KEY_NODE in row else OF_OTHERS
-    kind = kinds.get(name) if isinstance(name, str) else None
+    kind = kinds.get(fields.text(row.get(KEY_KIND)) or "")
     if kind is None:
         return None
-    values = _read(kind, row)
-    return None if values is None else kind(**values)
-
-
-def _read(kind: type[Event], row: Mapping[str, object]) -> dict[str, Any] | None:
-    """The fields of an event; None when one is missing that it means nothing without."""
-    values = {}
+    values: dict[str, Any] = {}
     for slot in slots_of(kind):
         value = slot.read(row.get(slot.key))
         if value is not None:
             values[slot.name] = value
         elif slot.is_required:
             return None
-    return values
+    return kind(**values)
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,18 @@ def number(value: object) -> float | None:
         return None
     if isinstance(value, int):
         return whole(value)
-    return value if math.isfinite(value) else None
+    if not math.isfinite(value):
+        return None
+    return value
 
 
 def whole(value: object) -> int | None:
     """Return a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if -NUMBERS <= value < NUMBERS else None
+    if not -NUMBERS <= value < NUMBERS:
+        return None
+    return value
 
 
 def moment(value: object) -> float | None:
@@ -45,7 +49,9 @@ def moment(value: object) -> float | None:
 def node(value: object) -> int | None:
     """Return the number of a node."""
     index = whole(value)
-    return index if index is not None and 0 <= index < NODES else None
+    if index is None or not 0 <= index < NODES:
+        return None
+    return index
 
 
 def epoch(value: object) -> Epoch | None:
@@ -62,7 +68,7 @@ def text(value: object) -> str | None:
     """Return a text that can be printed: JSON may hold halves of characters, which no file or terminal takes."""
     if not isinstance(value, str):
         return None
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def every(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...] | None]:
@@ -72,7 +78,9 @@ def every(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...] |
         if not isinstance(value, list):
             return None
         items = tuple(read(item) for item in value)
-        return None if None in items else items
+        if None in items:
+            return None
+        return items
 
     return read_all
 
@@ -87,8 +95,7 @@ def rows(value: object) -> tuple[Mapping[str, str | float], ...] | None:
 def _texts_and_numbers(row: Mapping[object, object]) -> dict[str, str | float]:
     kept: dict[str, str | float] = {}
     for key, item in row.items():
-        name = text(key)
-        value = number(item) if text(item) is None else text(item)
+        name, value = text(key), text(item) or number(item)
         if name is not None and value is not None:
             kept[name] = value
     return kept

@@ -22,10 +22,11 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class LogLine:
+    """A line that a rank, or the launcher where `rank` is None, wrote on a node."""
+
     t: float
     node: int
     rank: int | None
-    """None for the launcher's own words."""
     stream: str
     text: str
 
@@ -38,22 +39,26 @@ class RunFolder:
 
     @property
     def id(self) -> str:
+        """Return the run's id."""
         return self.path.name
 
     @cached_property
     def asked(self) -> Asked:
+        """Return what was asked of the run."""
+        path = self.path / "run.json"
         try:
-            return Asked(**json.loads((self.path / "run.json").read_text()))
+            return Asked(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError) as error:
-            words = f"{self.path / 'run.json'} cannot be read: {error}"
-            raise refuse(words, hint="`podwright rebuild` leaves it out") from None
+            raise refuse(f"{path} cannot be read: {error}", hint="`podwright rebuild` leaves it out") from None
 
     @property
     def record_path(self) -> Path:
+        """Return the folder that the pilots write to."""
         return self.path / "record"
 
     @property
     def is_sealed(self) -> bool:
+        """Return whether the run is over and its folder closed."""
         return (self.path / "record.json").exists()
 
     def client_events(self) -> list[Event]:
@@ -63,8 +68,10 @@ class RunFolder:
     @property
     def handle(self) -> str | None:
         """Return what the engine calls the run's job; None before it was submitted."""
-        handles = [event.handle for event in self.client_events() if isinstance(event, Submitted)]
-        return handles[-1] if handles else None
+        for event in reversed(self.client_events()):
+            if isinstance(event, Submitted):
+                return event.handle
+        return None
 
     def events(self) -> list[Event]:
         """Return everything anybody wrote, pilots first."""
@@ -86,16 +93,16 @@ class RunFolder:
         return iter(self.sample_tail().read())
 
     def log_files(self) -> list[tuple[int, Path]]:
-        """(node, merged log) in the order of writing; an older half comes before the newer."""
-        found = []
+        """Return (node, merged log) in the order of writing; an older half comes before the newer."""
+        files = []
         for node, _, path in record_folders(str(self.record_path)):
             for name in ("merged.log.1", "merged.log"):
                 if Path(path, name).exists():
-                    found.append((node, Path(path, name)))
-        return found
+                    files.append((node, Path(path, name)))
+        return files
 
     def log_lines(self) -> Iterator[LogLine]:
-        """All nodes' lines in order of time."""
+        """Yield all nodes' lines in order of time."""
         streams = (self._lines_of(node, path) for node, path in self.log_files())
         return heapq.merge(*streams, key=lambda line: line.t)
 
@@ -108,11 +115,16 @@ class RunFolder:
 
 
 def parse_log_line(node: int, raw: bytes) -> LogLine | None:
+    """Return a line of a merged log, `SECONDS RANK STREAM TEXT`; None for any other line."""
     parts = raw.decode("utf-8", "replace").rstrip("\n").split(" ", 3)
     if len(parts) < 4:
         return None
+    seconds, number, stream, text = parts
+    rank = None
     try:
-        return LogLine(float(parts[0]), node, int(parts[1]) if parts[1] != "-" else None, parts[2], parts[3])
+        if number != "-":
+            rank = int(number)
+        return LogLine(float(seconds), node, rank, stream, text)
     except ValueError:
         return None
 
@@ -164,13 +176,14 @@ class LogTail:
         self._seen: dict[tuple[int, int], int] = {}
 
     def read(self) -> list[LogLine]:
+        """Return the lines that have come since the last reading."""
         lines: list[LogLine] = []
         for node, path in self._folder.log_files():
             lines += self._fresh(node, path)
         return sorted(lines, key=lambda line: line.t)
 
     def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
-        """A file is known by its inode: when the log is turned over, the name goes to a new one."""
+        """Yield what is new in a file, known by its inode: when the log is turned over, its name goes to a new one."""
         try:
             with path.open("rb") as file:
                 stat = os.fstat(file.fileno())

@@ -29,7 +29,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 def index_path(home: Path) -> Path:
-    """On local disk when home is on a network file system, where SQLite's locks and WAL cannot be trusted."""
+    """Return where the index lies: on local disk when home is on a network, where SQLite's locks cannot be trusted."""
     if file_system_of(home) not in NETWORK_FILE_SYSTEMS:
         return home / "index.db"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podwright"
@@ -38,6 +38,7 @@ def index_path(home: Path) -> Path:
 
 
 def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
+    """Return the kind of the file system that a path is on, as its longest mount point says; empty when unknown."""
     best, kind = "", ""
     try:
         lines = Path(mounts).read_text().splitlines()
@@ -94,6 +95,7 @@ class Index:
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
+        """Close the file; the next question opens it again."""
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -124,14 +126,16 @@ class Index:
             return self._open().execute(query, values).fetchall()
 
     def drop(self, ids: Iterable[str]) -> None:
+        """Forget runs."""
         with suppress(sqlite3.OperationalError):  # read-only
-            self._open().executemany("DELETE FROM runs WHERE id = ?", [(one,) for one in ids])
+            self._open().executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in ids])
 
     def ids(self) -> set[str]:
+        """Return the ids of all runs, points too."""
         return {row[0] for row in self._ask("SELECT id FROM runs")}
 
     def starting_with(self, text: str) -> list[str]:
-        """Runs whose id starts so; a point is left out where its parent's does."""
+        """Return the runs whose id starts so; a point is left out where its parent's does."""
         query = (
             "SELECT id FROM runs WHERE id >= ? AND id < ?"
             " AND (parent IS NULL OR parent < ? OR parent >= ?) ORDER BY id LIMIT 20"
@@ -141,11 +145,12 @@ class Index:
     def latest(self, limit: int | None) -> list[Record]:
         """Return the newest runs that are no point of another, oldest first; all of them without a limit."""
         query = "SELECT record FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
-        rows = self._ask(query, (-1 if limit is None else limit,))
+        everything = -1
+        rows = self._ask(query, (everything if limit is None else limit,))
         return [from_row(json.loads(row[0])) for row in reversed(rows)]
 
     def open_ids(self, now: float) -> list[str]:
-        """Runs that may still change, points apart; a lost one may turn up again for a week."""
+        """Return the runs that may still change, points apart; a lost one may turn up again for a week."""
         query = (
             "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND parent IS NULL"
             " AND (state != 'lost' OR created_at > ?) ORDER BY created_at"
@@ -153,14 +158,19 @@ class Index:
         return [row[0] for row in self._ask(query, (now - 7 * 86400.0,))]
 
     def last_id(self) -> str | None:
+        """Return the newest run that is no point of another; None when there is no run."""
         query = "SELECT id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT 1"
-        rows = self._ask(query)
-        return rows[0][0] if rows else None
+        for row in self._ask(query):
+            return str(row[0])
+        return None
 
     def seen_ns(self) -> int | None:
-        rows = self._ask("SELECT runs_ns FROM seen")
-        return rows[0][0] if rows else None
+        """Return when the folder of all runs had last changed when it was last looked through; None before."""
+        for row in self._ask("SELECT runs_ns FROM seen"):
+            return int(row[0])
+        return None
 
     def see(self, runs_ns: int) -> None:
+        """Keep that the folder of all runs was looked through as it was then."""
         with suppress(sqlite3.OperationalError):  # read-only: the folders are looked at again next time
             self._open().execute("INSERT OR REPLACE INTO seen VALUES (1, ?)", (runs_ns,))

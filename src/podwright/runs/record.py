@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from podwright.runs import events as kinds
@@ -82,9 +84,11 @@ class Record:
 
     @property
     def is_final(self) -> bool:
+        """Return whether the run is over; a lost one may still turn up."""
         return self.state in FINAL
 
     def as_json(self) -> dict[str, Any]:
+        """Return the record as `--json` and record.json have it."""
         row = {name: value for name, value in asdict(self).items() if name not in INNER}
         row["hosts"] = list(self.hosts)
         for name in ("created_at", "started_at", "ended_at"):
@@ -114,6 +118,7 @@ def _unix(text: str | None) -> float | None:
 
 
 def iso(unix_s: float | None) -> str | None:
+    """Return a time as ISO 8601 in UTC, with milliseconds."""
     if unix_s is None:
         return None
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -194,15 +199,15 @@ class Fold:
                 self._results[name] = (event.epoch, event.rank, value)
 
     def _take_requeued(self, event: kinds.Requeued) -> None:
-        """The engine has the run again: whoever stopped its pilots, or took their nodes away, did not mean the run."""
+        """Put the run back: whoever stopped its pilots, or took their nodes away, did not mean the run."""
         stopped = self._end is None or (self._end.state == "terminated" and self._end.epoch <= event.epoch)
         if stopped and event.epoch >= self._epoch:
             self._end, self._state, self._why = None, "pending", event.why
 
     def record(self, now: float) -> Record:
+        """Return what the events taken so far add up to; a run that is not over has lasted until `now`."""
         asked = self._asked
         state, reason, code, ended = self._outcome()
-        duration_s = (ended or now) - self._started if self._started else None
         return Record(
             id=asked.id,
             name=asked.name,
@@ -220,7 +225,7 @@ class Fold:
             hosts=self._hosts,
             started_at=self._started,
             ended_at=ended,
-            duration_s=None if duration_s is None else round(max(duration_s, 0.0), 3),
+            duration_s=_seconds(self._started, ended or now),
             time_to_train_s=self._time_to_train(),
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
             goal=asked.workload.get("goal"),
@@ -236,7 +241,7 @@ class Fold:
         return self._end.epoch
 
     def _outcome(self) -> tuple[str, str, int | None, float | None]:
-        """(state, reason, exit code, ended at)."""
+        """Return (state, reason, exit code, ended at)."""
         # The pilots' own last word counts most: they saw the ranks end. Only where they say no more than that they were
         # stopped, and the engine says that it gave the run up, is the engine's the better reason.
         end, engine_end = self._end, self._engine_end
@@ -245,36 +250,49 @@ class Fold:
         # The engine's word is next: no pilot could say how it ended. What a user cancelled was cancelled, whatever the
         # engine made of the processes that were stopped for it.
         if engine_end is not None:
-            state = "cancelled" if self._cancelled else BY_END[engine_end.state]
+            state = BY_END[engine_end.state]
+            if self._cancelled:
+                state = "cancelled"
             return state, engine_end.reason, engine_end.code, engine_end.time
         # A loss counts until a pilot speaks again: the run had only been out of sight. It ended, as far as anybody
         # knows, with the last event.
         if self._lost is not None and self._lost.time >= self._last:
             return "lost", self._lost.why, None, max(self._last, self._asked.created_at)
         # It is not over. Only a run that waits has a reason; that of an earlier wait is not told of a later state.
-        reason = self._why if self._state == "pending" else ""
-        return self._state, reason, None, None
+        if self._state == "pending":
+            return self._state, self._why, None, None
+        return self._state, "", None, None
 
     def _given_up(self) -> bool:
-        """An engine that gives a run up stops its pilots: they know only that they were stopped, it knows why."""
+        """Return whether the engine gave the run up: it stops the pilots, which know no more, and it knows why."""
         if self._end is None or self._engine_end is None:
             return False
         return (self._end.state, self._engine_end.state) == ("terminated", "failed")
 
     def _time_to_train(self) -> float | None:
-        began = self._train_began or self._started
-        if self._goal_at is None or began is None:
+        if self._goal_at is None:
             return None
-        return round(max(self._goal_at - began, 0.0), 3)
+        return _seconds(self._train_began or self._started, self._goal_at)
+
+
+def _seconds(began: float | None, ended: float) -> float | None:
+    """Return how long something took: clocks of two machines may differ, but nothing takes less than no time."""
+    if not began:
+        return None
+    return round(max(ended - began, 0.0), 3)
 
 
 def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
-    """The record of a parent: what its points add up to."""
+    """Return the record of a parent: what its points add up to."""
     state = summary([point.state for point in points])
-    over = state in FINAL
     started = min((point.started_at for point in points if point.started_at), default=None)
-    ended = max((point.ended_at for point in points if point.ended_at), default=None) if over else None
-    counts = {state: sum(point.state == state for point in points) for state in dict.fromkeys(p.state for p in points)}
+    ended = None
+    if state in FINAL:
+        ended = max((point.ended_at for point in points if point.ended_at), default=None)
+    duration_s = None
+    if ended and started:
+        duration_s = round(ended - started, 3)
+    counts = Counter(point.state for point in points)
     return Record(
         id=asked.id,
         name=asked.name,
@@ -284,12 +302,22 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         nodes=asked.nodes,
         world_size=asked.nodes * asked.ranks_per_node,
         created_at=asked.created_at,
-        reason=", ".join(f"{count} {state}" for state, count in counts.items()),
-        exit_code=next((point.exit_code for point in points if point.exit_code), 0 if state == "succeeded" else None),
+        reason=", ".join(f"{count} {name}" for name, count in counts.items()),
+        exit_code=_exit_code(state, points),
         attempts=sum(point.attempts for point in points),
-        hosts=tuple(dict.fromkeys(host for point in points for host in point.hosts)),
+        hosts=tuple(dict.fromkeys(chain.from_iterable(point.hosts for point in points))),
         started_at=started,
         ended_at=ended,
-        duration_s=round(ended - started, 3) if ended and started else None,
+        duration_s=duration_s,
         goal=asked.workload.get("goal"),
     )
+
+
+def _exit_code(state: str, points: Sequence[Record]) -> int | None:
+    """Return the exit code of the first point that failed; 0 only when all succeeded."""
+    for point in points:
+        if point.exit_code:
+            return point.exit_code
+    if state == "succeeded":
+        return 0
+    return None

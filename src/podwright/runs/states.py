@@ -26,14 +26,16 @@ BY_END = {"succeeded": "succeeded", "failed": "failed", "terminated": "cancelled
 
 
 def move(state: str, to: str) -> str:
-    """The state after news of `to`: news that the table does not allow changes nothing."""
-    return to if to in ALLOWED[state] else state
+    """Return the state after news of `to`: news that the table does not allow changes nothing."""
+    if to not in ALLOWED[state]:
+        return state
+    return to
 
 
 def summary(states: list[str]) -> str:
-    """The state of a parent from those of its points."""
-    if not states or all(state == "pending" for state in states):
+    """Return the state of a parent from those of its points."""
+    if all(state == "pending" for state in states):
         return "pending"
     if any(state not in FINAL for state in states):
-        return "running" if any(state != "pending" for state in states) else "pending"
+        return "running"
     return next((state for state in ("lost", "failed", "cancelled") if state in states), "succeeded")

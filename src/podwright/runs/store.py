@@ -32,6 +32,7 @@ NEVER_SUBMITTED = "the client that started it died before it was submitted"
 
 
 def default_home() -> Path:
+    """Return PODWRIGHT_HOME, else the user's own folder for data."""
     given = os.environ.get("PODWRIGHT_HOME")
     if given:
         return Path(given).expanduser().absolute()
@@ -52,7 +53,8 @@ class Home:
 
     @classmethod
     def open(cls, path: Path | None = None) -> Home:
-        home = cls(Path(path).absolute() if path else default_home())
+        """Return the home at a path, by default `default_home`, made when it is not there yet."""
+        home = cls(Path(path or default_home()).absolute())
         home._prepare()
         return home
 
@@ -85,11 +87,13 @@ class Home:
 
     @property
     def index(self) -> Index:
+        """Return the index of all runs, opened when it is first asked."""
         if self._index is None:
             self._index = Index(index_path(self.path), self.sync)
         return self._index
 
     def folder(self, run_id: str) -> RunFolder:
+        """Return the folder of a run, whether it is there or not."""
         if run_id not in self._folders:
             self._folders[run_id] = RunFolder(self.runs / run_id)
         return self._folders[run_id]
@@ -106,7 +110,7 @@ class Home:
         self.index.put(due)
 
     def new_id(self, name: str) -> str:
-        """A name nobody has; taking it is the rename in `create`, which only one client can win."""
+        """Return a name nobody has; taking it is the rename in `create`, which only one client can win."""
         while True:
             candidate = f"{name}-{''.join(secrets.choice(LETTERS) for _ in range(4))}"
             if not (self.runs / candidate).exists():
@@ -115,7 +119,7 @@ class Home:
     def create(
         self, asked: Asked, files: Mapping[str, bytes], links: Mapping[str, Path], root: Path | None = None
     ) -> RunFolder:
-        """The whole folder appears at once: a client killed here leaves a run or nothing.
+        """Make a run's folder, which appears whole at once: a client killed here leaves a run or nothing.
 
         With a `root`, where the nodes of a cluster see it, the folder lies there and the home holds a link to it. What
         a point is can be told from its parent, so that only the parent's file is waited for to be on disk.
@@ -144,7 +148,7 @@ class Home:
         return self.folder(asked.id)
 
     def store(self, name: str, make: Callable[[], bytes]) -> Path:
-        """A file that runs share, named by its content; made only when it is not there yet."""
+        """Return a file that runs share, named by its content; it is made only when it is not there yet."""
         path = self.code / name
         try:
             if not path.exists():
@@ -154,7 +158,7 @@ class Home:
         return path
 
     def remove(self, run_id: str) -> None:
-        """Out of sight at once, then deleted; code that no run holds any more goes with it."""
+        """Take a run out of sight at once, then delete it; code that no run holds any more goes with it."""
         folder = self.runs / run_id
         real = folder.resolve()
         gone = real.parent / f".{run_id}.{os.getpid()}.gone"
@@ -170,20 +174,24 @@ class Home:
                 path.unlink(missing_ok=True)
 
     def read(self, run_id: str) -> Record:
-        """The record as the folder has it now; what was read before is not read again."""
+        """Return the record as the folder has it now; what was read before is not read again."""
         folder = self.folder(run_id)
         asked = folder.asked
         if asked.points:
-            points = [self.read(point) for point in point_ids(run_id, asked.points) if self.has(point)]
-            parent = sum_up(asked, str(folder.path), points)
-            if not points and time.time() - asked.created_at > CREATE_S:
-                return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
-            return parent
+            return self._read_parent(asked, folder)
         if run_id not in self._folds:
             self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
         fold, tail = self._folds[run_id]
         fold.take(tail.read())
         return fold.record(time.time())
+
+    def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
+        points = [self.read(point) for point in point_ids(asked.id, asked.points) if self.has(point)]
+        parent = sum_up(asked, str(folder.path), points)
+        # A client writes the parent first. One that was killed before it wrote a point leaves a run that nobody starts.
+        if not points and time.time() - asked.created_at > CREATE_S:
+            return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
+        return parent
 
     def left_out(self, run_id: str) -> int:
         """Return how many events of a run could not be understood, among those that were read so far."""
@@ -193,9 +201,11 @@ class Home:
         return tail.left_out
 
     def has(self, run_id: str) -> bool:
+        """Return whether there is a run of this id."""
         return (self.runs / run_id / "run.json").exists()
 
     def all_ids(self) -> Iterator[str]:
+        """Yield the ids of all runs, points too, in no order."""
         with os.scandir(self.runs) as entries:
             for entry in entries:
                 if not entry.name.startswith("."):
@@ -221,7 +231,7 @@ class Home:
                 continue
 
     def rebuild(self) -> int:
-        """The index anew; what killed clients left half made or half removed goes."""
+        """Make the index again and return how many runs it has; what killed clients left half made or removed goes."""
         for path in self.runs.glob(".*"):
             if path.suffix in (".part", ".gone") and time.time() - path.stat().st_mtime > 3600:
                 shutil.rmtree(path, ignore_errors=True)
@@ -230,7 +240,7 @@ class Home:
         return len(self.index.ids())
 
     def resolve(self, ref: str) -> str:
-        """The id a user means: whole, an unambiguous start, or `last`."""
+        """Return the id a user means: whole, an unambiguous start, or `last`."""
         if not ID.fullmatch(ref):
             raise refuse(f"there is no run {short(ref)!r}", hint="`podwright ps --all` lists them")
         if self.has(ref):
@@ -241,23 +251,26 @@ class Home:
             if last is None:
                 raise refuse("there is no run yet", hint="start one with `podwright run WORKLOAD`")
             return last
-        found = self.index.starting_with(ref)
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        matches = self.index.starting_with(ref)
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
-        raise refuse(f"{ref!r} may be any of {', '.join(found[:6])}", hint="give more of the id")
+        raise refuse(f"{ref!r} may be any of {', '.join(matches[:6])}", hint="give more of the id")
 
 
 def _write(path: str, data: bytes) -> None:
-    """With plain strings: a matrix of a thousand points comes here some thousand times."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o700 if path.endswith(".sh") else 0o600)
+    """Write a file; with plain strings, since a matrix of a thousand points comes here some thousand times."""
+    mode = 0o600
+    if path.endswith(".sh"):
+        mode = 0o700
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode)
     with os.fdopen(file, "wb") as opened:
         opened.write(data)
 
 
 def _link(source: Path, target: Path) -> None:
-    """Not every file system has hard links, and each has a limit of them: then it is a copy."""
+    """Make a hard link, or a copy: not every file system has hard links, and each has a limit of them."""
     try:
         target.hardlink_to(source)
     except OSError:
@@ -265,7 +278,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def home_refusal(path: Path, error: OSError) -> Refusal:
-    """What is wrong with the folder that holds all state, in words."""
+    """Return what is wrong with the folder that holds all state, in words."""
     hints = {
         errno.ENOSPC: "free some space, or set PODWRIGHT_HOME to a folder on another disk",
         errno.EDQUOT: "free some of your quota, or set PODWRIGHT_HOME to a folder elsewhere",

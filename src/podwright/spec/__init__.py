@@ -52,7 +52,9 @@ _HOMES = {
     "problems": "Problem Refusal refuse",
     "quantity": "duration_s size_bytes",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_HOME_OF: dict[str, str] = {}
+for _home, _names in _HOMES.items():
+    _HOME_OF |= dict.fromkeys(_names.split(), _home)
 
 __all__ = [
     "KINDS",

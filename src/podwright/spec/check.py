@@ -21,19 +21,19 @@ def checked(
 ) -> Model:
     """Return the model of a document, or refuse with every problem of YAML, fields and checks together."""
     tree = mapping(document)
-    found = [*before]
+    wrong = [*before]
     value: Model | None = None
     try:
         value = model.model_validate(tree)
     except ValidationError as error:
-        taken = {one.path for one in found}
-        errors = error.errors(include_url=False)
-        found += [one for one in findings(errors, tree, lambda: shape(model)) if one.path not in taken]
+        taken = {finding.path for finding in wrong}
+        by_model = findings(error.errors(include_url=False), tree, lambda: shape(model))
+        wrong += [finding for finding in by_model if finding.path not in taken]
     for check in checks:
-        found += check(tree)
-    wrong = problems(found, document)
-    if wrong or value is None:
-        raise Refusal(wrong)
+        wrong += check(tree)
+    placed = problems(wrong, document)
+    if placed or value is None:
+        raise Refusal(placed)
     return value
 
 

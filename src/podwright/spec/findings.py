@@ -43,7 +43,10 @@ class ModelShape:
                 node = node.get("items", {})
             else:
                 node = node.get("properties", {}).get(part) or node.get("additionalProperties") or {}
-            node = self._open(node if isinstance(node, dict) else {}, tree)
+            # `additionalProperties: true` allows anything and says nothing.
+            if not isinstance(node, dict):
+                node = {}
+            node = self._open(node, tree)
         return node
 
     def _open(self, node: dict[str, Any], tree: Any) -> dict[str, Any]:
@@ -56,11 +59,15 @@ class ModelShape:
             elif "discriminator" in node:
                 mapping = node["discriminator"]["mapping"]
                 tag = _child(tree, node["discriminator"]["propertyName"])
-                node = {"$ref": mapping[tag]} if isinstance(tag, str) and tag in mapping else {}
+                node = {}
+                if isinstance(tag, str) and tag in mapping:
+                    node = {"$ref": mapping[tag]}
             elif choices and not node.get("properties"):
-                node = next((one for one in choices if "$ref" in one or "items" in one), choices[0])
+                node = next((choice for choice in choices if "$ref" in choice or "items" in choice), choices[0])
+            elif description:
+                return {**node, "description": description}
             else:
-                return {**node, "description": description} if description else node
+                return node
 
 
 def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) -> Iterator[Finding]:
@@ -72,9 +79,9 @@ def findings(errors: Iterable[Any], tree: Any, shape: Callable[[], ModelShape]) 
         yield replace(finding, trap=not finding.on_key)
 
 
-def problems(found: Iterable[Finding], document: Document) -> list[Problem]:
+def problems(findings: Iterable[Finding], document: Document) -> list[Problem]:
     """Give findings their places, in the order of the file; those of the command line come last."""
-    placed = [_placed(one, document) for one in found if not _under(one.path, document.broken)]
+    placed = [_placed(finding, document) for finding in findings if not _under(finding.path, document.broken)]
     return sorted(dict.fromkeys([*document.problems, *placed]), key=_order)
 
 
@@ -82,14 +89,19 @@ def near(word: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
     close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
-    return lowered[close[0]] if close else None
+    if not close:
+        return None
+    return lowered[close[0]]
 
 
 def one_of(word: str, noun: str, allowed: Iterable[str]) -> str:
     """Return what is allowed, and the nearest of it."""
     names = list(allowed)
     close = near(word, names)
-    return f"{noun} is one of {', '.join(names)}" + (f"; did you mean `{close}`?" if close else "")
+    allowed_names = f"{noun} is one of {', '.join(names)}"
+    if close is None:
+        return allowed_names
+    return f"{allowed_names}; did you mean `{close}`?"
 
 
 def _path(error: Any, tree: Any) -> tuple[Path, bool]:
@@ -129,9 +141,12 @@ def _placed(finding: Finding, document: Document) -> Problem:
         path = path[:-1]
         place = document.places.get(path)
     place = place or SourcePlace(document.file, None, None, None, None)
-    line, column = (place.key_line, place.key_column) if finding.on_key else (place.line, place.column)
-    trap = trap_hint(place.text) if finding.trap and path == finding.path and place.text is not None else None
-    return Problem(place.file, line, column, field_name(finding.path), finding.message, trap or finding.hint)
+    line, column, hint = place.line, place.column, finding.hint
+    if finding.on_key:
+        line, column = place.key_line, place.key_column
+    if finding.trap and path == finding.path and place.text is not None:
+        hint = trap_hint(place.text) or hint
+    return Problem(place.file, line, column, field_name(finding.path), finding.message, hint)
 
 
 _Context = tuple[ModelShape, Any]
@@ -144,7 +159,10 @@ def _own(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
 def _missing(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
     shape, tree = context
     description = shape.at(path, tree).get("description")
-    return Finding(path, "is missing", f"add `{path[-1]}:`" + (f" ({description})" if description else ""))
+    hint = f"add `{path[-1]}:`"
+    if description:
+        hint += f" ({description})"
+    return Finding(path, "is missing", hint)
 
 
 def _unknown(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
@@ -185,7 +203,9 @@ def _no_kind(error: Any, path: Path, on_key: bool, context: _Context) -> Finding
 def _mapping(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
     shape, tree = context
     names = list(shape.at(path, tree).get("properties", {}))
-    hint = f"write it as names and values; its fields are {', '.join(names)}" if names else "write it as `name: value`"
+    hint = "write it as `name: value`"
+    if names:
+        hint = f"write it as names and values; its fields are {', '.join(names)}"
     return Finding(path, "must be a mapping", hint)
 
 
@@ -195,8 +215,8 @@ def _list(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
 
 def _out_of_bounds(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
     bounds = {"ge": "{:g} or more", "gt": "more than {:g}", "le": "{:g} or less"}
-    words = [text.format(error["ctx"][name]) for name, text in bounds.items() if name in error["ctx"]]
-    return Finding(path, f"must be {words[0]}")
+    limits = [text.format(error["ctx"][name]) for name, text in bounds.items() if name in error["ctx"]]
+    return Finding(path, f"must be {limits[0]}")
 
 
 def _other(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
@@ -205,7 +225,9 @@ def _other(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:
 
 def _noun(path: Path) -> str:
     name = next((part for part in reversed(path) if isinstance(part, str)), "value")
-    return name.removesuffix("s") if isinstance(path[-1], int) else name
+    if isinstance(path[-1], int):
+        return name.removesuffix("s")
+    return name
 
 
 _WORDS: dict[str, Callable[[Any, Path, bool, _Context], Finding]] = {

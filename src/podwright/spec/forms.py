@@ -33,5 +33,6 @@ def read_text(model: type[Model], text: str, file: str, checks: Iterable[Check] 
     """Return the model of a YAML text, or refuse with every problem at once, each with its place."""
     document = parse(text, file)
     if document.value is None and not document.problems:
-        raise refuse("is empty", hint=f"{example} shows what goes in" if example else None, file=file)
+        hint = f"{example} shows what goes in" if example else None
+        raise refuse("is empty", hint=hint, file=file)
     return checked(model, document, checks, no_gaps(mapping(document)))

@@ -176,14 +176,16 @@ class NodeModel(Strict):
 
     def hardware(self) -> dict[str, Any]:
         """Return what binding needs, as JSON values: NUMA nodes, and where GPUs and NICs belong."""
-        numas = self.gpus.numa if self.gpus else ()
+        gpus: list[dict[str, int]] = []
+        if self.gpus:
+            gpus = [{"index": index, "numa": numa} for index, numa in enumerate(self.gpus.numa)]
         return {
-            "numa": [{"node": one.node, "cores": one.cores} for one in self.numa],
-            "gpus": [{"index": index, "numa": numa} for index, numa in enumerate(numas)],
+            "numa": [{"node": node.node, "cores": node.cores} for node in self.numa],
+            "gpus": gpus,
             "nics": [
-                {"name": one.name, "kind": one.kind, "numa": one.numa, "gpus": list(one.gpus)}
-                for one in self.nics
-                if one.name is not None
+                {"name": nic.name, "kind": nic.kind, "numa": nic.numa, "gpus": list(nic.gpus)}
+                for nic in self.nics
+                if nic.name is not None
             ],
         }
 

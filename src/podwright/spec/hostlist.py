@@ -41,7 +41,14 @@ def fold_hosts(hosts: Iterable[str]) -> str:
 def natural_key(host: str) -> list[tuple[int, int, str]]:
     """Return a key that sorts hosts as people count: `n9` before `n10`, and `n1` before `n01`."""
     parts = re.split(r"(\d+)", host, flags=re.ASCII)
-    return [(1, int(part), part[::-1]) if part.isdigit() and part.isascii() else (0, 0, part) for part in parts]
+    return [_part_key(part) for part in parts]
+
+
+def _part_key(part: str) -> tuple[int, int, str]:
+    if part.isdigit() and part.isascii():
+        # The zeros of `01` come last when it is read backwards, which puts `1` before it.
+        return 1, int(part), part[::-1]
+    return 0, 0, part
 
 
 def _items(text: str) -> Iterator[str]:
@@ -51,7 +58,9 @@ def _items(text: str) -> Iterator[str]:
     while position < len(text):
         match = _ITEM.match(text, position)
         if match is None or (match.end() < len(text) and text[match.end()] != ","):
-            at = match.end() if match else position
+            at = position
+            if match:
+                at = match.end()
             raise refuse(f'"{short(text)}" is not a host list: unexpected `{text[at]}`', hint=_EXAMPLE)
         yield match[0].strip()
         position = match.end() + 1
@@ -63,13 +72,13 @@ def _choices(part: str) -> list[str]:
     """Return what a part of a name may be: a bracket's numbers, or the plain text itself."""
     if not part.startswith("["):
         return [part]
-    found: list[str] = []
+    numbers: list[str] = []
     for piece in part[1:-1].split(","):
         match = _RANGE.fullmatch(piece.strip())
         if match is None:
             raise refuse(f'"{short(part)}" is not a range of hosts', hint="write it like `[001-140]` or `[1,3,5-7]`")
-        found += _numbers(match[1], match[2] or match[1])
-    return found
+        numbers += _numbers(match[1], match[2] or match[1])
+    return numbers
 
 
 def _numbers(first: str, last: str) -> list[str]:
@@ -107,9 +116,11 @@ class _Run:
     """Hosts that follow each other by one, alike but for their last number."""
 
     def __init__(self, host: str) -> None:
-        match = _LAST_NUMBER.fullmatch(host)
-        self.before, self.first, self.after = (match[1], match[2], match[3]) if match else (host, "", "")
+        self.before, self.first, self.after = host, "", ""
         self.count = 1
+        match = _LAST_NUMBER.fullmatch(host)
+        if match:
+            self.before, self.first, self.after = match[1], match[2], match[3]
 
     def takes(self, host: str) -> bool:
         """Return whether this host is the next one of the run, and count it if so."""
@@ -117,6 +128,10 @@ class _Run:
             return False
         self.count += 1
         return True
+
+    def shares_bracket(self, other: _Run) -> bool:
+        """Return whether both runs have a number, and differ in nothing else."""
+        return bool(self.first and other.first) and (self.before, self.after) == (other.before, other.after)
 
     def _number(self, offset: int) -> str:
         return str(int(self.first) + offset).zfill(len(self.first))
@@ -134,9 +149,7 @@ def _runs(hosts: Iterable[str]) -> Iterator[list[_Run]]:
         if group and group[-1].takes(host):
             continue
         run = _Run(host)
-        last = group[-1] if group else run
-        alike = run.first and last.first and (run.before, run.after) == (last.before, last.after)
-        if group and not alike:
+        if group and not run.shares_bracket(group[-1]):
             yield group
             group = []
         group.append(run)

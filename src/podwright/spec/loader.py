@@ -48,8 +48,8 @@ def schema(kind: str) -> dict[str, Any]:
     """Return the JSON schema of `workload` or `pod`, from which editors complete."""
     if kind not in KINDS:
         raise refuse(f'"{short(kind)}" is not a kind of file', hint=one_of(kind, "kind", KINDS))
-    made = _model(kind).model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    fields = _model(kind).model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **fields}
 
 
 def _document(path: str | Path, source: bytes) -> Document:
@@ -72,7 +72,9 @@ def _model(kind: str) -> type[Workload] | type[Pod]:
     # Building the models takes longer than reading a file, and a run needs no pod's.
     from podwright.spec.pod import Pod
 
-    return Workload if kind == "workload" else Pod
+    if kind == "workload":
+        return Workload
+    return Pod
 
 
 def _pod(document: Document, path: Path, source: bytes) -> Pod:
@@ -88,9 +90,13 @@ def _is_workload(tree: dict[str, Any]) -> bool:
     """Decide by `command`; a workload that lost it is known by its other fields."""
     if "command" in tree:
         return True
-    names = {kind: {field.alias or name for name, field in _model(kind).model_fields.items()} for kind in KINDS}
-    only_workload = set(tree) & (names["workload"] - names["pod"])
-    return len(only_workload) > len(set(tree) & (names["pod"] - names["workload"]))
+    of_workload, of_pod = _field_names("workload"), _field_names("pod")
+    only_workload = set(tree) & (of_workload - of_pod)
+    return len(only_workload) > len(set(tree) & (of_pod - of_workload))
+
+
+def _field_names(kind: str) -> set[str]:
+    return {field.alias or name for name, field in _model(kind).model_fields.items()}
 
 
 def _take_as_written(document: Document) -> None:

@@ -27,7 +27,7 @@ def apply_sets(document: Document, sets: Iterable[str]) -> None:
         except Refusal as refusal:
             _say(document, name, refusal.problems[0].message, refusal.problems[0].hint)
             continue
-        document.problems += [replace(one, line=None, column=None, field=name) for one in given.problems]
+        document.problems += [replace(problem, line=None, column=None, field=name) for problem in given.problems]
         _put(document, parts, given)
 
 

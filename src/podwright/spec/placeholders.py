@@ -20,7 +20,9 @@ def fill(text: str, values: Mapping[str, Scalar]) -> str:
     """
 
     def replace(match: re.Match[str]) -> str:
-        return written(values[match[1]]) if match[1] in values else match[0]
+        if match[1] not in values:
+            return match[0]
+        return written(values[match[1]])
 
     return _PLACEHOLDER.sub(replace, text)
 

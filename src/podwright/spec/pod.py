@@ -115,7 +115,9 @@ class _OrCount:
     @staticmethod
     def wrap(value: Any) -> Any:
         """Return the fields that a bare number means."""
-        return {"count": value} if not isinstance(value, (dict, Racks)) else value
+        if isinstance(value, (dict, Racks)):
+            return value
+        return {"count": value}
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [handler(core), {"type": "integer", "description": "racks there are"}]}
@@ -204,23 +206,32 @@ class Pod(Strict):
         """Return the file's bytes as given."""
         return self._source
 
-    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+    def refusal(self, wrong: Iterable[tuple[str, str, str | None]]) -> Refusal:
         """Return the refusal of fields that only show to be wrong in the design; each is (field, message, hint).
 
         The file is read once more for the places: design refuses rarely, and every pod would carry them otherwise.
         """
         file = str(self._path)
-        document = parse(decode(self._source, file), file) if self._source else Document(file)
-        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in found]
+        document = Document(file)
+        if self._source:
+            document = parse(decode(self._source, file), file)
+        findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, document))
 
     def hosts(self) -> list[str]:
         """Return all hosts, in the order of the file."""
-        return [host for group in self.nodes for host in group.hosts]
+        hosts: list[str] = []
+        for group in self.nodes:
+            hosts += group.hosts
+        return hosts
 
     def compute_hosts(self) -> list[str]:
         """Return the hosts that workloads run on."""
-        return [host for group in self.nodes if "compute" in group.roles for host in group.hosts]
+        hosts: list[str] = []
+        for group in self.nodes:
+            if "compute" in group.roles:
+                hosts += group.hosts
+        return hosts
 
     def model_of(self, host: str) -> NodeModel:
         """Return the model of a host."""
@@ -231,19 +242,25 @@ class Pod(Strict):
 
     def scheduler(self, name: str | None = None) -> SlurmScheduler | KubernetesScheduler:
         """Return the scheduler of this name; without a name the only one there is."""
-        names = [one.name for one in self.schedulers]
+        names = [scheduler.name for scheduler in self.schedulers]
+        hint = "add one to its file"
         if name is None and len(names) != 1:
-            which = f"say which: {', '.join(f'{self.name}:{one}' for one in names)}" if names else "add one to its file"
-            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=which)
-        for one in self.schedulers:
-            if name in (None, one.name):
-                return one
-        hint = one_of(str(name), "scheduler", names) if names else "add one to its file"
+            if names:
+                targets = [f"{self.name}:{each}" for each in names]
+                hint = f"say which: {', '.join(targets)}"
+            raise refuse(f"the pod {self.name} has {len(names) or 'no'} schedulers", hint=hint)
+        for scheduler in self.schedulers:
+            if name in (None, scheduler.name):
+                return scheduler
+        if names:
+            hint = one_of(str(name), "scheduler", names)
         raise refuse(f'the pod {self.name} has no scheduler "{short(str(name))}"', hint=hint)
 
     def scheduler_hosts(self, scheduler: SlurmScheduler | KubernetesScheduler) -> list[str]:
         """Return the hosts of a scheduler: as given, else all compute hosts."""
-        return list(scheduler.hosts) if scheduler.hosts is not None else self.compute_hosts()
+        if scheduler.hosts is None:
+            return self.compute_hosts()
+        return list(scheduler.hosts)
 
     def compute_fabric(self) -> ComputeFabric | None:
         """Return the compute fabric; what the file leaves out comes from the node model."""

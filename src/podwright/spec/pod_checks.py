@@ -30,7 +30,9 @@ def nodes(tree: Tree) -> Found:
 
 def schedulers(tree: Tree) -> Found:
     """Check that a scheduler has hosts of the pod, and none of another scheduler's."""
-    pod = [host for _, group in _entries(tree, "nodes") for host in _hosts(group)]
+    pod: list[str] = []
+    for _, group in _entries(tree, "nodes"):
+        pod += _hosts(group)
     entries, taken, known = _entries(tree, "schedulers"), set[str](), set(pod)
     for index, entry in entries:
         path = ("schedulers", index, "hosts")
@@ -50,21 +52,25 @@ def schedulers(tree: Tree) -> Found:
 
 def names(tree: Tree) -> Found:
     """Check that names that targets and volumes go by are given once."""
-    for field, default in (("schedulers", "kind"), ("storage", None)):
+    for field, default in (("schedulers", "kind"), ("storage", "name")):
         seen: set[str] = set()
         for index, entry in _entries(tree, field):
-            given = entry.get("name", entry.get(default) if default else None)
-            if isinstance(given, str) and given in seen:
+            given = entry.get("name", entry.get(default))
+            if not isinstance(given, str):
+                continue
+            if given in seen:
                 hint = "give each one a `name:` of its own"
                 yield Finding((field, index, "name"), f'"{short(given)}" is there twice', hint)
-            seen.update([given] if isinstance(given, str) else [])
+            seen.add(given)
 
 
 def hardware(tree: Tree) -> Found:
     """Check that a node model that is written out holds together."""
     for index, group in _entries(tree, "nodes"):
         model = group.get("model")
-        gpus = model.get("gpus") if isinstance(model, dict) else None
+        if not isinstance(model, dict):
+            continue
+        gpus = model.get("gpus")
         if isinstance(gpus, dict) and isinstance(gpus.get("numa"), list) and isinstance(gpus.get("count"), int):
             have, want = len(gpus["numa"]), gpus["count"]
             if have != want:
@@ -77,18 +83,23 @@ CHECKS = (nodes, schedulers, names, hardware)
 
 def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:
     value = tree.get(field)
-    return [(i, one) for i, one in enumerate(value) if isinstance(one, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [(index, entry) for index, entry in enumerate(value) if isinstance(entry, dict)]
 
 
 def _hosts(entry: Tree) -> list[str]:
     value = entry.get("hosts")
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ",".join(value)
+    if not isinstance(value, str):
+        return []
     try:
-        return expand_hosts(value) if isinstance(value, str) else []
+        return expand_hosts(value)
     except Refusal:
         return []
 
 
 def _list(hosts: list[str]) -> str:
-    return f"{short(fold_hosts(hosts))} {'is' if len(hosts) == 1 else 'are'}"
+    verb = "is" if len(hosts) == 1 else "are"
+    return f"{short(fold_hosts(hosts))} {verb}"

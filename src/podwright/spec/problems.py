@@ -48,18 +48,25 @@ class Refusal(Exception):
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems]
         hints = list(dict.fromkeys(f"hint: {self._hint(problem)}" for problem in self.problems if problem.hint))
-        return "\n".join([*lines, "", *hints] if hints else lines)
+        if hints:
+            lines += ["", *hints]
+        return "\n".join(lines)
 
     def _hint(self, problem: Problem) -> str:
         """Name the field where several problems make "did you mean" a riddle."""
         hint, name = problem.hint or "", problem.field.rpartition(".")[2]
-        return f"{name}: {hint}" if name and len(self.problems) > 1 and hint.startswith("did you mean") else hint
+        if name and len(self.problems) > 1 and hint.startswith("did you mean"):
+            return f"{name}: {hint}"
+        return hint
 
 
 def short(text: str) -> str:
     """Return something a user wrote as it can be shown: one line, at most 60 characters, no control characters."""
-    shown = text if text.isprintable() else text.encode("unicode_escape", "backslashreplace").decode("ascii")
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    if not text.isprintable():
+        text = text.encode("unicode_escape", "backslashreplace").decode("ascii")
+    if len(text) > 60:
+        return text[:57] + "..."
+    return text
 
 
 def refuse(message: str, hint: str | None = None, field: str = "", file: str = "", exit_code: int = 2) -> Refusal:

@@ -12,7 +12,8 @@ from podwright.spec.problems import Refusal, refuse, short
 
 _SIZE_UNITS = {
     "B": 1,
-    **{name: 1000**power for power, names in enumerate(("kB KB", "MB", "GB", "TB", "PB"), 1) for name in names.split()},
+    "kB": 1000,
+    **{name: 1000**power for power, name in enumerate(("KB", "MB", "GB", "TB", "PB"), 1)},
     **{name: 1024**power for power, name in enumerate(("KiB", "MiB", "GiB", "TiB", "PiB"), 1)},
 }
 _BYTE_RATE_UNITS = {f"{name}/s": factor for name, factor in _SIZE_UNITS.items()}
@@ -71,8 +72,10 @@ def duration_s(text: str) -> float:
     stripped = _bounded(text, "time", "1h30m")
     while position < len(stripped):
         match = _TIME.match(stripped, position)
-        factor = _TIME_UNITS.get(match[2]) if match else None
-        if match is None or factor is None or factor >= last:
+        if match is None:
+            raise _time_refusal(text, stripped)
+        factor = _TIME_UNITS.get(match[2])
+        if factor is None or factor >= last:
             raise _time_refusal(text, stripped)
         seconds, last, position = seconds + Decimal(match[1]) * factor, factor, match.end()
     return float(seconds)
@@ -93,7 +96,8 @@ def exact_duration(seconds: float) -> str:
     rest, parts = int(seconds), []
     for unit in ("d", "h", "m", "s"):
         count, rest = divmod(rest, int(_TIME_UNITS[unit]))
-        parts += [f"{count}{unit}"] if count else []
+        if count:
+            parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
 
 
@@ -128,7 +132,9 @@ def _unit_refusal(
 ) -> Refusal:
     folded = {known.lower(): known for known in units}
     if what == "size" and len(unit) == 1 and unit.upper() in "KMGTP":
-        decimal, binary = ("kB", "KiB") if unit.upper() == "K" else (f"{unit.upper()}B", f"{unit.upper()}iB")
+        decimal, binary = f"{unit.upper()}B", f"{unit.upper()}iB"
+        if unit.upper() == "K":
+            decimal = "kB"
         hint = f"write `{number}{decimal}` (powers of 1000) or `{number}{binary}` (powers of 1024)"
     elif unit.lower() in folded or unit.lower() + "b" in folded:
         hint = f"did you mean `{number}{folded.get(unit.lower()) or folded[unit.lower() + 'b']}`?"
@@ -139,11 +145,11 @@ def _unit_refusal(
 
 def _time_refusal(text: str, stripped: str) -> Refusal:
     match = _ONE.fullmatch(stripped)
-    if match is not None and not match[2]:
-        return refuse(f'"{short(text)}" has no unit', hint=f"did you mean `{match[1]}s`? units are d, h, m, s, ms")
-    unit = _TIME_NAMES.get(match[2].lower()) if match is not None else None
-    if match is not None and unit is not None:
-        return refuse(f'"{short(text)}" is not a time', hint=f"did you mean `{match[1]}{unit}`?")
-    return refuse(
-        f'"{short(text)}" is not a time', hint="write it like `30s`, `2h` or `1h30m`; units are d, h, m, s, ms"
-    )
+    hint = "write it like `30s`, `2h` or `1h30m`; units are d, h, m, s, ms"
+    if match is not None:
+        if not match[2]:
+            return refuse(f'"{short(text)}" has no unit', hint=f"did you mean `{match[1]}s`? units are d, h, m, s, ms")
+        unit = _TIME_NAMES.get(match[2].lower())
+        if unit is not None:
+            hint = f"did you mean `{match[1]}{unit}`?"
+    return refuse(f'"{short(text)}" is not a time', hint=hint)

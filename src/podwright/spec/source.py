@@ -46,7 +46,7 @@ def read_source(path: Path) -> bytes:
     except PermissionError:
         raise refuse("may not be read by you", hint=f"look at its rights: ls -l {file}", file=file) from None
     except (OSError, ValueError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise refuse(f"cannot be read: {reason.lower()}", file=_printable(file)) from None
     if len(content) > LARGEST_BYTES:
         raise _too_large(file)
@@ -95,7 +95,9 @@ def _nearby(path: Path) -> str | None:
     except OSError:
         return f"there is no folder {path.parent} either"
     close = get_close_matches(path.name, sorted(names), n=1)
-    return f"did you mean `{path.parent / close[0]}`?" if close else None
+    if not close:
+        return None
+    return f"did you mean `{path.parent / close[0]}`?"
 
 
 def _printable(text: str) -> str:

@@ -51,28 +51,28 @@ def syntax_problems(error: Any, text: str, file: str) -> list[Problem]:
 
 
 def _tabs(lines: list[str], at: int, file: str) -> list[Problem]:
-    found = [
+    places = [
         (number, len(line) - len(line.lstrip(" ")) + 1)
         for number, line in enumerate(lines, 1)
         if re.match(r" *\t\s*\S", line)
     ]
-    if not any(number == at + 1 for number, _ in found):
+    if not any(number == at + 1 for number, _ in places):
         return []
-    return [Problem(file, number, column, "", "a tab in the indentation", _TABS) for number, column in found[:20]]
+    return [Problem(file, number, column, "", "a tab in the indentation", _TABS) for number, column in places[:20]]
 
 
 def _problem(error: Any, mark: Any, lines: list[str], file: str) -> Problem:
     said = f"{getattr(error, 'context', None) or ''} {getattr(error, 'problem', None) or ''}"
     begun = getattr(error, "context_mark", None) or mark
-    line = lines[mark.line] if mark.line < len(lines) else ""
-    found = short(line[mark.column : mark.column + 1])
+    line = "".join(lines[mark.line : mark.line + 1])
+    letter = short(line[mark.column : mark.column + 1])
     if "did not find expected key" in said and line[: mark.column].strip():
         return Problem(file, mark.line + 1, mark.column + 1, "", "text after the end of a value", _BRACKETS)
-    if found == "\\t":
+    if letter == "\\t":
         return Problem(file, mark.line + 1, mark.column + 1, "", "a tab where none may stand", _TABS)
     for sign, message, hint, at_begin in _WORDS:
         if sign in said:
             place = begun if at_begin else mark
-            words = (message.replace("{found}", found), hint.replace("{found}", found))
-            return Problem(file, place.line + 1, place.column + 1, "", *words)
+            message, hint = message.replace("{found}", letter), hint.replace("{found}", letter)
+            return Problem(file, place.line + 1, place.column + 1, "", message, hint)
     return Problem(file, mark.line + 1, mark.column + 1, "", "is not YAML", "look at the line and the one before it")

@@ -47,7 +47,7 @@ def _parsed(parse: Callable[[str], Any], what: str, example: str) -> BeforeValid
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise wrong(f"must be {what}", f"write it like `{example}`")
         try:
-            return parse(value if isinstance(value, str) else repr(value))
+            return parse(str(value))
         except Refusal as refusal:
             problem = refusal.problems[0]
             raise wrong(problem.message, problem.hint) from None
@@ -68,11 +68,13 @@ def _number(value: Any) -> float:
 
 
 def _whole(least: int) -> BeforeValidator:
-    words = "must be a whole positive number" if least else "must be a whole number, zero or more"
+    message = "must be a whole number, zero or more"
+    if least:
+        message = "must be a whole positive number"
 
     def validate(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise wrong(words, _unquote(value))
+            raise wrong(message, _unquote(value))
         if value > MOST_COUNTED:
             raise wrong(f"must be at most {MOST_COUNTED:,}")
         return value
@@ -139,7 +141,9 @@ def _scalar(value: Any) -> Any:
         raise wrong("must be a finite number")
     if not isinstance(value, (str, int, float)):
         raise wrong("must be text, a number, true or false")
-    return _no_nul(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _no_nul(value)
+    return value
 
 
 def _argv(value: Any) -> Any:
@@ -164,7 +168,9 @@ def _split(command: str) -> list[str]:
 
 
 def _lines(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [value]
+    return value
 
 
 def _hosts(value: Any) -> Any:

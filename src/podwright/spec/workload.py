@@ -172,9 +172,9 @@ class Workload(Strict):
     _source: bytes = PrivateAttr(default=b"")
     _document: Document = PrivateAttr(default=Document("workload.yaml"))
 
-    def refusal(self, found: Iterable[tuple[str, str, str | None]]) -> Refusal:
+    def refusal(self, wrong: Iterable[tuple[str, str, str | None]]) -> Refusal:
         """Return a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
-        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in found]
+        findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, self._document))
 
     @property
@@ -195,7 +195,9 @@ class Workload(Strict):
     @property
     def code_folder(self) -> Path | None:
         """Return the folder that travels with the run, absolute."""
-        return None if self.code is None else (self.folder / self.code).resolve()
+        if self.code is None:
+            return None
+        return (self.folder / self.code).resolve()
 
     def inputs(self) -> dict[str, Input]:
         """Return what each entry of `data` is, by name."""
@@ -210,7 +212,9 @@ class Workload(Strict):
     @property
     def runtime(self) -> Runtime:
         """Return the runtime as given, else container when there is an image or a way to build one."""
-        return self.runtime_given or ("container" if self.image or self.build else "bare")
+        if self.runtime_given:
+            return self.runtime_given
+        return "container" if self.image or self.build else "bare"
 
 
 def points(workload: Workload) -> list[dict[str, Scalar]]:

@@ -130,9 +130,12 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if _usable(value) and not is_url(value) and not value.startswith("/") and not (folder / value).exists():
-            message = "there is no such path" if "/" in value else f'"{short(value)}" is neither a path nor a selection'
-            yield Finding(("data", name), message, _RELATIVE)
+        if not _usable(value) or is_url(value) or value.startswith("/") or (folder / value).exists():
+            continue
+        message = f'"{short(value)}" is neither a path nor a selection'
+        if "/" in value:
+            message = "there is no such path"
+        yield Finding(("data", name), message, _RELATIVE)
     for source in files:
         inside = not source.startswith("/") and not _escapes(source)
         if inside and _usable(source) and not (folder / source).exists():
@@ -147,12 +150,16 @@ def _usable(value: Any) -> bool:
 
 def _mapping(tree: Tree, name: str) -> Tree:
     value = tree.get(name)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _list(tree: Tree, name: str) -> list[Any]:
     value = tree.get(name)
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:

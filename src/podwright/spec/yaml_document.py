@@ -8,13 +8,14 @@ Plain scalars follow YAML 1.1, which people's editors expect, save for its traps
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 from yaml.resolver import Resolver
 
+from podwright.spec.placeholders import written
 from podwright.spec.problems import Problem, Refusal, short
 from podwright.spec.syntax import syntax_problems
 
@@ -71,7 +72,12 @@ def field_name(path: Path) -> str:
     """Write a path as users do: `nodes[0].hosts`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{short(part)}" if text else short(part)
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif text:
+            text += f".{short(part)}"
+        else:
+            text = short(part)
     return text
 
 
@@ -91,7 +97,9 @@ class _Frame:
             return None
         if isinstance(self.value, list):
             return (*self.path, len(self.value))
-        return None if self.key is None else (*self.path, self.key)
+        if self.key is None:
+            return None
+        return (*self.path, self.key)
 
     def add(self, value: Any) -> None:
         if isinstance(self.value, list):
@@ -141,17 +149,22 @@ class _Builder:
             self._fail(event, "too many problems to go on", "mend these first")
 
     def _node(self, event: Any) -> None:
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and frame.takes_key():
-            self._key(frame, event)
-            return
-        path = frame.next_path() if frame else ()
+        frame: _Frame | None = None
+        path: Path | None = ()
+        if self._stack:
+            frame = self._stack[-1]
+            if frame.takes_key():
+                self._key(frame, event)
+                return
+            path = frame.next_path()
         self._keep_place(path, frame, event)
         self._refuse_extras(path, event)
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            self._stack.append(_Frame(path, {} if isinstance(event, yaml.MappingStartEvent) else []))
+            self._stack.append(_Frame(path, _empty(event)))
+        elif isinstance(event, yaml.AliasEvent):
+            self._add(None)
         else:
-            self._add(None if isinstance(event, yaml.AliasEvent) else _scalar(event))
+            self._add(_scalar(event))
 
     def _key(self, frame: _Frame, event: Any) -> None:
         frame.key, frame.key_mark, frame.wants_key = None, event.start_mark, False
@@ -159,9 +172,9 @@ class _Builder:
             self._say(event, "a key must be plain text", "write `key: value`")
             if isinstance(event, yaml.AliasEvent):
                 return
-            value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+            # The key is read to its end, so that what follows it is understood, and is not kept.
             frame.wants_key = True
-            self._stack.append(_Frame(None, value, is_key=True))
+            self._stack.append(_Frame(None, _empty(event), is_key=True))
         elif event.value == "<<" and not event.style:
             self._say(event, f"a merge key {_NOT_USED}", "write the fields out")
         elif event.value in frame.value and frame.path is not None:
@@ -188,10 +201,12 @@ class _Builder:
     def _keep_place(self, path: Path | None, frame: _Frame | None, event: Any) -> None:
         if path is None:
             return
-        mark, key = event.start_mark, frame.key_mark if frame and isinstance(frame.value, dict) else None
-        plain = isinstance(event, yaml.ScalarEvent) and not event.style
-        key_line, key_column = (key.line + 1, key.column + 1) if key else (None, None)
-        text = event.value if plain else None
+        mark = event.start_mark
+        key_line = key_column = text = None
+        if frame and isinstance(frame.value, dict) and frame.key_mark:
+            key_line, key_column = frame.key_mark.line + 1, frame.key_mark.column + 1
+        if isinstance(event, yaml.ScalarEvent) and not event.style:
+            text = event.value
         place = SourcePlace(self.document.file, mark.line + 1, mark.column + 1, key_line, key_column, text)
         self.document.places[path] = place
 
@@ -216,6 +231,13 @@ class _Builder:
         raise Refusal(self.document.problems)
 
 
+def _empty(event: Any) -> dict[str, Any] | list[Any]:
+    """Return the value that a mapping or a list begins as."""
+    if isinstance(event, yaml.MappingStartEvent):
+        return {}
+    return []
+
+
 def _extra(event: Any) -> tuple[str, str]:
     """Name what a value carries beside itself, and how to do without."""
     if isinstance(event, yaml.AliasEvent):
@@ -231,7 +253,7 @@ def trap_hint(text: str) -> str | None:
     """Say what YAML 1.1 makes of a plain scalar, where that surprises people."""
     lowered = text.lower()
     if lowered in ("yes", "no", "on", "off"):
-        return f'YAML reads `{text}` as {"true" if lowered in _TRUE else "false"}; for the word write "{text}"'
+        return f'YAML reads `{text}` as {written(lowered in _TRUE)}; for the word write "{text}"'
     if _OCTAL.fullmatch(text):
         plain = text.replace("_", "")
         return f"YAML may read `{text}` as octal {int(plain, 8)}; write `{int(plain, 8)}` or `{int(plain)}`"
@@ -239,17 +261,24 @@ def trap_hint(text: str) -> str | None:
         return f"YAML may read `{text}` as a number in base 60; write a time as `1h30m` or `1m30s`"
     if re.fullmatch(r"[-+]?(\d+|\d*\.\d+|\d+\.)[eE][-+]?\d+", text, re.ASCII):
         mantissa, exponent = re.split("[eE]", text)
-        point = mantissa if "." in mantissa else f"{mantissa}.0"
-        sign = "" if exponent[0] in "+-" else "+"
-        return f"YAML reads `{text}` as text; write `{point}e{sign}{exponent}`"
+        # YAML 1.1 takes it for a number only with a point and a signed exponent.
+        if "." not in mantissa:
+            mantissa += ".0"
+        if exponent[0] not in "+-":
+            exponent = f"+{exponent}"
+        return f"YAML reads `{text}` as text; write `{mantissa}e{exponent}`"
     return None
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every value below and including this one."""
     yield path, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in items:
+    children: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    for key, child in children:
         yield from walk(child, (*path, key))
 
 
@@ -271,7 +300,9 @@ def _scalar(event: Any) -> Any:
 
 def _integer(text: str, as_written: str) -> int | str:
     # A number of a thousand digits is not meant as one, and Python refuses to read it.
-    return int(text, 0) if len(text) <= 40 else as_written
+    if len(text) > 40:
+        return as_written
+    return int(text, 0)
 
 
 def _real(text: str) -> float:

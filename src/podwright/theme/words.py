@@ -86,9 +86,7 @@ def score(value: float | None) -> str:
     """Return a quality in [0, 1] with two places, as papers print it."""
     if value is None or not math.isfinite(value):
         return NONE
-    if 0 <= value <= 1:
-        return f"{value:.2f}"
-    return number(value)
+    return f"{value:.2f}" if 0 <= value <= 1 else number(value)
 
 
 def percent(share: float | None, places: int = 0) -> str:
@@ -179,6 +177,4 @@ def fold(numbers: Iterable[int]) -> str:
 
 def sentence(text: str) -> str:
     """Return a text with one full stop at its end."""
-    if text.endswith((".", "!", "?")):
-        return text
-    return f"{text}."
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -143,8 +143,9 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
 
 def own_run(home: Home, job: str, name: str) -> str | None:
     """Return the run of this home that a job is: named like it, and a task of an array is the point of its number."""
-    task = job.partition("_")[2]
-    run = f"{name}-{task}" if task.isdigit() else name
+    run, task = name, job.partition("_")[2]
+    if task.isdigit():
+        run = f"{name}-{task}"
     if ID.fullmatch(run) and home.has(run):
         return run
     return None

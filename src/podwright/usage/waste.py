@@ -81,19 +81,20 @@ class Waste:
 def sum_up(
     allocations: Iterable[Allocation], busy: Mapping[Allocation, float], gpus: int | None, since: float, until: float
 ) -> Waste:
-    """`busy` has the GPUs that were busy on average, of the allocations that were measured."""
-    jobs: dict[str, JobUse] = {}
-    kept = [one for one in allocations if one.gpus or one.gpus_asked]
-    held = [one for one in kept if one.started_at is not None and one.gpus]
-    for one in held:
-        key = one.run or one.job
-        found, use = jobs.get(key), use_of(one, busy.get(one), since, until)
-        before = found.use if found else Use()
-        jobs[key] = JobUse(one.job, one.run, one.name, one.user, one.nodes, one.gpus, one.gpus_asked, before + use)
+    """Add up what became of the GPU hours, by user and by job.
+
+    `busy` has the GPUs that were busy on average, of the allocations that were measured.
+    """
+    kept = [allocation for allocation in allocations if allocation.gpus or allocation.gpus_asked]
+    held = [allocation for allocation in kept if allocation.started_at is not None and allocation.gpus]
+    jobs = [_job_use(starts, busy, since, until) for starts in _by_job(held)]
     users: dict[str, Use] = {}
-    for job in jobs.values():
+    for job in jobs:
         users[job.user] = users.get(job.user, Use()) + job.use
-    ordered = sorted(jobs.values(), key=lambda job: (-job.use.idle, -job.use.held, job.job))
+    ordered = sorted(jobs, key=lambda job: (-job.use.idle, -job.use.held, job.job))
+    backfill_gpu_h = None
+    if gpus is not None:
+        backfill_gpu_h = backfill_gpu_s(kept, gpus, since, until) / HOUR_S
     return Waste(
         since=since,
         until=until,
@@ -102,34 +103,61 @@ def sum_up(
         users=dict(sorted(users.items(), key=lambda item: (-item[1].idle, -item[1].held, item[0]))),
         jobs=ordered,
         whole_nodes=[job for job in ordered if job.gpus > job.gpus_asked],
-        backfill_gpu_h=None if gpus is None else backfill_gpu_s(kept, gpus, since, until) / HOUR_S,
+        backfill_gpu_h=backfill_gpu_h,
         limit_share=_limit_share(held),
     )
 
 
-def use_of(one: Allocation, busy_gpus: float | None, since: float, until: float) -> Use:
-    """What one allocation held between two moments."""
-    assert one.started_at is not None
-    hours = max(0.0, min(one.ended_at or until, until) - max(one.started_at, since)) / HOUR_S
+def _by_job(held: Iterable[Allocation]) -> Iterable[list[Allocation]]:
+    """Return all times that a run, or a job that is nobody's run, was started, together."""
+    starts: dict[str, list[Allocation]] = {}
+    for allocation in held:
+        starts.setdefault(allocation.run or allocation.job, []).append(allocation)
+    return starts.values()
+
+
+def _job_use(starts: Sequence[Allocation], busy: Mapping[Allocation, float], since: float, until: float) -> JobUse:
+    """Return what a job held in all, with what the last of its starts says of it."""
+    uses = [use_of(allocation, busy.get(allocation), since, until) for allocation in starts]
+    last = starts[-1]
+    return JobUse(
+        job=last.job,
+        run=last.run,
+        name=last.name,
+        user=last.user,
+        nodes=last.nodes,
+        gpus=last.gpus,
+        gpus_asked=last.gpus_asked,
+        use=sum(uses, Use()),
+    )
+
+
+def use_of(allocation: Allocation, busy_gpus: float | None, since: float, until: float) -> Use:
+    """Return what an allocation held between two moments."""
+    assert allocation.started_at is not None
+    gpus = allocation.gpus
+    hours = max(0.0, min(allocation.ended_at or until, until) - max(allocation.started_at, since)) / HOUR_S
     if busy_gpus is not None:
-        return Use(one.gpus * hours, max(0.0, one.gpus - busy_gpus) * hours)
-    spare = max(0, one.gpus - one.gpus_asked)
-    return Use(one.gpus * hours, spare * hours, (one.gpus - spare) * hours)
+        return Use(gpus * hours, max(0.0, gpus - busy_gpus) * hours)
+    spare = max(0, gpus - allocation.gpus_asked)
+    return Use(gpus * hours, spare * hours, (gpus - spare) * hours)
 
 
 def _limit_share(held: Iterable[Allocation]) -> float | None:
-    """Of jobs that are over and had a limit, weighted by their GPUs."""
-    pairs = [
-        (one.gpus * (one.ended_at - one.started_at), one.gpus * one.limit_s)
-        for one in held
-        if one.ended_at is not None and one.started_at is not None and one.limit_s
-    ]
-    asked = sum(limit for _, limit in pairs)
-    return sum(ran for ran, _ in pairs) / asked if asked else None
+    """Return the share of their limits that jobs used, of those that are over, weighted by their GPUs."""
+    ran, asked = 0.0, 0.0
+    for allocation in held:
+        if allocation.ended_at is None or allocation.started_at is None or not allocation.limit_s:
+            continue
+        ran += allocation.gpus * (allocation.ended_at - allocation.started_at)
+        asked += allocation.gpus * allocation.limit_s
+    if not asked:
+        return None
+    return ran / asked
 
 
 def backfill_gpu_s(jobs: Iterable[Allocation], gpus: int, since: float, until: float) -> float:
-    """GPU seconds that were free while jobs waited that would have fitted into them; the most it can have been.
+    """Return the GPU seconds that were free while jobs waited that would have fitted; the most it can have been.
 
     GPUs are counted, not placed: which nodes they were on, their network and the limits of the site are left out. No
     job counts for longer than it ran, or may run.
@@ -138,19 +166,20 @@ def backfill_gpu_s(jobs: Iterable[Allocation], gpus: int, since: float, until: f
     left: dict[Allocation, float] = {}
     held, total = 0, 0.0
     for begin, end in pairwise([*sorted(changes), until]):
-        for one, what in changes[begin]:
+        for job, what in changes[begin]:
             if what == "waits":
-                left[one] = _work_s(one)
+                left[job] = _work_s(job)
             else:
-                left.pop(one, None)
-            held += one.gpus * _HOLDS[what]
+                left.pop(job, None)
+            held += job.gpus * _HOLDS[what]
         free = gpus - held
-        for one, work_s in left.items():
-            if 0 < one.gpus_asked <= free:
-                took = min(end - begin, work_s)
-                left[one] -= took
-                free -= one.gpus_asked if took else 0
-                total += took * one.gpus_asked
+        for job, work_s in left.items():
+            took = min(end - begin, work_s)
+            # A job whose work is used up would have been over by now: it takes no GPUs from the others.
+            if took and 0 < job.gpus_asked <= free:
+                left[job] -= took
+                free -= job.gpus_asked
+                total += took * job.gpus_asked
     return total
 
 
@@ -158,20 +187,20 @@ _HOLDS = {"waits": 0, "starts": 1, "ends": -1, "leaves": 0}
 
 
 def _changes(jobs: Iterable[Allocation], since: float, until: float) -> dict[float, list[tuple[Allocation, str]]]:
-    """What happens when; what came before the beginning is put there. The job that waits longest comes first."""
+    """Return what happens when; what came before is put at the beginning. Who waits longest comes first."""
     changes: dict[float, list[tuple[Allocation, str]]] = {since: []}
-    for one in sorted(jobs, key=lambda one: one.eligible_at):
-        end = "leaves" if one.started_at is None else "ends"
-        for moment, what in ((one.eligible_at, "waits"), (one.started_at, "starts"), (one.ended_at, end)):
+    for job in sorted(jobs, key=lambda job: job.eligible_at):
+        end = "leaves" if job.started_at is None else "ends"
+        for moment, what in ((job.eligible_at, "waits"), (job.started_at, "starts"), (job.ended_at, end)):
             if moment is not None and moment < until:
-                changes.setdefault(max(moment, since), []).append((one, what))
+                changes.setdefault(max(moment, since), []).append((job, what))
     return changes
 
 
-def _work_s(one: Allocation) -> float:
-    if one.started_at is not None and one.ended_at is not None:
-        return one.ended_at - one.started_at
-    return one.limit_s or float("inf")
+def _work_s(job: Allocation) -> float:
+    if job.started_at is not None and job.ended_at is not None:
+        return job.ended_at - job.started_at
+    return job.limit_s or float("inf")
 
 
 def busy_gpus(samples: Iterable[Sample], since: float, until: float) -> float | None:
@@ -184,25 +213,29 @@ def busy_gpus(samples: Iterable[Sample], since: float, until: float) -> float | 
             if is_of(name, "gpu.N.utilization_percent"):
                 total, count = sums.get((sample.node, name), (0.0, 0))
                 sums[sample.node, name] = total + value, count + 1
-    return sum(total / count for total, count in sums.values()) / 100 if sums else None
+    if not sums:
+        return None
+    return sum(total / count for total, count in sums.values()) / 100
 
 
 def gpu_hour_price(costs: Costs, model: NodeModel) -> Price | None:
-    """The rent where one is given, else what owning costs: the node over its years, and its power.
+    """Return the rent where one is given, else what owning costs: the node over its years, and its power.
 
     Spread over the hours that are used, when the pod says how many those are.
     """
     if costs.gpu_hour_price is not None:
         return Price(costs.gpu_hour_price, costs.currency, "gpu_hour_price of the pod")
-    node = costs.node_price if costs.node_price is not None else model.price
-    gpus = model.gpus.count if model.gpus else 0
-    if node is None or not gpus:
+    node = model.price
+    if costs.node_price is not None:
+        node = costs.node_price
+    if node is None or model.gpus is None or not model.gpus.count:
         return None
     years, share = costs.years or YEARS, costs.utilization or 1.0
-    words = [f"a node's price over {years:g} years" + ("" if costs.years else " (assumed)")]
+    assumed = "" if costs.years else " (assumed)"
+    terms = [f"a node's price over {years:g} years{assumed}"]
     per_hour = node / years / YEAR_H
     if costs.power_price_kwh is not None and model.power_w is not None:
         per_hour += model.power_w / 1000 * (costs.pue or 1.0) * costs.power_price_kwh
-        words.append("its full power")
-    words.append(f"{share:.0%} of hours used" if costs.utilization else "every hour counted")
-    return Price(per_hour / gpus / share, costs.currency, f"modelled: {', '.join(words)}")
+        terms.append("its full power")
+    terms.append(f"{share:.0%} of hours used" if costs.utilization else "every hour counted")
+    return Price(per_hour / model.gpus.count / share, costs.currency, f"modelled: {', '.join(terms)}")

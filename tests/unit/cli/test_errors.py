@@ -12,38 +12,37 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli import app, crash, errors
+from podwright.cli import crash, errors
 from podwright.cli.main import main
 from podwright.cli.table import COMMANDS
 from podwright.spec.problems import refuse
 
-Ends = Callable[[BaseException], None]
+Ends = Callable[[BaseException, list[str]], int]
 
 
 @pytest.fixture
 def ends_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ends:
-    """Makes every command end with an exception, in a home of its own."""
+    """Ends a command with an exception, in a home of its own, and gives the exit code."""
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
     monkeypatch.delenv("PODWRIGHT_DEBUG", raising=False)
 
-    def arrange(error: BaseException) -> None:
+    def ended(error: BaseException, args: list[str]) -> int:
         def raise_it(args: list[str]) -> int:
             raise error
 
-        monkeypatch.setattr(app, "run_app", raise_it)
+        return main(args, raise_it)
 
-    return arrange
+    return ended
 
 
 def test_refusal_is_talk(ends_with: Ends, capsys: pytest.CaptureFixture[str]) -> None:
-    ends_with(refuse("cannot be reached", hint="is the VPN up?", field="adas", exit_code=3))
-    assert main(["ps"]) == 3
+    refusal = refuse("cannot be reached", hint="is the VPN up?", field="adas", exit_code=3)
+    assert ends_with(refusal, ["ps"]) == 3
     assert capsys.readouterr() == ("", "adas: cannot be reached\n\nhint: is the VPN up?\n")
 
 
 def test_refusal_is_one_json_document_with_json(ends_with: Ends, capsys: pytest.CaptureFixture[str]) -> None:
-    ends_with(refuse("cannot be reached", field="adas", exit_code=3))
-    assert main(["ps", "--json"]) == 3
+    assert ends_with(refuse("cannot be reached", field="adas", exit_code=3), ["ps", "--json"]) == 3
     captured = capsys.readouterr()
     problem = {"file": "", "line": None, "column": None, "field": "adas", "message": "cannot be reached", "hint": None}
     assert json.loads(captured.out) == {"errors": [problem]}
@@ -55,8 +54,7 @@ def test_json_after_two_dashes_is_an_argument() -> None:
 
 
 def test_fault_is_two_lines_and_a_file(ends_with: Ends, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ends_with(RuntimeError("no such luck\nat all"))
-    assert main(["run", "--set", "env.A=hush"]) == 70
+    assert ends_with(RuntimeError("no such luck\nat all"), ["run", "--set", "env.A=hush"]) == 70
     what, where = capsys.readouterr().err.splitlines()
     (saved,) = (tmp_path / "faults").iterdir()
     assert what == "podwright met a fault of its own: RuntimeError: no such luck"
@@ -69,8 +67,7 @@ def test_fault_is_two_lines_and_a_file(ends_with: Ends, capsys: pytest.CaptureFi
 
 
 def test_fault_with_json_is_a_document_too(ends_with: Ends, capsys: pytest.CaptureFixture[str]) -> None:
-    ends_with(RuntimeError("no such luck"))
-    assert main(["ps", "--json"]) == 70
+    assert ends_with(RuntimeError("no such luck"), ["ps", "--json"]) == 70
     (error,) = json.loads(capsys.readouterr().out)["errors"]
     assert error["message"] == "podwright met a fault of its own: RuntimeError: no such luck"
 
@@ -78,36 +75,32 @@ def test_fault_with_json_is_a_document_too(ends_with: Ends, capsys: pytest.Captu
 def test_traceback_is_shown_only_when_asked_for(
     ends_with: Ends, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends_with(RuntimeError("no such luck"))
     monkeypatch.setenv("PODWRIGHT_DEBUG", "1")
-    main(["ps"])
+    ends_with(RuntimeError("no such luck"), ["ps"])
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_secrets_are_kept_out_of_a_saved_fault(
     ends_with: Ends, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(crash, "_kept_out", set())
     monkeypatch.setenv("WANDB_API_KEY", "wandb-0123456789")
     monkeypatch.setenv("LICENCE", "licence-0123456789")
     crash.keep_out(["LICENCE"])
-    ends_with(RuntimeError("told wandb-0123456789 and licence-0123456789"))
-    main(["ps"])
+    ends_with(RuntimeError("told wandb-0123456789 and licence-0123456789"), ["ps"])
     (saved,) = (tmp_path / "faults").iterdir()
     assert "told <WANDB_API_KEY> and <LICENCE>" in saved.read_text()
     assert "0123456789" not in saved.read_text() + capsys.readouterr().err
 
 
-def test_fault_without_a_home_is_saved_elsewhere(
-    ends_with: Ends, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_fault_without_a_home_is_saved_elsewhere(tmp_path: Path) -> None:
+    """A process of its own: Python looks for the folder of temporary files only once."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(crash.tempfile, "tempdir", str(tmp_path))
-    ends_with(RuntimeError("no such luck"))
-    assert main(["ps"]) == 70
+    environment = {**os.environ, "PODWRIGHT_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    code = "from podwright.cli.main import main; raise SystemExit(main(['ps'], lambda args: 1 // 0))"
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 70
     (saved,) = tmp_path.glob("podwright-fault-*.txt")
-    assert str(saved) in capsys.readouterr().err
+    assert str(saved) in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -121,14 +114,12 @@ def test_fault_without_a_home_is_saved_elsewhere(
 def test_what_a_user_can_mend_about_a_disk_is_no_fault(
     number: int, text: str, ends_with: Ends, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ends_with(OSError(number, os.strerror(number), "/home/x"))
-    assert main(["ps"]) == 2
+    assert ends_with(OSError(number, os.strerror(number), "/home/x"), ["ps"]) == 2
     assert capsys.readouterr().err.splitlines()[0] == text
 
 
 def test_interrupt(ends_with: Ends, capsys: pytest.CaptureFixture[str]) -> None:
-    ends_with(KeyboardInterrupt())
-    assert main(["ps"]) == 130
+    assert ends_with(KeyboardInterrupt(), ["ps"]) == 130
     assert capsys.readouterr() == ("", "")
 
 

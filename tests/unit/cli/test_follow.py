@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.main import main
+from podwright.cli.commands.wait import wait_for
 from podwright.cli.terminal import follow, live
 from podwright.cli.terminal.progress import Progress
 from podwright.runs.record import Asked, Record
@@ -67,7 +67,7 @@ def write_nothing(runs: Sequence[Any]) -> Path:
     return folder / ("comparison.html" if runs[0].points() else "report.html")
 
 
-def followed(run: Scripted) -> dict[str, Any]:
+def followed(run: Scripted) -> tuple[Record, list[Record]]:
     return follow.follow(run, write_nothing)
 
 
@@ -86,8 +86,9 @@ def test_a_run_that_reaches_its_goal(golden: Golden, capsys: pytest.CaptureFixtu
         ("succeeded", []),
     ]
     run = Scripted(script, duration_s=131.0, time_to_train_s=114.0, results={"mean_iou": 0.71}, attempts=1)
-    follow.introduce(run, run.record().as_json())
-    assert followed(run)["state"] == "succeeded"
+    follow.introduce(run, 0)
+    record, _ = followed(run)
+    assert record.state == "succeeded"
     captured = capsys.readouterr()
     assert captured.out == ""
     golden(CASES / "succeeded.txt", captured.err)
@@ -111,7 +112,8 @@ def test_a_report_that_cannot_be_written_is_no_failure(
     def broken(runs: Sequence[Any]) -> Path:
         raise ValueError("no metrics")
 
-    assert follow.follow(Scripted([("cancelled", [])], duration_s=12.0), broken)["state"] == "cancelled"
+    record, _ = follow.follow(Scripted([("cancelled", [])], duration_s=12.0), broken)
+    assert record.state == "cancelled"
     assert capsys.readouterr().err == ("cancelled after 12 s\nreport    could not be written: ValueError: no metrics\n")
 
 
@@ -128,16 +130,15 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
         Scripted([(state, [])], id=f"sweep-{number}", matrix={"lr": 0.1 / (number + 1)}, **given)
         for number, (state, given) in enumerate(ends)
     ]
-    follow.introduce(parent, follow.run_document(parent))
-    document = followed(parent)
+    follow.introduce(parent, 3)
+    record, points = followed(parent)
+    document = follow.document_of(record, points)
     assert [point["id"] for point in document["points"]] == ["sweep-0", "sweep-1", "sweep-2"]
-    assert follow.codes_of(document) == [0, 1, 0]
+    assert follow.codes_of(record, points) == [0, 1, 0]
     golden(CASES / "points.txt", capsys.readouterr().err)
 
 
-def test_an_unreachable_target_does_not_hold_the_other_runs_back(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreachable_target_does_not_hold_the_other_runs_back(capsys: pytest.CaptureFixture[str]) -> None:
     class Unreachable(Scripted):
         def wait(self, timeout_s: float | None = None) -> Record:
             raise refuse("cannot be reached", field="adas", exit_code=3)
@@ -147,9 +148,7 @@ def test_an_unreachable_target_does_not_hold_the_other_runs_back(
             return self.record()
 
     runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]
-    monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
-    monkeypatch.setattr("podwright.launch.find_all", lambda home, refs: runs)
-    assert main(["wait", "a-1", "b-2", "--json"]) == 3
+    assert wait_for(runs, None, as_json=True) == 3
     captured = capsys.readouterr()
     assert captured.err == "adas: cannot be reached\nfailed    b-2 rank 0 exited with 1\n"
     assert [document["state"] for document in json.loads(captured.out)] == [None, "failed"]
@@ -162,13 +161,14 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 
 def test_codes_of_a_run_that_has_not_ended() -> None:
-    assert follow.codes_of({"state": "running"}) == [0]
-    assert follow.codes_of({"state": "running"}, unfinished=1) == [1]
+    record = Scripted([("running", [])]).record()
+    assert follow.codes_of(record, []) == [0]
+    assert follow.codes_of(record, [], unfinished=1) == [1]
 
 
 def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    view, progress = live.PlainView(lambda: now[0]), Progress({"state": "running"})
+    view, progress = live.PlainView(lambda: now[0]), Progress(Scripted([("running", [])]).record())
     for second, step in enumerate([1, 2, 3, 3, 3, 3, 4]):
         now[0] = second * 4.0
         progress.take(progress.record, parsed({"t": 0.0, "e": [0, 0], **result(step=step)}), [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,26 @@ import pytest
 from podwright.cli.commands import ps, show, top
 from podwright.cli.terminal import follow, output
 from podwright.cli.terminal.progress import Progress
+from podwright.runs import Record
 from podwright.runs.events import PilotStarted, Sample
+from podwright.runs.record import from_row
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli"
-NOW = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+NOW = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC).timestamp()
 Golden = Callable[[Path, str], None]
 
 
-def record(**given: Any) -> dict[str, Any]:
-    """A run as `--json` has it; what is not given is a run that succeeded on two nodes."""
-    return {
+def record(**given: Any) -> Record:
+    """A run that `--json` shows so; what is not given is a run that succeeded on two nodes."""
+    row = {
         "id": "segmentation-7f3k",
         "name": "segmentation",
         "parent": None,
         "matrix": None,
         "target": "local",
         "state": "succeeded",
-        "reason": None,
+        "reason": "",
         "exit_code": 0,
         "attempts": 1,
         "nodes": 2,
@@ -46,12 +49,13 @@ def record(**given: Any) -> dict[str, Any]:
         "folder": "/home/me/.local/share/podwright/runs/segmentation-7f3k",
         **given,
     }
+    return from_row(row)
 
 
 ACTIVE = {"ended_at": None, "duration_s": None, "time_to_train_s": None, "exit_code": None}
+WAITING = {**ACTIVE, "started_at": None, "created_at": "2026-03-04T11:59:48Z", "results": {}}
 RECORDS = [
-    record(id="lm-2b9d", state="pending", target="adas:slurm", nodes=140, reason="waiting: Priority", **ACTIVE)
-    | {"started_at": None, "created_at": "2026-03-04T11:59:48Z", "results": {}},
+    record(id="lm-2b9d", state="pending", target="adas:slurm", nodes=140, reason="waiting: Priority", **WAITING),
     record(id="segmentation-9k2m", state="running", results={"epoch": 3, "loss": 0.4121}, **ACTIVE),
     record(),
     record(
@@ -117,8 +121,8 @@ def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
         ),
     ],
 )
-def test_show(name: str, given: dict[str, Any], goal: dict[str, Any] | None, golden: Golden) -> None:
-    facts = show.facts(given, goal, [], NOW)
+def test_show(name: str, given: Record, goal: dict[str, Any] | None, golden: Golden) -> None:
+    facts = show.facts(replace(given, goal=goal), 0, [], NOW)
     lines = [line for word, said in facts for line in output.aligned(word, said, io.StringIO())]
     golden(CASES / "show" / f"{name}.txt", text(lines))
 

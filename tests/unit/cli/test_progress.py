@@ -10,6 +10,7 @@ import pytest
 
 from podwright.cli.terminal.live import picture
 from podwright.cli.terminal.progress import Progress, goal_text
+from podwright.runs import Record
 from podwright.runs.events import Event, Joined, PilotStarted, ResultTold, Sample
 from tests.paths import CASES as ALL_CASES
 from tests.unit.runs.made import parsed
@@ -18,8 +19,9 @@ CASES = ALL_CASES / "cli" / "live"
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
 
 
-def record(**given: Any) -> dict[str, Any]:
-    return {"id": "segmentation-7f3k", "state": "running", "nodes": 2, "reason": None, **given}
+def record(**given: Any) -> Record:
+    fixed = {"id": "segmentation-7f3k", "name": "segmentation", "target": "local", "folder": "/runs", "created_at": 0.0}
+    return Record(**{**fixed, "state": "running", "nodes": 2, "world_size": 2, **given})
 
 
 def pilots(*hosts: str) -> list[Event]:

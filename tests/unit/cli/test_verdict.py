@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from podwright.cli.terminal import verdict
+from podwright.runs import Record
 
 GOAL = {"metric": "mean_iou", "at_least": 0.65}
+
+
+def record(state: str, **given: Any) -> Record:
+    return Record("a-1", "a", "local", state, "/runs/a-1", nodes=1, world_size=1, created_at=0.0, **given)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +58,19 @@ def test_an_unreachable_target_comes_before_all() -> None:
     ],
 )
 def test_sentence_of_a_success(given: dict[str, Any], goal: dict[str, Any] | None, text: str) -> None:
-    record = {"state": "succeeded", "duration_s": 131.0, "results": {}, "time_to_train_s": None, "attempts": 1, **given}
-    assert verdict.sentence(record, goal) == ("succeeded", text)
+    assert verdict.sentence(record("succeeded", duration_s=131.0, **given), goal) == ("succeeded", text)
 
 
 def test_sentences_of_other_ends() -> None:
-    assert verdict.sentence({"state": "cancelled", "duration_s": 12.0}, None) == ("cancelled", "after 12 s")
-    assert verdict.sentence({"state": "lost", "reason": "its nodes are gone"}, None) == ("lost", "its nodes are gone")
-    assert verdict.sentence({"state": "failed", "duration_s": None, "reason": None}, None) == ("failed", "after -")
+    assert verdict.sentence(record("cancelled", duration_s=12.0), None) == ("cancelled", "after 12 s")
+    assert verdict.sentence(record("lost", reason="its nodes are gone"), None) == ("lost", "its nodes are gone")
+    assert verdict.sentence(record("failed"), None) == ("failed", "after -")
+
+
+def test_sentences_of_a_parent() -> None:
+    assert verdict.sentence(record("succeeded", duration_s=12.0), GOAL, points=3) == (
+        "succeeded",
+        "3 points in 12 s",
+    )
+    failed = record("failed", reason="2 succeeded, 1 failed", duration_s=12.0)
+    assert verdict.sentence(failed, GOAL, points=3) == ("failed", "2 succeeded, 1 failed")

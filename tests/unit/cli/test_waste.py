@@ -64,7 +64,10 @@ def test_nothing_and_away() -> None:
     ]
     (one,) = parse_past((CASES / "odd" / "sacct.txt").read_text())[1:2]
     unknown = TargetWaste("adas", sum_up([one], {}, 8, NOW["odd"] - 3600, NOW["odd"]), True, None)
-    assert waste.verdict(unknown, "1h") == "1120 GPU hours were held, none of which is known to be idle"
+    assert (
+        waste.verdict(unknown.waste, unknown.price, "1h")
+        == "1120 GPU hours were held, none of which is known to be idle"
+    )
     assert waste_document(TargetWaste("adas", away="no route")) == {"target": "adas", "error": "no route"}
 
 

@@ -24,7 +24,7 @@ def test_a_mark_names_a_living_process(tmp_path: Path, sleeping: subprocess.Pope
     mark.write_text(f"{sleeping.pid} {processes.born(sleeping.pid)}\n")
     assert processes.marked(mark) == sleeping.pid
     processes.kill(sleeping.pid)
-    assert processes.until(lambda: processes.marked(mark) is None, 10)
+    assert processes.until(lambda: processes.marked(mark) is None)
 
 
 @pytest.mark.parametrize("text", ["", "x y", "12", "{pid} 1"])
@@ -34,9 +34,11 @@ def test_any_other_mark_names_nobody(tmp_path: Path, text: str) -> None:
 
 
 def test_what_runs_beside_a_process_is_found_by_name(sleeping: subprocess.Popen[bytes]) -> None:
-    beside = processes.running([os.getpid()])[os.getpid()]
-    assert processes.until(lambda: sleeping.pid in processes.running([os.getpid()])[os.getpid()].get("sleep", []), 10)
-    assert os.getpid() in [pid for pids in beside.values() for pid in pids]
+    def beside() -> dict[str, list[int]]:
+        return processes.running([os.getpid()])[os.getpid()]
+
+    assert processes.until(lambda: sleeping.pid in beside().get("sleep", []))
+    assert any(os.getpid() in pids for pids in beside().values())
 
 
 def test_nothing_runs_beside_one_that_has_ended() -> None:

@@ -72,11 +72,6 @@ def test_files_and_functions_of_tests_may_be_longer() -> None:
     assert places(sizes.long_functions, {TEST: text}) == []
 
 
-def test_the_length_of_src_is_a_ratio_to_version_0_1() -> None:
-    files = sources({A: "x = 1\n" * sizes.LINES_AT_V01, B: "\n" * sizes.LINES_AT_V01, TEST: "x = 1\n"})
-    assert sizes.ratio_to_v01(files, []) == 2.0
-
-
 def test_comment_and_docstring_lines_are_told_apart_from_strings() -> None:
     text = (
         '"""One.\n\n# no comment\n"""\n# a comment\nx = """\n# no comment\n"""  # beside code\nx: int\n"""A field."""\n'

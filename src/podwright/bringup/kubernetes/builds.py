@@ -23,7 +23,7 @@ def check_dialect(pod: Pod, scheduler: KubernetesScheduler) -> None:
 
 
 def recipe_objects(recipe: Recipe, namespace: str, git: str | None = None) -> list[Object]:
-    """The image stream and its build. Files come from a git repository (URL#REF:FOLDER), or are sent by the user."""
+    """Return the image stream and its build. Files come from git (URL#REF:FOLDER), or are sent by the user."""
     return build_objects(recipe.workload, namespace, _source(recipe, git), recipe.tag)
 
 
@@ -38,19 +38,19 @@ def _source(recipe: Recipe, git: str | None) -> Object:
 
 
 def needs_files(build: Object) -> bool:
-    """Whether somebody must send files for this BuildConfig to be built."""
+    """Return whether somebody must send files for this BuildConfig to be built."""
     return bool(build["spec"]["source"]["type"] == "Binary")
 
 
 def start_build(api: Api, build: Object) -> str:
-    """Gives the name of the build that was started."""
+    """Start a build and return its name."""
     request = {
         "apiVersion": build["apiVersion"],
         "kind": "BuildRequest",
         "metadata": {"name": build["metadata"]["name"]},
     }
     try:
-        made = api.create(f"{path_of_object(build)}/instantiate", request)
+        started = api.create(f"{path_of_object(build)}/instantiate", request)
     except (ApiError, Away) as error:
         raise refusal_of(error, "start the build") from None
-    return str(made["metadata"]["name"])
+    return str(started["metadata"]["name"])

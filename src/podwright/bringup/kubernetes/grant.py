@@ -22,27 +22,27 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("pods",), ("get", "list", "watch")),
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
-    *((one.group, (one.plural,), ("get", "list", "watch", "create", "patch", "delete")) for one in KINDS.values()),
+    *((kind.group, (kind.plural,), ("get", "list", "watch", "create", "patch", "delete")) for kind in KINDS.values()),
     ("kueue.x-k8s.io", ("localqueues", "workloads"), ("get", "list")),
 )
 """All that a user of runs needs in a namespace, and nothing beyond it."""
 
 
 def grant_objects(pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None) -> list[Object]:
-    """In the order in which they are applied; `group` are the users who may run things there."""
+    """Return the objects in the order in which they are applied; `group` are the users who may run things there."""
     if NAMESPACE.fullmatch(namespace) is None:
         hint = "lower-case letters, digits and dashes, at most 63"
         raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")
-    made: list[Object] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
-    made.append(_role(namespace))
+    objects: list[Object] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
+    objects.append(_role(namespace))
     if group:
-        made.append(_binding(namespace, group))
+        objects.append(_binding(namespace, group))
     for storage in pod.storage:
         if storage.storage_class or storage.server:
-            made += storage_objects(pod, storage, namespace)
+            objects += storage_objects(pod, storage, namespace)
     if scheduler.dialect == "openshift":
-        made += openshift.grant_objects(namespace)
-    return made
+        objects += openshift.grant_objects(namespace)
+    return objects
 
 
 def _role(namespace: str) -> Object:

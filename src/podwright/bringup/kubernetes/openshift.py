@@ -13,12 +13,12 @@ LABELS = {"app.kubernetes.io/managed-by": names.MANAGER}
 
 
 def grant_objects(namespace: str) -> list[Object]:
-    """For an administrator: what lets runs of this namespace use RDMA."""
+    """Return what lets runs of this namespace use RDMA, for an administrator."""
     return [constraints(), account(namespace), *binding(namespace)]
 
 
 def constraints() -> Object:
-    """`restricted-v2` as it is, with IPC_LOCK as the one thing that is added."""
+    """Return `restricted-v2` as it is, with IPC_LOCK as the one thing that is added."""
     return {
         "apiVersion": "security.openshift.io/v1",
         "kind": "SecurityContextConstraints",
@@ -81,7 +81,7 @@ def binding(namespace: str) -> list[Object]:
 
 
 def build_objects(name: str, namespace: str, source: Object, tag: str = "latest") -> list[Object]:
-    """An image stream, and how OpenShift makes its image from `git_source`, `binary_source` or `inline_source`."""
+    """Return an image stream, and how OpenShift makes its image from one of the sources below."""
     metadata = {"name": name, "namespace": namespace, "labels": LABELS}
     stream = {
         "apiVersion": "image.openshift.io/v1",
@@ -106,12 +106,18 @@ def build_objects(name: str, namespace: str, source: Object, tag: str = "latest"
 
 
 def git_source(uri: str, ref: str | None = None, folder: str | None = None) -> Object:
-    git = {"uri": uri, **({"ref": ref} if ref else {})}
-    return {"type": "Git", "git": git, **({"contextDir": folder} if folder else {})}
+    """Return files of a git repository as the source of a build."""
+    git = {"uri": uri}
+    if ref:
+        git["ref"] = ref
+    source: Object = {"type": "Git", "git": git}
+    if folder:
+        source["contextDir"] = folder
+    return source
 
 
 def binary_source() -> Object:
-    """What the client sends when it starts the build."""
+    """Return what the client sends when it starts the build as its source."""
     return {"type": "Binary", "binary": {}}
 
 
@@ -120,7 +126,7 @@ def inline_source(containerfile: str) -> Object:
 
 
 def route(name: str, namespace: str, port: str | int, host: str | None = None) -> Object:
-    """From outside to the service of the same name, encrypted."""
+    """Return the way from outside to the service of the same name, encrypted."""
     spec: Object = {"host": host} if host else {}
     spec |= {
         "to": {"kind": "Service", "name": name, "weight": 100},
@@ -132,16 +138,17 @@ def route(name: str, namespace: str, port: str | int, host: str | None = None) -
 
 
 def gpu_test(image: str, namespace: str, resources: dict[str, str | int]) -> Object:
-    """A Kubernetes pod that shows what it sees of GPUs and RDMA devices, as an ordinary run would."""
+    """Return a Kubernetes pod that shows what it sees of GPUs and RDMA devices, as an ordinary run would."""
     from podwright.clients.kubernetes.confinement import confined
 
     look = "id; nvidia-smi -L; ls -l /dev/infiniband 2>/dev/null; ulimit -l"
+    rdma = any(name.startswith("rdma/") for name in resources)
     container = {
         "name": "test",
         "image": image,
         "command": ["/bin/sh", "-c", look],
         "resources": {"limits": dict(resources)},
-        "securityContext": confined(["IPC_LOCK"] if any(name.startswith("rdma/") for name in resources) else []),
+        "securityContext": confined(["IPC_LOCK"] if rdma else []),
     }
     spec = {
         "restartPolicy": "Never",

@@ -27,18 +27,20 @@ DRIVERS = {
 
 
 def storage_objects(pod: Pod, storage: Storage, namespace: str) -> list[Object]:
-    """What gives a namespace this storage: a claim, and the class or the volume that it is met with.
+    """Return what gives a namespace this storage: a claim, and the class or the volume that it is met with.
 
     A storage class makes volumes as they are claimed; a server and a path are there already.
     """
     if storage.storage_class:
-        made = storage_class(storage)
         claim = _claim(storage, namespace)
         claim["spec"]["storageClassName"] = storage.storage_class
-        return [made, claim] if made else [claim]
+        known = storage_class(storage)
+        if known is None:
+            return [claim]
+        return [known, claim]
     if storage.server is None:
-        words = f"the storage {storage.name} has neither a storage class nor a server"
-        raise refuse(words, hint="name one of them in the pod file", field="storage")
+        message = f"the storage {storage.name} has neither a storage class nor a server"
+        raise refuse(message, hint="name one of them in the pod file", field="storage")
     name = f"{pod.name}-{storage.name}-{namespace}"
     claim = _claim(storage, namespace)
     claim["spec"] |= {"storageClassName": "", "selector": {"matchLabels": _labels(pod, storage)}, "volumeName": name}
@@ -46,7 +48,7 @@ def storage_objects(pod: Pod, storage: Storage, namespace: str) -> list[Object]:
 
 
 def storage_class(storage: Storage) -> Object | None:
-    """None for a driver whose parameters only the site knows: its class must be there."""
+    """Return None for a driver whose parameters only the site knows: its class must be there."""
     driver = storage.csi or DRIVERS.get(storage.kind)
     parameters = _class_parameters(storage)
     if driver is None or parameters is None:
@@ -64,12 +66,15 @@ def storage_class(storage: Storage) -> Object | None:
 
 
 def _class_parameters(storage: Storage) -> dict[str, str] | None:
-    """Spectrum Scale: `server` is CLUSTER/FILE SYSTEM; NFS: HOST:/PATH."""
+    """Return the parameters by kind. Spectrum Scale: `server` is CLUSTER/FILE SYSTEM; NFS: HOST:/PATH."""
     head, _, rest = (storage.server or "").partition("/")
     if storage.kind == "spectrum-scale" and rest:
         return {"clusterId": head, "volBackendFs": rest}
     if storage.kind == "netapp":
-        return {"backendType": "ontap-nas", **({"storagePools": storage.server} if storage.server else {})}
+        parameters = {"backendType": "ontap-nas"}
+        if storage.server:
+            parameters["storagePools"] = storage.server
+        return parameters
     if storage.kind == "nfs" and storage.server:
         host, _, path = storage.server.partition(":")
         return {"server": host, "share": path or "/"}
@@ -92,7 +97,7 @@ def _claim(storage: Storage, namespace: str) -> Object:
 
 
 def _volume(pod: Pod, storage: Storage, name: str, namespace: str) -> Object:
-    """Kept when its claim goes: the data was there before it."""
+    """Return a volume that is kept when its claim goes: the data was there before it."""
     labels = {"app.kubernetes.io/managed-by": names.MANAGER, **_labels(pod, storage)}
     claim = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": storage.name}
     return {
@@ -116,8 +121,10 @@ def _source(storage: Storage) -> Object:
         host, _, path = server.partition(":")
         return {"nfs": {"server": host, "path": path or "/"}, "mountOptions": ["nfsvers=4.1"]}
     if driver is None:
-        words = f"Podwright knows no driver for {storage.kind}"
-        raise refuse(words, hint=f"name it with `csi:` of the storage {storage.name} in the pod file", field="storage")
+        message = f"Podwright knows no driver for {storage.kind}"
+        raise refuse(
+            message, hint=f"name it with `csi:` of the storage {storage.name} in the pod file", field="storage"
+        )
     if storage.kind == "spectrum-scale":
         cluster, _, system = server.partition("/")
         handle = f"0;0;{cluster};{system};;;{storage.mount or '/'}"
@@ -126,14 +133,15 @@ def _source(storage: Storage) -> Object:
         host, _, path = server.partition(":")
         attributes = {"server": host, "share": path or "/"}
         return {"csi": {"driver": driver, "volumeHandle": f"{host}#{path}", "volumeAttributes": attributes}}
-    kind = {"fsType": "lustre"} if storage.kind == "lustre" else {}
-    return {"csi": {"driver": driver, **kind, "volumeHandle": server}}
+    if storage.kind == "lustre":
+        return {"csi": {"driver": driver, "fsType": "lustre", "volumeHandle": server}}
+    return {"csi": {"driver": driver, "volumeHandle": server}}
 
 
 def local_objects(pod: Pod, hosts: Iterable[str], path: str, size_bytes: int) -> list[Object]:
-    """NVMe disks of the nodes themselves: a volume on each, bound only when a node is chosen."""
+    """Return the NVMe disks of the nodes themselves: a volume on each, bound only when a node is chosen."""
     name = f"{pod.name}-nvme"
-    made: list[Object] = [
+    objects: list[Object] = [
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
@@ -154,5 +162,5 @@ def local_objects(pod: Pod, hosts: Iterable[str], path: str, size_bytes: int) ->
         }
         labels = {"app.kubernetes.io/managed-by": names.MANAGER, f"{names.DOMAIN}/pod": pod.name}
         metadata = {"name": f"{name}-{host}", "labels": labels}
-        made.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
-    return made
+        objects.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
+    return objects

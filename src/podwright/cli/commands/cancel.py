@@ -5,62 +5,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podwright.cli.options import AsJson, RunRefs, Yes
-from podwright.cli.terminal import output, verdict
+from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.launch import Run
 
 
 def cancel_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
-    """Cancels runs; one by name is meant as said, several are asked about."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Cancel runs; one by name is meant as said, several are asked about."""
+    from podwright.launch import Session, find_all
 
-    found = launch.find_all(Session.open(), runs)
-    if len(found) > 1 and not output.confirm(f"Cancel {len(found)} runs?", yes):
-        return 1
-    for run in found:
-        _cancel(run)
-    if as_json:
-        records = [run.record().as_json() for run in found]
-        output.print_json(records[0] if len(records) == 1 else records)
+    with Session.open() as session:
+        named = find_all(session, runs)
+        if len(named) > 1 and not output.confirm(f"Cancel {len(named)} runs?", yes):
+            return 1
+        for run in named:
+            _cancel(run)
+        if as_json:
+            output.print_one_or_all([run.record().as_json() for run in named])
     return 0
 
 
 def _cancel(run: Run) -> None:
-    state = run.record().state
-    if state in verdict.FINAL:
-        return output.say(state, f"{run.id} had ended before")
+    record = run.record()
+    if record.is_final:
+        return output.say(record.state, f"{run.id} had ended before")
     run.cancel()
-    state = run.record().state
-    return output.say(
-        state if state == "cancelled" else "asked", f"{run.id} to end" if state != "cancelled" else run.id
-    )
+    if run.record().state == "cancelled":
+        return output.say("cancelled", run.id)
+    return output.say("asked", f"{run.id} to end")
 
 
 def rm_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
-    """Removes runs with all that is in their folders; none is removed when one of them has not ended."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Remove runs with all that is in their folders; none is removed when one of them has not ended."""
+    from podwright.launch import Session, find_all
 
-    found = launch.find_all(Session.open(), runs)
-    _refuse_active(found)
-    names = ", ".join(run.id for run in found)
-    if not output.confirm(f"Remove {names} with logs, results and checkpoints?", yes):
-        return 1
-    for run in found:
-        run.remove()
-        output.say("removed", run.id)
+    with Session.open() as session:
+        named = find_all(session, runs)
+        _refuse_active(named)
+        ids = [run.id for run in named]
+        if not output.confirm(f"Remove {', '.join(ids)} with logs, results and checkpoints?", yes):
+            return 1
+        for run in named:
+            run.remove()
+            output.say("removed", run.id)
     if as_json:
-        output.print_json([run.id for run in found])
+        output.print_json(ids)
     return 0
 
 
 def _refuse_active(runs: list[Run]) -> None:
     from podwright.spec.problems import Problem, Refusal
 
-    active = [(run.id, state) for run in runs if (state := run.record().state) not in verdict.FINAL]
+    records = [run.record() for run in runs]
+    active = [record for record in records if not record.is_final]
     if active:
-        hint = f"`podwright cancel {' '.join(name for name, _ in active)}` ends them"
+        hint = f"`podwright cancel {' '.join(record.id for record in active)}` ends them"
         why = "only runs that have ended are removed"
-        raise Refusal(Problem("", None, None, name, f"is {state}; {why}", hint) for name, state in active)
+        raise Refusal(Problem("", None, None, record.id, f"is {record.state}; {why}", hint) for record in active)

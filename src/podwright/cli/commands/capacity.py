@@ -23,7 +23,7 @@ def capacity_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A capacity file.", autocompletion=complete_file)],
     as_json: AsJson = False,
 ) -> None:
-    """Reckons and prints every figure with how it came about."""
+    """Reckon and print every figure with how it came about."""
     from podwright.design.predict import capacity
     from podwright.design.predict.capacity_file import parse_capacity
     from podwright.spec.source import decode, read_source
@@ -37,14 +37,16 @@ def capacity_command(
 def _lines(plan: CapacityPlan) -> Iterator[str]:
     from podwright.design.predict.capacity import shown
 
-    figures = {(one.section, one.name): shown(one) for one in plan.figures}
-    told = [text.format(figures[section, name]) for section, name, text in _VERDICTS if (section, name) in figures]
-    yield from output.aligned("needs", ", ".join(told), sys.stdout)
+    figures = {(figure.section, figure.name): shown(figure) for figure in plan.figures}
+    needs = [text.format(figures[section, name]) for section, name, text in _VERDICTS if (section, name) in figures]
+    yield from output.aligned("needs", ", ".join(needs), sys.stdout)
     yield ""
     rows = []
-    for section, group in groupby(plan.figures, key=lambda one: one.section):
-        for number, one in enumerate(group):
-            rows.append([section if number == 0 else "", _words(one.name), figures[section, one.name], one.how])
+    for section, group in groupby(plan.figures, key=lambda figure: figure.section):
+        label = section
+        for figure in group:
+            rows.append([label, _spoken(figure.name), figures[section, figure.name], figure.how])
+            label = ""
     yield from output.table(["", "what", "how much", "how"], rows, output.width_of(sys.stdout))
     yield ""
     if plan.assumptions:
@@ -52,6 +54,6 @@ def _lines(plan: CapacityPlan) -> Iterator[str]:
     yield from output.aligned("origin", "modelled from what the file gives", sys.stdout)
 
 
-def _words(name: str) -> str:
-    """A figure's name as people say it; its unit stands beside the number."""
+def _spoken(name: str) -> str:
+    """Return a figure's name as people say it; its unit stands beside the number."""
     return name.replace("_bytes_s", " rate").replace("bytes_s", "rate").replace("_", " ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ def check_command(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Loads every file and tells what each is; the problems of all of them come at once."""
+    """Load every file and tell what each is; the problems of all of them come at once."""
     from podwright.spec.problems import Refusal
 
     answers = [_check(path) for path in files]
@@ -25,15 +26,16 @@ def check_command(
     refusals = [answer for answer in answers if isinstance(answer, Refusal)]
     if as_json and not refusals:
         return print_json(good)
-    for answer in [] if as_json else good:
-        print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
+    if not as_json:
+        for answer in good:
+            print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
     if refusals:
-        raise Refusal([problem for refusal in refusals for problem in refusal.problems])
+        raise Refusal(chain.from_iterable(refusal.problems for refusal in refusals))
     return None
 
 
 def _check(path: Path) -> Any:
-    """Gives what a file is, or the refusal of it: one bad file must not hide the next."""
+    """Return what a file is, or the refusal of it: one bad file must not hide the next."""
     from podwright import spec
     from podwright.spec.problems import Refusal
 
@@ -48,7 +50,7 @@ def schema_command(
     kind: Annotated[Literal["pod", "workload"], typer.Argument(metavar="pod|workload", help="Which of the two files.")],
     as_json: AsJson = False,
 ) -> None:
-    """Prints a JSON schema; it is JSON with and without `--json`."""
+    """Print a JSON schema; it is JSON with and without `--json`."""
     from podwright import spec
 
     print_json(spec.schema(kind))

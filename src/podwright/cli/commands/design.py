@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podwright.cli.commands.pod import POD_FILES, read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
+    from podwright.design.check import Checked
     from podwright.design.growth import Growth
     from podwright.design.plan import Design
     from podwright.spec import Pod
-
-
-_FILE = (".yaml", ".yml")
+    from podwright.spec.problems import Refusal
 
 
 def design_command(
@@ -42,17 +42,19 @@ def design_command(
     ] = "1GB/s",
     as_json: AsJson = False,
 ) -> int:
-    """Prints the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
-    made = _designed(pod, nodes, model)
+    """Print the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
+    design = _design(pod, nodes, model)
     if check is not None:
-        return _check(made, check, as_json)
-    growth = _growth(made, grow_from, allow_moves, pod) if grow_from else None
+        return _check(design, check, as_json)
+    growth = None
+    if grow_from:
+        growth = _growth(design, grow_from, allow_moves, pod)
     if out is not None:
-        _write(made, growth, out)
+        _write(design, growth, out)
     if as_json:
-        output.print_json(_document(made, growth, cables, _rate(gpu_read)))
+        output.print_json(_document(design, growth, cables, _rate(gpu_read)))
     else:
-        print("\n".join(_lines(made, growth, cables, _rate(gpu_read))))
+        print("\n".join(_lines(design, growth, cables, _rate(gpu_read))))
     return 0
 
 
@@ -66,34 +68,38 @@ def _rate(text: str) -> int:
         raise refuse(refusal.problems[0].message, refusal.problems[0].hint, field="--gpu-read") from None
 
 
-def _lines(made: Design, growth: Growth | None, cables: bool, gpu_read: int) -> list[str]:
+def _lines(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -> list[str]:
     from podwright.cli.commands.design_tables import cable_table, design_tables, growth_tables
 
     width = output.width_of(sys.stdout)
     if growth is not None:
         return growth_tables(growth, cables, width)
-    return cable_table(made, width) if cables else design_tables(made, gpu_read, width)
+    if cables:
+        return cable_table(design, width)
+    return design_tables(design, gpu_read, width)
 
 
-def _document(made: Design, growth: Growth | None, cables: bool, gpu_read: int) -> Any:
+def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -> Any:
     from podwright.design.document import cables_json, design_json, growth_json
 
     if growth is not None:
-        return {**design_json(made, gpu_read), "growth": growth_json(growth)}
-    return cables_json(made) if cables else design_json(made, gpu_read)
+        return {**design_json(design, gpu_read), "growth": growth_json(growth)}
+    if cables:
+        return cables_json(design)
+    return design_json(design, gpu_read)
 
 
-def _growth(made: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
+def _growth(design: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
     from podwright.design.growth import grow, refuse_moves
 
-    before = _designed(old, None, None)
-    growth = grow(before, made)
+    before = _design(old, None, None)
+    growth = grow(before, design)
     if growth.disturbs and not allow_moves:
-        raise _as_given(refuse_moves(growth, before, made), made, pod)
+        raise _as_given(refuse_moves(growth, before, design), design, pod)
     return growth
 
 
-def _check(made: Design, path: Path, as_json: bool) -> int:
+def _check(design: Design, path: Path, as_json: bool) -> int:
     from podwright.design.check import check_fabric
     from podwright.spec.problems import refuse
 
@@ -101,60 +107,67 @@ def _check(made: Design, path: Path, as_json: bool) -> int:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise refuse(f"cannot be read: {(error.strerror or '').lower()}", file=str(path)) from None
-    checked = check_fabric(made, text, str(path))
+    checked = check_fabric(design, text, str(path))
     if as_json:
-        found = [{"kind": one.kind, "message": one.message} for one in checked.findings]
-        output.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": found})
+        findings = [{"kind": finding.kind, "message": finding.message} for finding in checked.findings]
+        output.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": findings})
     else:
-        for one in checked.findings:
-            told = one.message.replace("; ", "\n").replace(", ", "\n")
-            print("\n".join(output.aligned(one.kind, told, sys.stdout)))
-        verdict = "as designed" if not checked.findings else f"{len(checked.findings)} not as designed"
-        print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
-    return 1 if checked.findings else 0
+        _print_check(checked)
+    return int(bool(checked.findings))
 
 
-def _write(made: Design, growth: Growth | None, out: Path) -> None:
+def _print_check(checked: Checked) -> None:
+    for finding in checked.findings:
+        text = finding.message.replace("; ", "\n").replace(", ", "\n")
+        print("\n".join(output.aligned(finding.kind, text, sys.stdout)))
+    verdict = "as designed"
+    if checked.findings:
+        verdict = f"{len(checked.findings)} not as designed"
+    print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
+
+
+def _write(design: Design, growth: Growth | None, out: Path) -> None:
     from podwright import theme
     from podwright.cli.terminal.files import write_files
     from podwright.design.exports.files import design_files
     from podwright.design.exports.tables import growth_plan
 
-    files = design_files(made, theme.asset("tokens.css"))
+    files = design_files(design, theme.asset("tokens.css"))
     if growth is not None:
-        files["growth.csv"] = growth_plan(growth, made)
+        files["growth.csv"] = growth_plan(growth, design)
     write_files(files, out)
     output.say("wrote", f"{len(files)} files to {out}")
 
 
-def _designed(pod: str | None, nodes: int | None, model: str | None) -> Design:
-    """Designs what is named; problems are told with the file's name as it was given."""
+def _design(pod: str | None, nodes: int | None, model: str | None) -> Design:
+    """Design what is named; problems are told with the file's name as it was given."""
     from podwright.design.plan import design_pod
     from podwright.spec.problems import Refusal
 
     given = _pod(pod, nodes, model)
     try:
-        made = design_pod(given)
-        made.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is printed
+        design = design_pod(given)
+        design.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is printed
     except Refusal as refusal:
         raise _renamed(refusal, pod) from None
-    return made
+    return design
 
 
-def _as_given(refusal: Any, made: Design, pod: str | None) -> Any:
-    """Gives a refusal of the design its place in the pod's file."""
-    return _renamed(made.pod.refusal((one.field, one.message, one.hint) for one in refusal.problems), pod)
+def _as_given(refusal: Refusal, design: Design, pod: str | None) -> Refusal:
+    """Give a refusal of the design its place in the pod's file."""
+    problems = [(problem.field, problem.message, problem.hint) for problem in refusal.problems]
+    return _renamed(design.pod.refusal(problems), pod)
 
 
-def _renamed(refusal: Any, pod: str | None) -> Any:
-    """Names the file as the user did; a pod that is known by name has one of its own."""
+def _renamed(refusal: Refusal, pod: str | None) -> Refusal:
+    """Name the file as the user did; a pod that is known by name has one of its own."""
     from dataclasses import replace
 
     from podwright.spec.problems import Refusal
 
-    if pod is not None and not pod.endswith(_FILE):
+    if pod is not None and not pod.endswith(POD_FILES):
         return refusal
-    return Refusal(replace(one, file=pod or "") for one in refusal.problems)
+    return Refusal(replace(problem, file=pod or "") for problem in refusal.problems)
 
 
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
@@ -167,18 +180,11 @@ def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
         )
     if pod is None:
         return _plain_pod(nodes or 1, str(model))
-    if pod.endswith(_FILE):
-        from podwright.spec import load_pod
-
-        return load_pod(pod)
-    from podwright.launch import pods
-    from podwright.runs import Home
-
-    return pods.find(Home.open(), pod)
+    return read_pod(pod)
 
 
 def _plain_pod(nodes: int, model: str) -> Pod:
-    """Makes the pod of so many nodes of a model, named as such machines mostly are."""
+    """Make the pod of so many nodes of a model, named as such machines mostly are."""
     from podwright.spec import Pod, fold_hosts, node_model
     from podwright.spec.hostlist import MOST_HOSTS
     from podwright.spec.problems import refuse

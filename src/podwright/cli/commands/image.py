@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podwright.cli.commands.pod import print_objects
 from podwright.cli.options import AsJson, WorkloadFile
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.files import in_words
@@ -30,22 +31,23 @@ def image_render_command(
     git: FromGit = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prints the Containerfile, by the same function that builds from it."""
+    """Print the Containerfile, by the same function that builds from it."""
     from podwright import spec
     from podwright.cli.commands import image_openshift
     from podwright.images.builder import read_recipe
 
     image_openshift.check_options(on, {"--git": git}, {"--out": out})
     if on is not None:
-        objects = image_openshift.objects_of(spec.load_workload(workload), on, git)
-        return output.print_json(objects) if as_json else image_openshift.print_yaml(objects)
+        return print_objects(image_openshift.objects_of(spec.load_workload(workload), on, git), as_json)
     recipe = read_recipe(spec.load_workload(workload))
     if out is not None:
         _write(out, recipe.text)
     if as_json:
         document = {"name": recipe.name, "digest": f"sha256:{recipe.digest}", "containerfile": recipe.text}
         return output.print_json({**document, "files": sorted(recipe.files)})
-    return print(recipe.text, end="", flush=True) if out is None else None
+    if out is None:
+        print(recipe.text, end="", flush=True)
+    return None
 
 
 def image_build_command(
@@ -58,7 +60,7 @@ def image_build_command(
     git: FromGit = None,
     as_json: AsJson = False,
 ) -> None:
-    """Builds the image, or finds it built; its name goes to stdout."""
+    """Build the image, or find it built; its name goes to stdout."""
     from podwright import spec
     from podwright.cli.commands import image_openshift
     from podwright.images.builder import build
@@ -67,14 +69,16 @@ def image_build_command(
     image_openshift.check_options(on, {"--git": git}, {"--squashfs": squashfs, "--again": again})
     if on is not None:
         return image_openshift.build(spec.load_workload(workload), on, git, as_json)
-    found = build(spec.load_workload(workload), again)
-    size = export(found.id, squashfs) if squashfs is not None else None
+    image = build(spec.load_workload(workload), again)
+    written = None
+    if squashfs is not None:
+        written = f"{squashfs}, {figures.size(export(image.id, squashfs))}"
     if as_json:
-        return output.print_json({**document(found), "squashfs": str(squashfs) if squashfs else None})
-    output.say("image", f"{found.name}, {_size(found)}")
-    if size is not None:
-        output.say("wrote", f"{squashfs}, {figures.size(size)}")
-    return print(found.name, flush=True)
+        return output.print_json({**document(image), "squashfs": str(squashfs) if squashfs else None})
+    output.say("image", f"{image.name}, {_size(image)}")
+    if written is not None:
+        output.say("wrote", written)
+    return print(image.name, flush=True)
 
 
 def image_push_command(
@@ -83,7 +87,7 @@ def image_push_command(
     plain_http: Annotated[bool, typer.Option("--plain-http", help="The registry shows no certificate.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Puts the built image into a registry; its name with the digest goes to stdout."""
+    """Put the built image into a registry; its name with the digest goes to stdout."""
     from podwright import spec
     from podwright.images.builder import push
 
@@ -96,18 +100,23 @@ def image_push_command(
 
 
 def image_inspect_command(workload: WorkloadFile, as_json: AsJson = False) -> None:
-    """Shows what this machine has of the workload's image."""
+    """Show what this machine has of the workload's image."""
     from podwright import spec
     from podwright.images.builder import inspect
 
-    found = inspect(spec.load_workload(workload))
+    image = inspect(spec.load_workload(workload))
     if as_json:
-        return output.print_json(document(found))
-    shown = {"image": found.name, "digest": found.digest, "id": found.id, "size": _size(found)}
-    shown |= {"user": found.user or "root", "recipe": found.labels.get("podwright.recipe", "not built by Podwright")}
-    return print(
-        "\n".join(f"{word:<{output.WORD_WIDTH}}{output.plain(text)}" for word, text in shown.items()), flush=True
-    )
+        return output.print_json(document(image))
+    facts = {
+        "image": image.name,
+        "digest": image.digest,
+        "id": image.id,
+        "size": _size(image),
+        "user": image.user or "root",
+        "recipe": image.labels.get("podwright.recipe", "not built by Podwright"),
+    }
+    lines = [f"{word:<{output.WORD_WIDTH}}{output.plain(text)}" for word, text in facts.items()]
+    return print("\n".join(lines), flush=True)
 
 
 def _write(out: Path, text: str) -> None:
@@ -116,18 +125,20 @@ def _write(out: Path, text: str) -> None:
     output.say("wrote", str(out))
 
 
-def document(found: StoredImage) -> dict[str, Any]:
-    """Gives what is known of an image, as `--json` has it."""
+def document(image: StoredImage) -> dict[str, Any]:
+    """Return what is known of an image, as `--json` has it."""
     return {
-        "name": found.name,
-        "digest": found.digest,
-        "id": found.id,
-        "created_at": found.created_at,
-        "size_bytes": found.size_bytes,
-        "user": found.user,
-        "recipe": found.labels.get("podwright.recipe"),
+        "name": image.name,
+        "digest": image.digest,
+        "id": image.id,
+        "created_at": image.created_at,
+        "size_bytes": image.size_bytes,
+        "user": image.user,
+        "recipe": image.labels.get("podwright.recipe"),
     }
 
 
-def _size(found: StoredImage) -> str:
-    return "size not known" if found.size_bytes is None else figures.size(found.size_bytes)
+def _size(image: StoredImage) -> str:
+    if image.size_bytes is None:
+        return "size not known"
+    return figures.size(image.size_bytes)

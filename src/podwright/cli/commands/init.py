@@ -32,20 +32,20 @@ def init_command(
     base: Annotated[str, typer.Option("--base", metavar="IMAGE", help="The image that its own starts from.")] = _BASE,
     as_json: AsJson = False,
 ) -> None:
-    """Looks at a script and writes the workload that runs it; the path goes to stdout, what was guessed to stderr."""
+    """Look at a script and write the workload that runs it; the path goes to stdout, what was guessed to stderr."""
     from podwright import spec
 
     target = out or script.parent / _NAME
-    found = _guess(script, target, base, tuple(arguments))
-    _write(target, found.text)
+    draft = _guess(script, target, base, tuple(arguments))
+    _write(target, draft.text)
     workload = spec.load_workload(target)
     if as_json:
-        document = {"file": str(target), "name": workload.name, "guessed": list(found.notes)}
-        return output.print_json({**document, "missing": list(found.missing)})
-    for note in found.notes:
+        document = {"file": str(target), "name": workload.name, "guessed": list(draft.notes)}
+        return output.print_json({**document, "missing": list(draft.missing)})
+    for note in draft.notes:
         output.say("guessed", note)
-    if found.missing:
-        output.say("missing", f"{', '.join(found.missing)}: the script wants it; add it to the command")
+    if draft.missing:
+        output.say("missing", f"{', '.join(draft.missing)}: the script wants it; add it to the command")
     output.say("next", f"podwright run {target}")
     return print(target, flush=True)
 
@@ -56,10 +56,10 @@ def _guess(script: Path, target: Path, base: str, arguments: tuple[str, ...]) ->
     if target.exists():
         raise _refusal(f"{target} is there already", "remove it first, or write elsewhere with --out")
     folder = target.parent.resolve()
-    seen = _look(script)
+    contents = _look(script)
     if not script.resolve().is_relative_to(folder):
         raise _refusal(f"{script} is not below {target.parent}", "the workload's folder is what travels with a run")
-    return guess(seen, _facts(script, folder, seen, base, arguments))
+    return guess(contents, _facts(script, folder, contents, base, arguments))
 
 
 def _look(script: Path) -> ScriptContents:
@@ -71,23 +71,25 @@ def _look(script: Path) -> ScriptContents:
     try:
         return look(text, beside)
     except (SyntaxError, ValueError, RecursionError) as error:
-        where, words = str(script), str(error)
+        where, why = str(script), str(error)
         if isinstance(error, SyntaxError):
             where = f"{error.filename or script}:{error.lineno or 1}"
-            words = error.msg
-        raise _refusal(f"{where}: is not read as Python 3: {words}", "write the workload by hand") from None
+            why = error.msg
+        raise _refusal(f"{where}: is not read as Python 3: {why}", "write the workload by hand") from None
 
 
-def _facts(script: Path, folder: Path, seen: ScriptContents, base: str, arguments: tuple[str, ...]) -> ScriptFacts:
+def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, arguments: tuple[str, ...]) -> ScriptFacts:
     from podwright.drafts.draft import ScriptFacts
 
-    named = {option.default for option in seen.options if isinstance(option.default, str) and option.default}
+    defaults = [option.default for option in contents.options if isinstance(option.default, str)]
+    # A default that is no path at all may hold anything, a NUL too, which no file system takes.
+    paths = [default for default in defaults if default and "\0" not in default]
     return ScriptFacts(
         script=script.resolve().relative_to(folder).as_posix(),
         folder=folder.name,
         base=base,
         requirements=next((name for name in _REQUIREMENTS if (folder / name).is_file()), None),
-        there=frozenset(name for name in named if "\0" not in name and (folder / name).exists()),
+        there=frozenset(path for path in paths if (folder / path).exists()),
         gpus=len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]),
         arguments=arguments,
     )
@@ -102,12 +104,12 @@ def _text(path: Path) -> str:
 
 
 def _write(target: Path, text: str) -> None:
-    """Made anew or not at all: another may have written it since we looked."""
+    """Make the file anew or not at all: another may have written it since we looked."""
     with in_words(target), target.open("x", encoding="utf-8") as file:
         file.write(text)
 
 
-def _refusal(words: str, hint: str | None) -> Exception:
+def _refusal(message: str, hint: str | None) -> Exception:
     from podwright.spec.problems import refuse
 
-    return refuse(words, hint=hint)
+    return refuse(message, hint=hint)

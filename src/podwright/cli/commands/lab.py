@@ -37,7 +37,7 @@ def lab_up_command(
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Its name; lab-KIND if not said.")] = None,
 ) -> None:
-    """Starts a lab and makes it known as a pod; one that is there already is only mended."""
+    """Start a lab and make it known as a pod; one that is there already is only mended."""
     from podwright.lab import home, packages
 
     if use_context is not None:
@@ -49,7 +49,8 @@ def lab_up_command(
     lab: SlurmLab | KubernetesLab
     if kind == "slurm":
         _refuse("--virtual-nodes", "Kubernetes", virtual_nodes is not None)
-        lab, hint = _slurm(name, {**shared, "accounting": False if no_accounting else None})
+        accounting = False if no_accounting else None
+        lab, hint = _slurm(name, {**shared, "accounting": accounting})
     else:
         _refuse("--no-accounting", "Slurm", no_accounting)
         lab, hint = _kubernetes(name, {**shared, "virtual_nodes": virtual_nodes})
@@ -60,7 +61,7 @@ def lab_up_command(
 
 
 def _borrow(context: str, name: str | None) -> None:
-    """Makes a lab of a cluster that is there; no root is needed for what others keep running."""
+    """Make a lab of a cluster that is there; no root is needed for what others keep running."""
     from podwright.lab import home, kubernetes
 
     called = name or kubernetes.DEFAULT
@@ -78,7 +79,7 @@ def _refuse(option: str, kind: str, given: bool) -> None:
 
 
 def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
-    """Starts a Slurm lab; gives it with the command that shows it."""
+    """Start a Slurm lab; return it with the command that shows it."""
     from dataclasses import asdict
 
     from podwright.lab import home
@@ -91,7 +92,7 @@ def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
 
 
 def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab, str]:
-    """Starts a Kubernetes lab; gives it with the command that shows it."""
+    """Start a Kubernetes lab; return it with the command that shows it."""
     from dataclasses import asdict
 
     from podwright.lab import home, kubernetes
@@ -104,24 +105,26 @@ def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab,
 
 
 def lab_status_command(name: Name = None, as_json: AsJson = False) -> None:
-    """Lists the machines, each with what it is, what it does, and the scheduler's word for it."""
+    """List the machines, each with what it is, what it does, and the scheduler's word for it."""
     machines = _lab(name).status()
     if as_json:
         return output.print_json(machines)
     head = tuple(machines[0])
-    rows = [tuple(machine[key] or "-" for key in head) for machine in machines]
+    rows = []
+    for machine in machines:
+        rows.append([machine[key] or "-" for key in head])
     return print("\n".join(output.table(head, rows, output.width_of(sys.stdout))))
 
 
 def lab_kill_node_command(node: Node, name: Name = None) -> None:
-    """Ends process 1 of a node."""
+    """End process 1 of a node."""
     lab = _lab(name)
     lab.kill_node(node)
     output.say("killed", f"{node} of {lab.name}; `podwright lab heal` starts it again")
 
 
 def lab_cut_node_command(node: Node, name: Name = None) -> None:
-    """Takes a node's wire down."""
+    """Take a node's wire down."""
     lab = _lab(name)
     lab.cut_node(node)
     output.say("cut", f"{node} of {lab.name}; `podwright lab heal` joins it again")
@@ -131,21 +134,21 @@ def lab_heal_command(
     node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="A compute node; left out: all.")] = None,
     name: Name = None,
 ) -> None:
-    """Brings a node or the whole lab back."""
+    """Bring a node or the whole lab back."""
     lab = _lab(name)
-    touched = lab.heal(node)
-    output.say("healed", ", ".join(touched) if touched else f"nothing was wrong with {node or lab.name}")
+    healed = ", ".join(lab.heal(node))
+    output.say("healed", healed or f"nothing was wrong with {node or lab.name}")
 
 
 def lab_restart_controller_command(name: Name = None) -> None:
-    """Kills slurmctld, or the API server, and starts it again."""
+    """Kill slurmctld, or the API server, and start it again."""
     lab = _lab(name)
     lab.restart_controller()
     output.say("restarted", f"the controller of {lab.name}")
 
 
 def lab_down_command(name: Name = None, yes: Yes = False) -> None:
-    """Ends a lab for good."""
+    """End a lab for good."""
     from podwright.lab import home
 
     lab = _lab(name)
@@ -157,11 +160,11 @@ def lab_down_command(name: Name = None, yes: Yes = False) -> None:
 
 
 def _lab(name: str | None) -> Lab:
-    """Gives the lab; all that is done to one that was started here needs root, and being told so first."""
+    """Return the lab; all that is done to one that was started here needs root, and being told so first."""
     from podwright.lab import home, packages
     from podwright.lab.kubernetes import BorrowedLab
 
-    found = home.the_lab(name)
-    if not isinstance(found, BorrowedLab):
+    lab = home.the_lab(name)
+    if not isinstance(lab, BorrowedLab):
         packages.check_root(sys.argv[1:])
-    return found
+    return lab

@@ -29,7 +29,7 @@ class BuildProgress:
             self._bar.stop()
 
     def show(self, done: int, total: int) -> None:
-        """Shows that so many of all packages are compiled."""
+        """Show that so many of all packages are compiled."""
         if sys.stderr.isatty():
             return self._draw(done, total)
         from podwright.lab.kubernetes.binaries import BuildOutput

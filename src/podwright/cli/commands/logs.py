@@ -23,29 +23,38 @@ def logs_command(
     grep: Annotated[str | None, typer.Option("--grep", metavar="TEXT", help="Only lines with this text.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prints log lines; of several ranks each line begins with its rank."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Print log lines; of several ranks each line begins with its rank."""
+    from podwright.launch import Session, find
 
-    found = launch.find(Session.open(), run)
-    _refuse_unknown(found, rank, node)
-    lines = matching(found.logs(rank=rank, follow=follow), node, grep)
-    try:
-        _print_json(lines) if as_json else _print(lines, found.record().world_size if rank is None else 1, follow)
-    except KeyboardInterrupt:
-        say_left([found.id])
-        raise
+    with Session.open() as session:
+        followed = find(session, run)
+        _refuse_unknown(followed, rank, node)
+        lines = matching(followed.logs(rank=rank, follow=follow), node, grep)
+        try:
+            if as_json:
+                _print_json(lines)
+            elif rank is not None:
+                _print(lines, 1, at_once=follow)
+            else:
+                _print(lines, followed.record().world_size, at_once=follow)
+        except KeyboardInterrupt:
+            say_left([followed.id])
+            raise
 
 
 def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:
+    """Print each line after its rank where there are several; a line of the launcher has none."""
     width = len(str(ranks - 1))
     for line in lines:
-        prefix = f"[{'-' if line.rank is None else line.rank:>{width}}] " if ranks > 1 else ""
+        prefix = ""
+        if ranks > 1:
+            rank = "-" if line.rank is None else str(line.rank)
+            prefix = f"[{rank:>{width}}] "
         print(f"{prefix}{line.text}", flush=at_once)
 
 
 def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
-    """Refuses what would silently print nothing: a rank or node there is not, or a parent, which has no ranks."""
+    """Refuse what would silently print nothing: a rank or node there is not, or a parent, which has no ranks."""
     from podwright.spec.problems import refuse
 
     if points := run.points():
@@ -57,12 +66,15 @@ def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
 
 
 def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> Iterator[LogLine]:
-    """Leaves out the lines of other nodes and those without the text."""
-    return (line for line in lines if (node is None or line.node == node) and (text is None or text in line.text))
+    """Leave out the lines of other nodes and those without the text."""
+    for line in lines:
+        is_of_node = node is None or line.node == node
+        if is_of_node and (text is None or text in line.text):
+            yield line
 
 
 def _print_json(lines: Iterable[LogLine]) -> None:
-    """Prints one array, a line an element, as they come; it is closed also when Ctrl-C ends the following."""
+    """Print one array, a line an element, as they come; it is closed also when Ctrl-C ends the following."""
     import json
 
     separator = "["
@@ -72,4 +84,5 @@ def _print_json(lines: Iterable[LogLine]) -> None:
             print(separator, json.dumps(row, ensure_ascii=False), sep="\n", end="", flush=True)
             separator = ","
     finally:
-        print("[]" if separator == "[" else "\n]", flush=True)
+        end = "[]" if separator == "[" else "\n]"
+        print(end, flush=True)

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from podwright.clients.kubernetes.apply import Applied
     from podwright.spec import KubernetesScheduler, Pod
 
+POD_FILES = (".yaml", ".yml")
+"""How the name of a pod's file ends; all else is a pod's own name."""
 PodFile = Annotated[Path, typer.Argument(metavar="POD.yaml", help="The pod's file.", autocompletion=complete_file)]
 
 
 def complete_pod(incomplete: str) -> list[str]:
-    """Gives the names of known pods that begin like this; silent when there is no home."""
+    """Return the names of known pods that begin like this; silent when there is no home."""
     from podwright.runs.store import default_home
 
     try:
@@ -34,8 +36,19 @@ PodRef = Annotated[
 ]
 
 
+def read_pod(ref: str) -> Pod:
+    """Return the pod that is meant: of a file, or of a known name. No home is made for what needs none."""
+    from podwright.launch import pods
+    from podwright.runs import Home
+    from podwright.spec import load_pod
+
+    if ref.endswith(POD_FILES):
+        return load_pod(ref)
+    return pods.find(Home.open(), ref)
+
+
 def pod_add_command(file: PodFile, as_json: AsJson = False) -> None:
-    """Checks the file and keeps a copy under the pod's name; the name alone goes to stdout, for scripts."""
+    """Check the file and keep a copy under the pod's name; the name alone goes to stdout, for scripts."""
     from podwright.launch import pods
     from podwright.runs import Home
 
@@ -48,26 +61,26 @@ def pod_add_command(file: PodFile, as_json: AsJson = False) -> None:
 
 
 def pod_ls_command(as_json: AsJson = False) -> None:
-    """Lists the pods that were made known."""
+    """List the pods that were made known."""
     from podwright.launch import pods
     from podwright.runs import Home
 
     home = Home.open()
-    found = [pods.find(home, name) for name in pods.known(home)]
+    documents = [document(pods.find(home, name)) for name in pods.known(home)]
     if as_json:
-        return output.print_json([document(pod) for pod in found])
-    if not found:
+        return output.print_json(documents)
+    if not documents:
         return output.say("no pods", "make one known with `podwright pod add POD.yaml`")
-    return print("\n".join(listing([document(pod) for pod in found], output.width_of(sys.stdout))))
+    return print("\n".join(listing(documents, output.width_of(sys.stdout))))
 
 
 def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
-    """Removes the copy; runs hold on to their own and are followed as before."""
+    """Remove the copy; runs hold on to their own and are followed as before."""
     from podwright.launch import pods
     from podwright.runs import Home
     from podwright.spec.problems import refuse, short
 
-    if name.endswith((".yaml", ".yml")):
+    if name.endswith(POD_FILES):
         raise refuse(f"{short(name)} is a file; a pod is forgotten by its name", hint="`podwright pod ls` lists them")
     pods.forget(Home.open(), name)
     if as_json:
@@ -91,39 +104,40 @@ def pod_grant_command(
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> int:
-    """Applies what a namespace needs for runs, by the same function that renders it."""
+    """Apply what a namespace needs for runs, by the same function that renders it."""
     from podwright.bringup.kubernetes.grant import grant_objects
     from podwright.launch import pods
     from podwright.runs import Home
 
-    found = pods.find(Home.open(), pod)
-    kubernetes = pods.kubernetes_of(found, scheduler)
-    place = namespace or _namespace(kubernetes)
-    objects = grant_objects(found, kubernetes, place, group)
+    granted = pods.find(Home.open(), pod)
+    kubernetes = pods.kubernetes_of(granted, scheduler)
+    place = namespace or namespace_of(kubernetes)
+    objects = grant_objects(granted, kubernetes, place, group)
     if render:
-        return _print_objects(objects, as_json)
+        print_objects(objects, as_json)
+        return 0
     if not dry_run and not output.confirm(f"Apply {len(objects)} objects for the namespace {place}?", yes):
         return 1
-    done = _apply(kubernetes, objects, dry_run)
+    applied = _apply(kubernetes, objects, dry_run)
     if as_json:
-        rows = [one.as_json() for one in done]
-        output.print_json({"pod": found.name, "namespace": place, "dry_run": dry_run, "objects": rows})
+        rows = [item.as_json() for item in applied]
+        output.print_json({"pod": granted.name, "namespace": place, "dry_run": dry_run, "objects": rows})
     else:
-        _tell(done, dry_run, bool(group))
+        _tell(applied, dry_run, bool(group))
     return 0
 
 
-def _print_objects(objects: list[dict[str, Any]], as_json: bool) -> int:
+def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:
+    """Print objects of Kubernetes as JSON, or as the YAML that `kubectl apply --server-side` takes."""
     from podwright.clients.kubernetes.manifest import yaml_text
 
     if as_json:
-        output.print_json(objects)
-    else:
-        print(yaml_text(objects), end="", flush=True)
-    return 0
+        return output.print_json(objects)
+    return print(yaml_text(objects), end="", flush=True)
 
 
-def _namespace(scheduler: KubernetesScheduler) -> str:
+def namespace_of(scheduler: KubernetesScheduler) -> str:
+    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
     from podwright.clients.kubernetes.kubeconfig import read_entry
 
     return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
@@ -139,11 +153,11 @@ def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: b
         api.close()
 
 
-def _tell(done: list[Applied], dry: bool, bound: bool) -> None:
-    """A line for each object, which is what was asked for, so that it goes to stdout."""
-    for one in done:
-        place = f"{one.namespace}/" if one.namespace else ""
-        print("\n".join(output.aligned(one.result, f"{one.kind} {place}{one.name}", sys.stdout)), flush=True)
+def _tell(applied: list[Applied], dry: bool, bound: bool) -> None:
+    """Print a line for each object, which is what was asked for, so that it goes to stdout."""
+    for item in applied:
+        place = f"{item.namespace}/" if item.namespace else ""
+        print("\n".join(output.aligned(item.result, f"{item.kind} {place}{item.name}", sys.stdout)), flush=True)
     if dry:
         output.say("dry run", "nothing was changed")
     if not bound:
@@ -151,7 +165,7 @@ def _tell(done: list[Applied], dry: bool, bound: bool) -> None:
 
 
 def document(pod: Pod) -> dict[str, Any]:
-    """Gives what can be said of a pod in a line, as `--json` has it."""
+    """Return what can be said of a pod in a line, as `--json` has it."""
     hosts = pod.compute_hosts()
     models = [pod.model_of(host) for host in hosts]
     return {
@@ -159,7 +173,7 @@ def document(pod: Pod) -> dict[str, Any]:
         "title": pod.title,
         "nodes": len(hosts),
         "gpus": sum(model.gpus.count for model in models if model.gpus),
-        "schedulers": [one.name for one in pod.schedulers],
+        "schedulers": [scheduler.name for scheduler in pod.schedulers],
         "targets": _targets(pod),
     }
 
@@ -167,13 +181,13 @@ def document(pod: Pod) -> dict[str, Any]:
 def _targets(pod: Pod) -> list[str]:
     if len(pod.schedulers) == 1:
         return [pod.name]
-    return [f"{pod.name}:{one.name}" for one in pod.schedulers]
+    return [f"{pod.name}:{scheduler.name}" for scheduler in pod.schedulers]
 
 
-def listing(found: list[dict[str, Any]], width: int | None) -> list[str]:
-    """Lays the pods out."""
+def listing(pods: list[dict[str, Any]], width: int | None) -> list[str]:
+    """Lay the pods out."""
     rows = [
         (pod["name"], str(pod["nodes"]), str(pod["gpus"]), ", ".join(pod["targets"]), pod["title"] or "")
-        for pod in found
+        for pod in pods
     ]
     return output.table(("pod", "nodes", "gpus", "targets", "title"), rows, width)

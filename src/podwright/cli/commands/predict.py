@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podwright.cli.commands.pod import read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import figures, output
 
@@ -36,32 +37,28 @@ def predict_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the acceptance sheet as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prints the acceptance sheet of a job's nodes, and what a run's training would take on them."""
+    """Print the acceptance sheet of a job's nodes, and what a run's training would take on them."""
     from podwright.cli.commands import predict_training
     from podwright.design.predict import acceptance
 
-    placement = _placement(_pod(pod), nodes, hosts, pods)
+    placement = _placement(read_pod(pod), nodes, hosts, pods)
     if as_csv:
         sys.stdout.write(acceptance.as_csv(placement))
         return None
     training = predict_training.training(placement, runs, batch, gradients) if runs else None
     if as_json:
-        told = predict_training.as_json(training) if training else None
-        return output.print_json({"collectives": acceptance.as_json(placement), "training": told})
-    print("\n".join([*_sheet(placement), *(predict_training.lines(training) if training else [])]))
-    return None
-
-
-def _pod(ref: str) -> Pod:
-    from podwright import spec
-    from podwright.launch import pods
-    from podwright.runs import Home
-
-    return spec.load_pod(ref) if ref.endswith((".yaml", ".yml")) else pods.find(Home.open(), ref)
+        document: dict[str, Any] = {"collectives": acceptance.as_json(placement), "training": None}
+        if training is not None:
+            document["training"] = predict_training.as_json(training)
+        return output.print_json(document)
+    lines = list(_sheet(placement))
+    if training is not None:
+        lines += predict_training.lines(training)
+    return print("\n".join(lines))
 
 
 def _placement(pod: Pod, nodes: int | None, hosts: str | None, pods: int) -> Placement:
-    from podwright.design.predict import placement as collectives_place
+    from podwright.design.predict import placement
     from podwright.spec.hostlist import expand_hosts
     from podwright.spec.problems import refuse
 
@@ -69,24 +66,27 @@ def _placement(pod: Pod, nodes: int | None, hosts: str | None, pods: int) -> Pla
         raise refuse("say which nodes", hint="give either --nodes N or --hosts dgx[001-016]")
     if pods < 1 or (nodes is not None and nodes < 1):
         raise refuse("nodes and pods are whole positive numbers", hint="--nodes 16")
-    named = expand_hosts(hosts) if hosts else collectives_place.first_hosts(pod, nodes or 1)
-    return collectives_place.place(pod, list(named), pods)
+    if hosts:
+        return placement.place(pod, list(expand_hosts(hosts)), pods)
+    return placement.place(pod, list(placement.first_hosts(pod, nodes or 1)), pods)
 
 
 def _sheet(placement: Placement) -> Iterator[str]:
-    """Lays out verdict, nodes, table and what breaks it, 80 columns wide."""
+    """Lay out verdict, nodes, table and what breaks it, 80 columns wide."""
     from podwright.design.predict import acceptance as sheet
     from podwright.design.predict.collectives import VALIDATED
     from podwright.spec.hostlist import fold_hosts
 
     verdict = sheet.rows(placement, sizes=[sheet.VERDICT_SIZE])[0]
     wires, count = placement.wires, len(placement.hosts)
-    named = fold_hosts(list(placement.hosts))
-    network = f", network {wires.nics} x {wires.nic_gb_s:.0f} GB/s = {wires.network_gb_s:.0f} GB/s a node"
+    nodes, named = figures.count(count, "node"), fold_hosts(list(placement.hosts))
+    speeds = f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s"
+    if count > 1:
+        speeds += f", network {wires.nics} x {wires.nic_gb_s:.0f} GB/s = {wires.network_gb_s:.0f} GB/s a node"
     lines = {
         "expect": f"{verdict.expected.bus_gb_s:.0f} GB/s bus bandwidth at 1 GiB, alarm under {verdict.alarm_gb_s:.0f}",
-        "job": f"{count} node{'s' * (count > 1)}, {count * wires.gpus} GPUs, {placement.span}: {named}",
-        "wires": f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s{network if count > 1 else ''}",
+        "job": f"{nodes}, {count * wires.gpus} GPUs, {placement.span}: {named}",
+        "wires": speeds,
         "test": sheet.settings(placement),
     }
     for word, text in lines.items():
@@ -99,23 +99,23 @@ def _sheet(placement: Placement) -> Iterator[str]:
 
 
 def _table(placement: Placement) -> list[str]:
-    """A row for each size; the bar is the bus bandwidth against the best of the sheet."""
+    """Lay out a row for each size; the bar is the bus bandwidth against the best of the sheet."""
     from podwright.design.predict import acceptance as sheet
 
     rows = sheet.rows(placement)
     top = max(row.expected.bus_gb_s for row in rows)
-    names = [one.algorithm for one in rows[0].others]
+    names = [other.algorithm for other in rows[0].others]
     cells = []
     for row in rows:
         filled, _ = figures.bar(row.expected.bus_gb_s / top, _BAR)
-        others = [f"{one.bus_gb_s:5.0f}" for one in row.others]
+        others = [f"{other.bus_gb_s:5.0f}" for other in row.others]
         figure = [f"{row.expected.bus_gb_s:6.0f}", f"{row.alarm_gb_s:5.0f}", *others]
         cells.append([figures.size(row.expected.size_bytes), _time(row.expected.time_s), *figure, filled])
     return output.table(["size", "time", "expect", "alarm", *names, "GB/s bus"], cells)
 
 
 def _broken(placement: Placement) -> Iterator[str]:
-    """What is left of the wires when ranks are scattered over units, and when something is broken."""
+    """Say what is left of the wires when ranks are scattered over units, and when something is broken."""
     from podwright.design.predict.placement import failures, job
 
     scattered = job(placement, "scattered").share
@@ -123,12 +123,16 @@ def _broken(placement: Placement) -> Iterator[str]:
         text = f"ranks that are scattered over units have {scattered * 100:.0f} % of the wires"
         yield from output.aligned("order", text, sys.stdout)
     lines = []
-    for one in failures(placement):
-        worst = f", scattered ranks {one.scattered * 100:.0f} %" if one.scattered != one.in_order else ""
-        lines.append(f"one {one.what}: {one.in_order * 100:.0f} % left{worst}")
+    for failure in failures(placement):
+        line = f"one {failure.what}: {failure.in_order * 100:.0f} % left"
+        if failure.scattered != failure.in_order:
+            line += f", scattered ranks {failure.scattered * 100:.0f} %"
+        lines.append(line)
     if lines:
         yield from output.aligned("broken", "\n".join(lines), sys.stdout)
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.1f} ms"

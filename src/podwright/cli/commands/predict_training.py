@@ -36,7 +36,7 @@ class TrainingPrediction:
 
 
 def training(placement: Placement, refs: Sequence[str], batch: int | None, gradients: str | None) -> TrainingPrediction:
-    """Reads the runs and predicts doublings of the first one's nodes up to the asked number."""
+    """Read the runs and predict doublings of the first one's nodes up to the asked number."""
     from podwright.design.predict.scaling import forecast, forecast_from_two
     from podwright.spec.problems import refuse
     from podwright.spec.quantity import size_bytes
@@ -51,83 +51,87 @@ def training(placement: Placement, refs: Sequence[str], batch: int | None, gradi
     rows = []
     for nodes in _doublings(first.nodes, len(placement.hosts)):
         if len(sources) > 1:
-            made = forecast_from_two(first.measured, sources[1].measured, nodes * gpus)
+            row = forecast_from_two(first.measured, sources[1].measured, nodes * gpus)
         else:
             times = _all_reduce_s(placement, reduced, (first.nodes, nodes))
-            made = forecast(first.measured, nodes * gpus, times)
-        rows.append((nodes, made))
+            row = forecast(first.measured, nodes * gpus, times)
+        rows.append((nodes, row))
     return TrainingPrediction(sources, tuple(rows), reduced)
 
 
-def lines(found: TrainingPrediction) -> Iterator[str]:
-    """Lays the forecasts out, 80 columns wide."""
+def lines(prediction: TrainingPrediction) -> Iterator[str]:
+    """Lay the forecasts out, 80 columns wide."""
     yield ""
-    for source in found.sources:
-        one = source.measured
-        where = f"{one.count} rank{'s' * (one.count > 1)} on {source.nodes} node{'s' * (source.nodes > 1)}"
-        text = f"{source.run}: {one.step_s * 1e3:.3g} ms a step with {where} (measured)"
-        yield from output.aligned("from", text, sys.stdout)
+    for source in prediction.sources:
+        ranks, nodes = figures.count(source.measured.count, "rank"), figures.count(source.nodes, "node")
+        step = f"{source.measured.step_s * 1e3:.3g} ms a step"
+        yield from output.aligned("from", f"{source.run}: {step} with {ranks} on {nodes} (measured)", sys.stdout)
     yield ""
-    yield from _table(found, "local batch kept, the whole batch grows", grows=True)
+    yield from _table(prediction, "local batch kept, the whole batch grows", grows=True)
     yield ""
-    yield from _table(found, "whole batch kept, the local batch shrinks", grows=False)
+    yield from _table(prediction, "whole batch kept, the local batch shrinks", grows=False)
     yield ""
-    yield from output.aligned("origin", _origin(found), sys.stdout)
+    yield from output.aligned("origin", _origin(prediction), sys.stdout)
 
 
-def as_json(found: TrainingPrediction) -> dict[str, Any]:
-    """The forecasts as data; times are seconds."""
+def as_json(prediction: TrainingPrediction) -> dict[str, Any]:
+    """Return the forecasts as data; times are seconds."""
+    base = prediction.sources[0].measured
     return {
-        "from": [
-            {
-                "run": one.run,
-                "nodes": one.nodes,
-                "ranks": one.measured.count,
-                "step_s": one.measured.step_s,
-                "batch": one.measured.batch,
-                "time_to_train_s": one.measured.time_to_train_s,
-                "origin": "measured",
-            }
-            for one in found.sources
-        ],
-        "nodes": [
-            {
-                "nodes": nodes,
-                "gpus": made.count,
-                "step_s": _range_json(made.same_local_step_s),
-                "speed_up": _range_json(made.speed_up(found.sources[0].measured)),
-                "time_to_train_s": _range_json(made.same_local_train_s),
-                "same_batch": {
-                    "step_s": _range_json(made.same_batch_step_s),
-                    "time_to_train_s": _range_json(made.same_batch_train_s),
-                },
-            }
-            for nodes, made in found.rows
-        ],
-        "gradient_bytes": found.gradient_bytes,
-        "origin": {"kind": "modelled", "note": _origin(found).replace("\n", " ")},
+        "from": [_source_json(source) for source in prediction.sources],
+        "nodes": [_forecast_json(nodes, row, base) for nodes, row in prediction.rows],
+        "gradient_bytes": prediction.gradient_bytes,
+        "origin": {"kind": "modelled", "note": _origin(prediction).replace("\n", " ")},
+    }
+
+
+def _source_json(source: Source) -> dict[str, Any]:
+    return {
+        "run": source.run,
+        "nodes": source.nodes,
+        "ranks": source.measured.count,
+        "step_s": source.measured.step_s,
+        "batch": source.measured.batch,
+        "time_to_train_s": source.measured.time_to_train_s,
+        "origin": "measured",
+    }
+
+
+def _forecast_json(nodes: int, forecast: Forecast, base: Measured) -> dict[str, Any]:
+    same_batch = {
+        "step_s": _range_json(forecast.same_batch_step_s),
+        "time_to_train_s": _range_json(forecast.same_batch_train_s),
+    }
+    return {
+        "nodes": nodes,
+        "gpus": forecast.count,
+        "step_s": _range_json(forecast.same_local_step_s),
+        "speed_up": _range_json(forecast.speed_up(base)),
+        "time_to_train_s": _range_json(forecast.same_local_train_s),
+        "same_batch": same_batch,
     }
 
 
 def _source(ref: str, batch: int | None) -> Source:
-    from podwright import launch
     from podwright.design.predict.scaling import Measured, step_from_marks
-    from podwright.launch import Session
+    from podwright.launch import Session, find
     from podwright.spec.problems import refuse
 
-    run = launch.find(Session.open(), ref)
-    record = run.record()
+    with Session.open() as session:
+        run = find(session, ref)
+        record = run.record()
     step_s = step_from_marks(_marks(run.folder.events()))
     if step_s is None:
         hint = 'a program tells its steps by a line such as {"podwright": {"step": 120}}'
         raise refuse(f"{run.id} has not told two steps", hint=hint)
-    told = next((record.results[name] for name in _BATCH_NAMES if name in record.results), None)
-    measured = Measured(record.world_size or record.nodes, step_s, batch or told, record.time_to_train_s)
+    batches = [record.results[name] for name in _BATCH_NAMES if name in record.results]
+    own_batch = next(iter(batches), None)
+    measured = Measured(record.world_size or record.nodes, step_s, batch or own_batch, record.time_to_train_s)
     return Source(run.id, record.nodes, measured)
 
 
 def _marks(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """The steps that one rank told in the last attempt, with their times."""
+    """Return the steps that one rank told in the last attempt, with their times."""
     from podwright.runs.events import ResultTold
 
     results = [event for event in events if isinstance(event, ResultTold) and "step" in event.values]
@@ -146,13 +150,13 @@ def _check_two(sources: Sequence[Source]) -> None:
         raise refuse("at most two runs can be fitted", hint="give the smallest and the largest")
     if sources[0].measured.count == sources[1].measured.count:
         raise refuse("both runs have the same number of ranks", hint="give two of different sizes")
-    silent = [one.run for one in sources if not one.measured.batch]
+    silent = [source.run for source in sources if not source.measured.batch]
     if silent:
         raise refuse(f"{silent[0]} has not told its batch", hint="let the program tell `batch`")
 
 
 def _all_reduce_s(placement: Placement, size_bytes: int | None, nodes: tuple[int, int]) -> tuple[float, float]:
-    """The modelled all-reduce on the run's number of nodes and on the asked one; nothing when no size is known."""
+    """Return the modelled all-reduce on the run's number of nodes and on the asked one; 0 when no size is known."""
     from dataclasses import replace
 
     from podwright.design.predict.collectives import chosen
@@ -166,25 +170,28 @@ def _all_reduce_s(placement: Placement, size_bytes: int | None, nodes: tuple[int
 
 
 def _doublings(first: int, last: int) -> list[int]:
-    """From the run's nodes to the asked ones, at most a dozen."""
+    """Return the doublings from the run's nodes to the asked ones, at most a dozen."""
     if last <= first:
         return [last]
     counts = [first * 2**power for power in range(12) if first * 2**power < last]
     return [*counts, last]
 
 
-def _table(found: TrainingPrediction, title: str, grows: bool) -> list[str]:
-    """One way to use more nodes; the time to train is there when a run reached its goal."""
-    base = found.sources[0].measured
+def _table(prediction: TrainingPrediction, title: str, grows: bool) -> list[str]:
+    """Lay out one way to use more nodes; the time to train is there when a run reached its goal."""
+    base = prediction.sources[0].measured
     head = ["nodes", "gpus", "step ms", "speed-up", "time to train"]
     cells = []
-    for nodes, made in found.rows:
-        step = made.same_local_step_s if grows else made.same_batch_step_s
-        train = made.same_local_train_s if grows else made.same_batch_train_s
-        gained = made.speed_up(base) if grows else _inverse(step, base.step_s)
-        cells.append([str(nodes), str(made.count), _text(step.scaled(1e3)), _text(gained), _times(train)])
-    width = 5 if base.time_to_train_s is not None else 4
-    return [title, *output.table(head[:width], [row[:width] for row in cells])]
+    for nodes, row in prediction.rows:
+        if grows:
+            step, train, gained = row.same_local_step_s, row.same_local_train_s, row.speed_up(base)
+        else:
+            step, train = row.same_batch_step_s, row.same_batch_train_s
+            gained = _inverse(step, base.step_s)
+        cells.append([str(nodes), str(row.count), _range_text(step.scaled(1e3)), _range_text(gained), _times(train)])
+    if base.time_to_train_s is None:
+        del head[-1]
+    return [title, *output.table(head, [row[: len(head)] for row in cells])]
 
 
 def _inverse(step: Range, base_s: float) -> Range:
@@ -193,32 +200,32 @@ def _inverse(step: Range, base_s: float) -> Range:
     return Range(base_s / step.high, base_s / step.expected, base_s / step.low)
 
 
-def _text(found: Range) -> str:
-    return f"{found.expected:.3g} ({found.low:.3g}-{found.high:.3g})"
+def _range_text(numbers: Range) -> str:
+    return f"{numbers.expected:.3g} ({numbers.low:.3g}-{numbers.high:.3g})"
 
 
-def _times(found: Range | None) -> str:
-    if found is None:
+def _times(seconds: Range | None) -> str:
+    if seconds is None:
         return "-"
-    low, high = (figures.duration(one).replace(" ", "") for one in (found.low, found.high))
-    return f"{figures.duration(found.expected)} ({low}-{high})"
+    low, high = (figures.duration(end).replace(" ", "") for end in (seconds.low, seconds.high))
+    return f"{figures.duration(seconds.expected)} ({low}-{high})"
 
 
-def _range_json(found: Range | None) -> dict[str, float] | None:
-    if found is None:
+def _range_json(numbers: Range | None) -> dict[str, float] | None:
+    if numbers is None:
         return None
-    return {"low": found.low, "expected": found.expected, "high": found.high}
+    return {"low": numbers.low, "expected": numbers.expected, "high": numbers.high}
 
 
-def _origin(found: TrainingPrediction) -> str:
+def _origin(prediction: TrainingPrediction) -> str:
     from podwright.design.predict.scaling import INSIDE_ERROR
 
     lines = [f"modelled from the measured step; {INSIDE_ERROR * 100:.0f} % error on published series"]
-    if len(found.sources) > 1:
+    if len(prediction.sources) > 1:
         lines.append("between the runs, and 10 % more for each doubling beyond them")
     else:
         lines.append("one run does not tell the fixed part of a step: its published range is")
         lines.append("used; a second run of another size (--from twice) measures it")
-        if found.gradient_bytes is None:
+        if prediction.gradient_bytes is None:
             lines.append("communication is taken as hidden: give --gradients 51MB to count it")
     return "\n".join(lines)

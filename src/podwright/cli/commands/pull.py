@@ -26,16 +26,16 @@ def pull_command(
     ] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Copies and prints what was copied, a path a line."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Copy and print what was copied, a path a line."""
+    from podwright.launch import Session, find
 
-    found = launch.find(Session.open(), run)
-    with in_words(to):
-        to.mkdir(parents=True, exist_ok=True)
-    copied = [str(path) for path in found.pull(paths or [], to)]
+    with Session.open() as session:
+        pulled = find(session, run)
+        with in_words(to):
+            to.mkdir(parents=True, exist_ok=True)
+        copied = [str(path) for path in pulled.pull(paths or [], to)]
     if as_json:
         return output.print_json(copied)
     if not copied:
-        return output.say("nothing", f"{found.id} has left no results and no checkpoints")
+        return output.say("nothing", f"{pulled.id} has left no results and no checkpoints")
     return print("\n".join(copied), flush=True)

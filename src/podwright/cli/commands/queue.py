@@ -11,7 +11,7 @@ import typer
 
 from podwright.cli.commands.pod import complete_pod
 from podwright.cli.options import AsJson
-from podwright.cli.terminal import figures, output
+from podwright.cli.terminal import figures, output, verdict
 
 if TYPE_CHECKING:
     from podwright.engines.usage import QueuedJob
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
-UNREACHABLE = 3
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Gives the targets that begin like this: this machine, and known pods by name."""
+    """Return the targets that begin like this: this machine, and known pods by name."""
     return [name for name in ("local", *complete_pod(incomplete)) if name.startswith(incomplete)]
 
 
@@ -38,22 +37,23 @@ TargetOrAll = Annotated[
 
 
 def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
-    """Asks each target once; one that cannot be reached is told, and is the exit code."""
+    """Ask each target once; one that cannot be reached is told, and is the exit code."""
     from podwright.launch import Session
     from podwright.usage.documents import queue_document
     from podwright.usage.gather import queues
 
-    rows = queues(Session.open(), target)
+    with Session.open() as session:
+        listed = queues(session, target)
     if as_json:
-        output.print_json([queue_document(queue) for queue in rows])
+        output.print_json([queue_document(queue) for queue in listed])
     else:
         width, now = output.width_of(sys.stdout), time.time()
-        print("\n\n".join("\n".join(page(queue, now, width)) for queue in rows))
-    return UNREACHABLE if any(queue.away for queue in rows) else 0
+        print("\n\n".join("\n".join(page(queue, now, width)) for queue in listed))
+    return verdict.worst(verdict.UNREACHABLE for queue in listed if queue.away)
 
 
 def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
-    """Lays a target out: the sentence first, then partitions, what runs, what waits."""
+    """Lay a target out: the sentence first, then partitions, what runs, what waits."""
     if queue.away:
         yield f"{queue.target}: {queue.away}"
         return
@@ -73,16 +73,17 @@ def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
 
 
 def summary(queue: TargetQueue) -> str:
-    """Says in one sentence how busy a target is."""
+    """Say in one sentence how busy a target is."""
     waiting = sum(job.tasks for job in queue.jobs if job.state == "waiting")
     running = sum(job.tasks for job in queue.jobs if job.state == "running")
-    free = f"; {queue.gpus_free} of {queue.gpus} GPUs are free" if queue.gpus else ""
-    verbs = f"{running} {'job runs' if running == 1 else 'jobs run'}, {waiting} {'waits' if waiting == 1 else 'wait'}"
-    return verbs + free
+    jobs = f"{figures.count(running, 'job runs', 'jobs run')}, {figures.count(waiting, 'waits', 'wait')}"
+    if not queue.gpus:
+        return jobs
+    return f"{jobs}; {queue.gpus_free} of {queue.gpus} GPUs are free"
 
 
 def away(queue: TargetQueue, width: int | None) -> Iterator[str]:
-    """Names the nodes that take no jobs, those that are away for one reason on one line."""
+    """Name the nodes that take no jobs, those that are away for one reason on one line."""
     from podwright.spec.hostlist import fold_hosts
 
     reasons: dict[str, list[str]] = {}
@@ -91,38 +92,47 @@ def away(queue: TargetQueue, width: int | None) -> Iterator[str]:
             reasons.setdefault(node.why, []).append(node.node)
     for why, nodes in reasons.items():
         verb = "is" if len(nodes) == 1 else "are"
-        yield output.clip(f"{fold_hosts(nodes)} {verb} away{f': {why}' if why else ''}", width)
+        line = f"{fold_hosts(nodes)} {verb} away"
+        if why:
+            line += f": {why}"
+        yield output.clip(line, width)
 
 
-def _partitions(queue: TargetQueue) -> list[Sequence[str]]:
-    return [
-        (
-            one.name,
-            *map(str, (one.nodes, one.nodes_free, one.nodes_used, one.nodes_away)),
-            *map(str, (one.gpus, one.gpus_free, one.gpus_used)),
-        )
-        for one in queue.partitions
-    ]
+def _partitions(queue: TargetQueue) -> Iterator[Sequence[str]]:
+    for partition in queue.partitions:
+        nodes = (partition.nodes, partition.nodes_free, partition.nodes_used, partition.nodes_away)
+        gpus = (partition.gpus, partition.gpus_free, partition.gpus_used)
+        yield partition.name, *map(str, nodes), *map(str, gpus)
 
 
 def _who(job: QueuedJob) -> tuple[str, ...]:
     name = job.run or job.name
-    label = f"{job.tasks} x {name}" if job.tasks > 1 else name
-    own = "" if job.job == name else job.job.partition("_[")[0]
-    return output.clip(label, NAME_WIDTH), own, job.user, str(job.nodes), str(job.gpus)
+    number = job.job.partition("_[")[0]
+    if job.job == name:
+        number = ""
+    if job.tasks > 1:
+        name = f"{job.tasks} x {name}"
+    return output.clip(name, NAME_WIDTH), number, job.user, str(job.nodes), str(job.gpus)
 
 
 def until(moment: float | None, now: float) -> str:
-    """Says how far away a moment is."""
+    """Say how far away a moment is."""
     if moment is None:
         return "no limit"
-    return f"in {figures.duration(float(int(moment - now)))}" if moment > now else "now"
+    if moment <= now:
+        return "now"
+    return f"in {figures.duration(float(int(moment - now)))}"
 
 
 def _waiting(jobs: Sequence[QueuedJob], now: float, width: int | None) -> Iterator[str]:
-    """Lays out what waits; the reason stands under the jobs that share it, where it has room."""
-    ordered = sorted(jobs, key=lambda job: [one.why for one in jobs].index(job.why))
-    rows = [(*_who(job), until(job.starts_at, now) if job.starts_at else "-") for job in ordered]
+    """Lay out what waits; the reason stands under the jobs that share it, where it has room."""
+    # Jobs that share a reason come together, the reasons in the order in which the queue has them.
+    reasons = list(dict.fromkeys(job.why for job in jobs))
+    ordered = sorted(jobs, key=lambda job: reasons.index(job.why))
+    rows = []
+    for job in ordered:
+        starts = until(job.starts_at, now) if job.starts_at else figures.NONE
+        rows.append((*_who(job), starts))
     head, *lines = output.table(("waiting", "job", "user", "nodes", "gpus", "starts"), rows, width)
     yield head
     for number, (job, line) in enumerate(zip(ordered, lines, strict=True)):

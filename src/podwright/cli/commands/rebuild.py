@@ -7,11 +7,11 @@ from podwright.cli.terminal import output
 
 
 def rebuild_command(as_json: AsJson = False) -> None:
-    """Reads every run's folder and writes the index from nothing else."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Read every run's folder and write the index from nothing else."""
+    from podwright.launch import Session, rebuild
 
-    count = launch.rebuild(Session.open())
+    with Session.open() as session:
+        count = rebuild(session)
     if as_json:
         return output.print_json({"runs": count})
     return print(f"{count} runs in the index", flush=True)

@@ -20,7 +20,7 @@ def render_command(
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     as_json: AsJson = False,
 ) -> None:
-    """Prints the files that a run would be started with, by the same function that starts it."""
+    """Print the files that a run would be started with, by the same function that starts it."""
     from podwright import launch, spec
 
     files = launch.render(spec.load_workload(workload, sets), on=on)

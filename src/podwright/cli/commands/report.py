@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
-    """Writes the report of one run into its folder, or of several side by side, and prints the path."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Write the report of one run into its folder, or of several side by side, and print the path."""
+    from podwright.launch import Session, find_all
 
-    path = write_report(launch.find_all(Session.open(), runs)).resolve()
+    with Session.open() as session:
+        path = write_report(find_all(session, runs)).resolve()
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)
@@ -26,10 +26,13 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
 
 
 def write_report(runs: list[Run]) -> Path:
-    """Writes one report: of the run, or a comparison of several or of a parent's points."""
+    """Write one report: of the run, or a comparison of several or of a parent's points."""
     from podwright.report import write_comparison, write_run_report
 
-    folders = [one.folder.path for run in runs for one in (run.points() or [run])]
+    parts: list[Run] = []
+    for run in runs:
+        parts += run.points() or [run]
+    folders = [part.folder.path for part in parts]
     if len(folders) == 1:
         return write_run_report(folders[0])
     return write_comparison(folders, runs[0].folder.path / "comparison.html")

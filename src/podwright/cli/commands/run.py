@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podwright.cli import crash
+from podwright.cli.commands.report import write_report
 from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadFile, complete_run
 from podwright.cli.terminal import output, verdict
-from podwright.cli.terminal.follow import codes_of, follow, held_interrupt, introduce, run_document, say_left
+from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_left
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -29,48 +32,57 @@ def run_command(
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     as_json: AsJson = False,
 ) -> int:
-    """Starts a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
+    """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch, spec
-    from podwright.launch import Session
 
     asked = spec.load_workload(workload, sets)
     crash.keep_out(asked.secrets)
-    session = Session.open()
-    started: list[Run] = []
-    try:
-        with held_interrupt():
-            started.append(launch.start(session, asked, on=on, repeat=repeat, after=after))
-    except KeyboardInterrupt:
-        say_left([run.id for run in started])
-        raise
-    run = started[0]
-    introduce(run, run_document(run))
-    if detach:
+    with launch.Session.open() as session:
+        run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
+        _, points = run.records()
+        introduce(run, len(points))
+        if not detach:
+            return _to_the_end(run, as_json)
         if run.is_held():
             output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
         output.say("next", f"podwright attach {run.id}")
-        output.print_json(run_document(run)) if as_json else print(run.id, flush=True)
-        return 0
-    return _to_the_end(run, as_json)
+        if as_json:
+            output.print_json(document_of(*run.records()))
+        else:
+            print(run.id, flush=True)
+    return 0
+
+
+def _start(start: Callable[[], Run]) -> Run:
+    """Start the run whole: a Ctrl-C that comes meanwhile takes effect when there is an id to name."""
+    started: list[Run] = []
+    try:
+        with held_interrupt():
+            started.append(start())
+    except KeyboardInterrupt:
+        say_left([run.id for run in started])
+        raise
+    return started[0]
 
 
 def attach_command(run: RunRef, as_json: AsJson = False) -> int:
-    """Follows a run from where it is now; one that has ended is told about at once."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Follow a run from where it is now; one that has ended is told about at once."""
+    from podwright.launch import Session, find
 
-    found = launch.find(Session.open(), run)
-    introduce(found, run_document(found))
-    return _to_the_end(found, as_json)
+    with Session.open() as session:
+        followed = find(session, run)
+        _, points = followed.records()
+        introduce(followed, len(points))
+        return _to_the_end(followed, as_json)
 
 
 def _to_the_end(run: Run, as_json: bool) -> int:
     try:
-        document = follow(run)
+        record, points = follow(run, write_report)
     except KeyboardInterrupt:
         if as_json:
-            output.print_json(run_document(run))
+            output.print_json(document_of(*run.records()))
         raise
     if as_json:
-        output.print_json(document)
-    return verdict.worst(codes_of(document))
+        output.print_json(document_of(record, points))
+    return verdict.worst(codes_of(record, points))

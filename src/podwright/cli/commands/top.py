@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from podwright.cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from podwright.launch import Session
+    from podwright.runs import Record
     from podwright.runs.events import Sample
 
 REFRESH_EVERY_S = 2.0
@@ -28,28 +30,31 @@ def top_command(
     once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Shows each node of each active run; once where nobody watches, and with `--json`."""
+    """Show each node of each active run; once where nobody watches, and with `--json`."""
     from podwright.launch import Session
 
-    session = Session.open()
-    if as_json:
-        return output.print_json([_document(progress) for progress in active(session)])
-    if once or not sys.stdout.isatty():
-        return print("\n".join(listing(active(session), output.width_of(sys.stdout))), flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        _watch(session)
+    with Session.open() as session:
+        if as_json:
+            return output.print_json([_document(progress) for progress in active(session)])
+        if once or not sys.stdout.isatty():
+            return print("\n".join(listing(active(session), output.width_of(sys.stdout))), flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            _watch(session)
     return None
 
 
 def active(session: Session) -> list[Progress]:
-    """Gives the runs that have not ended, each with the latest readings of its nodes."""
+    """Return the runs that have not ended, each with the latest readings of its nodes."""
     from podwright import launch
 
-    found = [launch.find(session, record.id) for record in launch.recent(session, limit=0) if not record.is_final]
-    records = [one for run in found for whole, points in [run.records()] for one in (points or [whole])]
-    progresses = [Progress(record.as_json()) for record in records if not record.is_final]
+    parts: list[Record] = []
+    for record in launch.recent(session, limit=0):
+        if not record.is_final:
+            whole, points = launch.find(session, record.id).records()
+            parts += points or [whole]
+    progresses = [Progress(part) for part in parts if not part.is_final]
     for progress in progresses:
-        progress.take(progress.record, [], last_samples(Path(progress.record["folder"]) / "record"))
+        progress.take(progress.record, [], last_samples(Path(progress.record.folder) / "record"))
     return progresses
 
 
@@ -78,19 +83,18 @@ def _end_of(path: Path) -> bytes:
 
 
 def listing(progresses: list[Progress], width: int | None) -> list[str]:
-    """Lays out a line per node; the run's name stands beside its first node."""
+    """Lay out a line per node; the run's name stands beside its first node."""
     if not progresses:
         return ["no active runs"]
-    rows = [row for progress in progresses for row in _rows(progress)]
-    return output.table(_HEAD, rows, width)
+    return output.table(_HEAD, chain.from_iterable(map(_rows, progresses)), width)
 
 
 def _rows(progress: Progress) -> list[tuple[str, ...]]:
-    name = progress.record["id"]
+    record = progress.record
     if not progress.nodes:
-        return [(name, progress.record["state"], "-", "-", "-", "-", "-", "-")]
-    rows = [_node_row(progress, number) for number in sorted(progress.nodes)]
-    return [(name if index == 0 else "", *row) for index, row in enumerate(rows)]
+        return [(record.id, record.state, "-", "-", "-", "-", "-", "-")]
+    first, *others = [_node_row(progress, number) for number in sorted(progress.nodes)]
+    return [(record.id, *first), *(("", *row) for row in others)]
 
 
 def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
@@ -109,12 +113,12 @@ def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
 
 
 def _document(progress: Progress) -> dict[str, Any]:
-    """Gives a run with its nodes' readings by their full names: a program may want those the table leaves out."""
+    """Return a run with its nodes' readings by their full names: a program may want those the table leaves out."""
     nodes = [
         {"node": number, "host": progress.label(number), "values": node.values}
         for number, node in sorted(progress.nodes.items())
     ]
-    return {**progress.record, "node_values": nodes}
+    return {**progress.record.as_json(), "node_values": nodes}
 
 
 def _watch(session: Session) -> None:
@@ -132,7 +136,7 @@ def _watch(session: Session) -> None:
 
 
 def _fitting(lines: list[str], height: int) -> list[str]:
-    """Cuts the table to the screen and says how much is below."""
+    """Cut the table to the screen and say how much is below."""
     if len(lines) <= height:
         return lines
     shown = max(1, height - 1)

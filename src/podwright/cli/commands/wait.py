@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output, verdict
-from podwright.cli.terminal.follow import codes_of, run_document, say_left
+from podwright.cli.terminal.follow import codes_of, document_of, say_left
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -23,22 +24,29 @@ def wait_command(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Waits for all runs and tells how each ended; a run that has not ended in time makes the answer no."""
-    from podwright import launch
-    from podwright.launch import Session
+    """Wait for all runs and tell how each ended; a run that has not ended in time makes the answer no."""
+    from podwright.launch import Session, find_all
 
     end = None if timeout is None else time.monotonic() + _seconds(timeout)
-    found = launch.find_all(Session.open(), runs)
-    documents = []
+    with Session.open() as session:
+        return wait_for(find_all(session, runs), end, as_json)
+
+
+def wait_for(runs: Sequence[Run], end: float | None, as_json: bool) -> int:
+    """Wait for each run, at most until `end` by the monotonic clock; return the exit code that stands for all."""
+    documents: list[dict[str, Any]] = []
+    codes: list[int] = []
     try:
-        for run in found:
-            documents.append(_wait(run, end))
+        for run in runs:
+            document, own_codes = _wait(run, end)
+            documents.append(document)
+            codes += own_codes
     except KeyboardInterrupt:
-        say_left([run.id for run in found[len(documents) :]])
+        say_left([run.id for run in runs[len(documents) :]])
         raise
     if as_json:
-        output.print_json(documents[0] if len(documents) == 1 else documents)
-    return verdict.worst(code for document in documents for code in codes_of(document, unfinished=verdict.FAILED))
+        output.print_one_or_all(documents)
+    return verdict.worst(codes)
 
 
 def _seconds(text: str) -> float:
@@ -52,22 +60,23 @@ def _seconds(text: str) -> float:
         raise refuse(problem.message, problem.hint, field="--timeout") from None
 
 
-def _wait(run: Run, end: float | None) -> dict[str, Any]:
-    """Waits for one run. Its result is said at once, so that of many runs the first ones are not held back."""
+def _wait(run: Run, end: float | None) -> tuple[dict[str, Any], list[int]]:
+    """Wait for one run. Its result is said at once, so that of many runs the first ones are not held back."""
     from podwright.spec.problems import Refusal
 
+    left_s = None if end is None else max(0.0, end - time.monotonic())
     try:
-        run.wait(timeout_s=None if end is None else max(0.0, end - time.monotonic()))
-        document = run_document(run)
+        run.wait(timeout_s=left_s)
+        record, points = run.records()
     except Refusal as refusal:
         if refusal.exit_code != verdict.UNREACHABLE:
             raise
         # The other runs may be elsewhere and are still waited for.
         print(refusal, file=sys.stderr, flush=True)
-        return {"id": run.id, "state": None, **refusal.as_json()}
-    if document["state"] in verdict.FINAL:
-        word, text = verdict.sentence(document, run.record().goal)
+        return {"id": run.id, "state": None, **refusal.as_json()}, [verdict.UNREACHABLE]
+    if record.is_final:
+        word, text = verdict.sentence(record, record.goal, len(points))
         output.say(word, f"{run.id} {text}")
     else:
-        output.say(document["state"], f"{run.id} has not ended in time; `podwright attach {run.id}` follows it")
-    return document
+        output.say(record.state, f"{run.id} has not ended in time; `podwright attach {run.id}` follows it")
+    return document_of(record, points), codes_of(record, points, unfinished=verdict.FAILED)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.commands.queue import NAME_WIDTH, UNREACHABLE, TargetOrAll
+from podwright.cli.commands.queue import NAME_WIDTH, TargetOrAll
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import output
+from podwright.cli.terminal.verdict import UNREACHABLE, worst
 
 if TYPE_CHECKING:
     from podwright.usage.gather import TargetWaste
-    from podwright.usage.waste import JobUse, Price, Use
+    from podwright.usage.waste import JobUse, Price, Use, Waste
 
 MOST_ROWS = 10
+_HEADS = ("gpu hours", "idle", "not measured")
 
 
 def waste_command(
@@ -24,64 +26,69 @@ def waste_command(
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="How far to look back.")] = "7d",
     as_json: AsJson = False,
 ) -> int:
-    """Adds up what became of the GPU hours; one line of verdict, then the evidence."""
+    """Add up what became of the GPU hours; one line of verdict, then the evidence."""
     from podwright.launch import Session
     from podwright.spec.quantity import duration_s
     from podwright.usage.documents import waste_document
     from podwright.usage.gather import wasted
 
-    found = wasted(Session.open(), target, duration_s(since))
+    with Session.open() as session:
+        targets = wasted(session, target, duration_s(since))
     if as_json:
-        output.print_json([waste_document(row) for row in found])
+        output.print_json([waste_document(row) for row in targets])
     else:
         width = output.width_of(sys.stdout)
-        print("\n\n".join("\n".join(page(one, since, width)) for one in found))
-    return UNREACHABLE if any(one.away for one in found) else 0
+        print("\n\n".join("\n".join(page(row, since, width)) for row in targets))
+    return worst(UNREACHABLE for row in targets if row.away)
 
 
-def page(one: TargetWaste, since: str, width: int | None) -> Iterator[str]:
-    """Lays the sums out, the verdict first."""
-    if one.waste is None:
-        yield f"{one.target}: {one.away}"
+def page(target: TargetWaste, since: str, width: int | None) -> Iterator[str]:
+    """Lay the sums out, the verdict first."""
+    waste = target.waste
+    if waste is None:
+        yield f"{target.target}: {target.away}"
         return
-    yield f"{one.target}: {verdict(one, since)}"
-    for word, text in notes(one):
+    yield f"{target.target}: {verdict(waste, target.price, since)}"
+    for word, text in notes(target, waste):
         yield from output.aligned(word, text, sys.stdout)
-    if one.waste.total.held:
-        yield from ["", *_users(one)]
-        yield from ["", *_jobs(one, width)]
-    if one.waste.whole_nodes:
-        yield from ["", *_whole_nodes(one, width)]
+    if waste.total.held:
+        yield from ["", *_users(waste, target.price)]
+        yield from ["", *_jobs(waste, target.price, width)]
+    if waste.whole_nodes:
+        yield from ["", *_whole_nodes(waste, width)]
 
 
-def verdict(one: TargetWaste, since: str) -> str:
-    """Says how much was idle and what it cost, in one sentence."""
-    assert one.waste is not None
-    total = one.waste.total
+def verdict(waste: Waste, price: Price | None, since: str) -> str:
+    """Say how much was idle and what it cost, in one sentence."""
+    total = waste.total
     if not total.held:
         return f"no job held GPUs in the last {since}"
     if total.unmeasured and not total.idle:
         return f"{hours(total.held)} GPU hours were held, none of which is known to be idle"
-    cost = money(total.idle, one.price)
-    least, share = ("at least ", "") if total.unmeasured else ("", f" ({total.idle / total.held:.0%})")
-    words = f"{least}{hours(total.idle)} of {hours(total.held)} GPU hours were idle{share}"
-    return f"{words}, {cost}" if cost else words
+    sentence = f"{hours(total.idle)} of {hours(total.held)} GPU hours were idle"
+    if total.unmeasured:
+        sentence = f"at least {sentence}"
+    else:
+        sentence += f" ({total.idle / total.held:.0%})"
+    if price is not None:
+        sentence += f", {total.idle * price.per_gpu_hour:.2f} {price.currency}"
+    return sentence
 
 
-def notes(one: TargetWaste) -> Iterator[tuple[str, str]]:
-    """Gives what must be known to believe the numbers, and what else could have been used."""
-    assert one.waste is not None
-    waste = one.waste
-    if one.price:
-        yield "price", f"{one.price.per_gpu_hour:.2f} {one.price.currency} a GPU hour; {one.price.origin}"
-    if not one.accounting and one.target != "local":
+def notes(target: TargetWaste, waste: Waste) -> Iterator[tuple[str, str]]:
+    """Yield what must be known to believe the numbers, and what else could have been used."""
+    price = target.price
+    if price:
+        yield "price", f"{price.per_gpu_hour:.2f} {price.currency} a GPU hour; {price.origin}"
+    if not target.accounting and target.target != "local":
         yield "seen", "own runs only: there is no accounting to ask"
-    if one.accounting and waste.gpus and not waste.total.held:
+    if target.accounting and waste.gpus and not waste.total.held:
         yield "hint", "GPUs are on account only with AccountingStorageTRES=gres/gpu in slurm.conf"
     if waste.total.unmeasured:
         known = waste.total.held - waste.total.unmeasured
-        words = f"{hours(known)} of {hours(waste.total.held)} GPU hours: own runs with GPU sensors, and of other"
-        yield "measured", f"{words}\njobs the GPUs that they were given and had not asked for"
+        share = f"{hours(known)} of {hours(waste.total.held)} GPU hours"
+        whose = "own runs with GPU sensors, and of other\njobs the GPUs that they were given and had not asked for"
+        yield "measured", f"{share}: {whose}"
     if waste.backfill_gpu_h:
         text = f"at most {hours(waste.backfill_gpu_h)} GPU hours were free while jobs waited that would\nhave fitted"
         yield "backfill", f"{text} (modelled: GPUs counted, not placed)"
@@ -89,28 +96,24 @@ def notes(one: TargetWaste) -> Iterator[tuple[str, str]]:
         yield "limits", f"jobs used {waste.limit_share:.0%} of the time they asked for"
 
 
-def _users(one: TargetWaste) -> list[str]:
-    assert one.waste is not None
-    rows = [(user, *_numbers(use, one.price)) for user, use in one.waste.users.items()]
-    return output.table(("user", *_HEADS, _cost_head(one.price)), rows)
+def _users(waste: Waste, price: Price | None) -> list[str]:
+    rows = [(user, *_numbers(use, price)) for user, use in waste.users.items()]
+    return output.table(("user", *_HEADS, _cost_head(price)), rows)
 
 
-_HEADS = ("gpu hours", "idle", "not measured")
+def _jobs(waste: Waste, price: Price | None, width: int | None) -> list[str]:
+    rows = [(_name(job), job.user, *_numbers(job.use, price)) for job in waste.jobs[:MOST_ROWS]]
+    lines = output.table(("run or job", "user", *_HEADS, _cost_head(price)), rows, width)
+    more = len(waste.jobs) - len(rows)
+    if more:
+        lines.append(f"and {more} more")
+    return lines
 
 
-def _jobs(one: TargetWaste, width: int | None) -> list[str]:
-    assert one.waste is not None
-    shown = one.waste.jobs[:MOST_ROWS]
-    rows = [(_name(job), job.user, *_numbers(job.use, one.price)) for job in shown]
-    lines = output.table(("run or job", "user", *_HEADS, _cost_head(one.price)), rows, width)
-    more = len(one.waste.jobs) - len(shown)
-    return [*lines, f"and {more} more"] if more else lines
-
-
-def _whole_nodes(one: TargetWaste, width: int | None) -> list[str]:
-    assert one.waste is not None
-    shown = one.waste.whole_nodes[:MOST_ROWS]
-    rows = [(_name(job), job.user, str(job.nodes), str(job.gpus), str(job.gpus_asked)) for job in shown]
+def _whole_nodes(waste: Waste, width: int | None) -> list[str]:
+    rows = []
+    for job in waste.whole_nodes[:MOST_ROWS]:
+        rows.append((_name(job), job.user, str(job.nodes), str(job.gpus), str(job.gpus_asked)))
     return output.table(("whole nodes for a part", "user", "nodes", "gpus held", "gpus asked"), rows, width)
 
 
@@ -128,12 +131,9 @@ def _numbers(use: Use, price: Price | None) -> tuple[str, ...]:
 
 
 def hours(number: float) -> str:
-    """Gives hours with a digit behind the point; many without, and few with more."""
+    """Return hours with a digit behind the point; many without, and few with more."""
     if number >= 1000:
         return f"{number:.0f}"
-    return f"{number:.1f}" if number >= 0.1 or number < 0.0005 else f"{number:.3f}"
-
-
-def money(gpu_hours: float, price: Price | None) -> str:
-    """Gives what some GPU hours cost, or nothing where no price is known."""
-    return "" if price is None else f"{gpu_hours * price.per_gpu_hour:.2f} {price.currency}"
+    if 0.0005 <= number < 0.1:
+        return f"{number:.3f}"
+    return f"{number:.1f}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 NONE = "-"
 """What stands for "no value" in a terminal; pages have an en dash."""
@@ -46,14 +46,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return words.count(number, noun, plural, grouped=False)
 
 
-def seconds_between(start: str | None, end: str | None, now: datetime | None = None) -> float | None:
-    """Return the seconds from one ISO 8601 time to another, or to now; None when it has not begun."""
-    if start is None:
+def seconds_between(start_s: float | None, end_s: float | None, now_s: float | None = None) -> float | None:
+    """Return the seconds from one time to another, or to now; None when it has not begun."""
+    if start_s is None:
         return None
-    until = now or datetime.now(UTC)
-    if end:
-        until = datetime.fromisoformat(end)
-    return max(0.0, (until - datetime.fromisoformat(start)).total_seconds())
+    return max(0.0, (end_s or now_s or time.time()) - start_s)
 
 
 def percent(number: float | None) -> str:

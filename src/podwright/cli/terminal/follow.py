@@ -6,11 +6,10 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from podwright.cli.commands.report import write_report
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.live import Line, View, elapsed, picture, view_for
 from podwright.cli.terminal.progress import Progress
@@ -19,12 +18,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from podwright.launch import Run
+    from podwright.runs import Record
+
+    WriteReport = Callable[[list[Run]], Path]
 
 LEAST_PAUSE_S, MOST_PAUSE_S = 1.0, 5.0
 
 
-def follow(run: Run, write: Callable[[list[Run]], Path] = write_report) -> dict[str, Any]:
-    """Show a run until it has ended and say how; return its JSON document. `write` writes its report.
+def follow(run: Run, write: WriteReport) -> tuple[Record, list[Record]]:
+    """Show a run until it has ended, write its report and say how it ended; return its record and its points'.
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
@@ -35,15 +37,15 @@ def follow(run: Run, write: Callable[[list[Run]], Path] = write_report) -> dict[
                 _follow_points(run, view)
             else:
                 _follow_one(run, view)
-        document = run_document(run)
-        _say_end(run, document)
+        record, points = run.records()
+        _say_end(run, record, points)
         _say_report(run, write)
-        if document["state"] == "succeeded":
+        if record.state == "succeeded":
             output.say("next", f"podwright show {run.id}")
     except KeyboardInterrupt:
         say_left([run.id])
         raise
-    return document
+    return record, points
 
 
 def _warm_up() -> None:
@@ -58,21 +60,17 @@ def _warm_up() -> None:
         prepare()
 
 
-def run_document(run: Run) -> dict[str, Any]:
+def document_of(record: Record, points: Sequence[Record]) -> dict[str, Any]:
     """Return the JSON document of a run; a parent has its points in it."""
-    record, points = run.records()
     document: dict[str, Any] = record.as_json()
     if points:
         document["points"] = [point.as_json() for point in points]
     return document
 
 
-def codes_of(document: dict[str, Any], unfinished: int = 0) -> list[int]:
-    """Return the exit codes of a run, or of all points of a parent; 3 for one whose target could not be asked."""
-    if "errors" in document:
-        return [verdict.UNREACHABLE]
-    states = [point["state"] for point in document.get("points", ())] or [document["state"]]
-    return [verdict.CODES.get(state, unfinished) for state in states]
+def codes_of(record: Record, points: Sequence[Record], unfinished: int = 0) -> list[int]:
+    """Return the exit codes of a run, or of all points of a parent."""
+    return [verdict.CODES.get(part.state, unfinished) for part in points or [record]]
 
 
 def say_left(ids: Iterable[str]) -> None:
@@ -82,21 +80,21 @@ def say_left(ids: Iterable[str]) -> None:
         print(f"podwright attach {name}", file=sys.stderr, flush=True)
 
 
-def introduce(run: Run, document: dict[str, Any]) -> None:
+def introduce(run: Run, points: int) -> None:
     """Say what was started and where."""
     asked = run.folder.asked
     launcher = asked.workload.get("launcher", "ranks")
     shape = f"{figures.count(asked.nodes, 'node')} x {figures.count(asked.ranks_per_node, 'rank')}, {launcher}"
-    if document.get("points"):
-        shape += f", {figures.count(len(document['points']), 'point')}"
-    output.say("run", f"{run.id} on {document['target']}: {shape}")
+    if points:
+        shape += f", {figures.count(points, 'point')}"
+    output.say("run", f"{run.id} on {asked.target}: {shape}")
 
 
 def _follow_one(run: Run, view: View) -> None:
     record = run.record()
-    progress = Progress(record.as_json(), record.goal)
+    progress = Progress(record, record.goal)
     for change in run.watch():
-        for word, text in progress.take(change.record.as_json(), change.events, change.samples):
+        for word, text in progress.take(change.record, change.events, change.samples):
             view.say(word, text)
         view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
 
@@ -107,48 +105,46 @@ def _follow_points(parent: Run, view: View) -> None:
     while True:
         began = time.monotonic()
         whole, points = parent.records()
-        records = [point.as_json() for point in points]
-        for record in records:
-            if record["state"] in verdict.FINAL and record["id"] not in ended:
-                ended.add(record["id"])
-                view.say(*_point_line(record))
-        if len(ended) == len(records):
+        for point in points:
+            if point.is_final and point.id not in ended:
+                ended.add(point.id)
+                view.say(*_point_line(point))
+        if len(ended) == len(points):
             return
-        view.show(partial(points_picture, whole.state, records), _counts(records))
+        view.show(partial(points_picture, whole.state, points), _counts(points))
         # Asking about many points takes time; most of it shall be left to them.
         pause_s = 2 * (time.monotonic() - began)
         time.sleep(max(LEAST_PAUSE_S, min(pause_s, MOST_PAUSE_S)))
 
 
-def _point_line(record: dict[str, Any]) -> tuple[str, str]:
-    word, text = verdict.sentence(record, None)
-    varied = record.get("matrix") or {}
-    name = " ".join([record["id"], *(f"{field}={figures.value(value)}" for field, value in varied.items())])
-    return word, f"{name}: {text}"
+def _point_line(point: Record) -> tuple[str, str]:
+    word, text = verdict.sentence(point, None)
+    varied = [f"{name}={figures.value(value)}" for name, value in (point.matrix or {}).items()]
+    return word, f"{' '.join([point.id, *varied])}: {text}"
 
 
-def points_picture(state: str, records: list[dict[str, Any]], width: int) -> list[Line]:
+def points_picture(state: str, points: Sequence[Record], width: int) -> list[Line]:
     """Draw how many points are in which state, and a bar of those that have ended."""
-    ended = sum(record["state"] in verdict.FINAL for record in records)
-    done, rest = figures.bar(ended / len(records), 20)
-    counts = output.clip(_counts(records), width - output.WORD_WIDTH - 22)
+    ended = sum(point.is_final for point in points)
+    done, rest = figures.bar(ended / len(points), 20)
+    counts = output.clip(_counts(points), width - output.WORD_WIDTH - 22)
     return [[(f"{state:<{output.WORD_WIDTH}}", state), (done, "bar"), (rest, "dim"), (f"  {counts}", "")]]
 
 
-def _counts(records: list[dict[str, Any]]) -> str:
-    states = [record["state"] for record in records]
+def _counts(points: Sequence[Record]) -> str:
+    states = [point.state for point in points]
     return ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
 
 
-def _say_end(run: Run, document: dict[str, Any]) -> None:
-    if document["state"] in ("failed", "lost") and not document.get("points"):
-        for word, text in verdict.explanation(document, run.explain()):
+def _say_end(run: Run, record: Record, points: Sequence[Record]) -> None:
+    if record.state in ("failed", "lost") and not points:
+        for word, text in verdict.explanation(record, run.explain()):
             output.say(word, text)
     else:
-        output.say(*verdict.sentence(document, run.record().goal))
+        output.say(*verdict.sentence(record, record.goal, len(points)))
 
 
-def _say_report(run: Run, write: Callable[[list[Run]], Path]) -> None:
+def _say_report(run: Run, write: WriteReport) -> None:
     """Write the report and say where it is; a report that cannot be written does not change how the run ended."""
     try:
         path = write([run])

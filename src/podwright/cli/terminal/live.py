@@ -9,13 +9,16 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.output import WORD_WIDTH, clip, plain
 from podwright.cli.terminal.progress import NodeView, Progress
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
 
 LINE_EVERY_S = 10.0
 REDRAW_EVERY_S = 0.5
@@ -150,9 +153,9 @@ def styled(lines: Sequence[Line], encoding: str = "utf-8") -> Any:
     return text
 
 
-def elapsed(record: Mapping[str, Any]) -> float | None:
+def elapsed(record: Record) -> float | None:
     """Return the seconds since the run began, or since it was asked for while it waits."""
-    return figures.seconds_between(record.get("started_at") or record.get("created_at"), record.get("ended_at"))
+    return figures.seconds_between(record.started_at or record.created_at, record.ended_at)
 
 
 def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Line]:
@@ -166,7 +169,7 @@ def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Lin
 
 
 def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Line:
-    state = str(progress.record.get("state", ""))
+    state = progress.record.state
     word = f"{state:<{WORD_WIDTH}}"
     if elapsed_s is not None:
         elapsed_s = float(int(elapsed_s))

@@ -58,6 +58,13 @@ def print_json(document: Any) -> None:
     print(text, flush=True)
 
 
+def print_one_or_all(documents: Sequence[Any]) -> None:
+    """Print what `--json` has for several things: a list, or the document itself where there is only one."""
+    if len(documents) == 1:
+        return print_json(documents[0])
+    return print_json(documents)
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from podwright.cli.terminal import figures
 
 if TYPE_CHECKING:
+    from podwright.runs import Record
     from podwright.runs.events import AttemptStarted, DeviceSeen, Event, GoalReached, RankHung, Sample
 
 HISTORY = 60
+
+WordAndText = tuple[str, str]
 
 
 @dataclass
@@ -26,72 +29,69 @@ class NodeView:
     gpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
 
     def take(self, values: Mapping[str, float]) -> None:
-        """Takes one tick; a value that was not read at this tick keeps its last reading."""
+        """Take one tick; a value that was not read at this tick keeps its last reading."""
         self.values.update(values)
         if "cpu_percent" in values:
             self.cpu.append(values["cpu_percent"])
-        use = [value for name, value in values.items() if _is_gpu(name, "utilization_percent")]
+        use = _of_gpus(values, "utilization_percent")
         if use:
             self.gpu.append(sum(use) / len(use))
 
     def gpus(self, metric: str) -> list[float]:
-        """Gives the last reading of a metric for each GPU of the node."""
-        return [value for name, value in self.values.items() if _is_gpu(name, metric)]
+        """Return the last reading of a metric for each GPU of the node."""
+        return _of_gpus(self.values, metric)
 
     @property
     def cpu_percent(self) -> float | None:
-        """The CPU's latest use."""
+        """Return the CPU's latest use."""
         return self.cpu[-1] if self.cpu else None
 
     @property
     def gpu_percent(self) -> float | None:
-        """The mean use of the node's GPUs at the latest tick."""
+        """Return the mean use of the node's GPUs at the latest tick."""
         return self.gpu[-1] if self.gpu else None
 
     @property
     def gpu_power_w(self) -> float | None:
-        """What all GPUs of the node draw together."""
+        """Return what all GPUs of the node draw together."""
         power = self.gpus("power_watts")
         return sum(power) if power else None
 
     @property
     def gpu_memory_bytes(self) -> float | None:
-        """What is used of the memory of all GPUs of the node together."""
+        """Return what is used of the memory of all GPUs of the node together."""
         used = self.gpus("memory_used_bytes")
         return sum(used) if used else None
 
 
-def _is_gpu(name: str, metric: str) -> bool:
+def _of_gpus(values: Mapping[str, float], metric: str) -> list[float]:
     from podwright.pilot.sensors import is_of
 
-    return is_of(name, f"gpu.N.{metric}")
+    return [value for name, value in values.items() if is_of(name, f"gpu.N.{metric}")]
 
 
 class Progress:
     """One run as its followers see it. `goal` is the workload's, None when it has none."""
 
-    def __init__(self, record: Mapping[str, Any], goal: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, record: Record, goal: Mapping[str, Any] | None = None) -> None:
         self.record = record
         self.goal = goal
         self.nodes: dict[int, NodeView] = {}
         self.values: dict[str, float] = {}
         self.joined = 0
 
-    def take(
-        self, record: Mapping[str, Any], events: Iterable[Event], samples: Iterable[Sample]
-    ) -> list[tuple[str, str]]:
-        """Folds one change in; gives the (word, text) lines that a reader should not miss."""
+    def take(self, record: Record, events: Iterable[Event], samples: Iterable[Sample]) -> list[WordAndText]:
+        """Fold one change in; return the (word, text) lines that a reader should not miss."""
         self.record = record
         for sample in samples:
             self.node(sample.node).take(sample.values)
-        told = (self._event(event) for event in events)
-        return [line for line in told if line]
+        return list(filter(None, map(self._event, events)))
 
     def node(self, number: int) -> NodeView:
-        """Gives the view of a node, made when it is first heard of."""
+        """Return the view of a node, made when it is first heard of."""
         return self.nodes.setdefault(number, NodeView(number))
 
-    def _event(self, event: Event) -> tuple[str, str] | None:
+    def _event(self, event: Event) -> WordAndText | None:
         from podwright.runs import events as kinds
 
         if isinstance(event, kinds.PilotStarted):
@@ -102,24 +102,27 @@ class Progress:
             self.joined = 0
         elif isinstance(event, kinds.ResultTold):
             self.values.update(event.values)
-        tell = _TOLD.get(event.kind)
-        return tell(self, event) if tell else None
+        line_of = _LINES.get(event.kind)
+        return line_of(self, event) if line_of else None
 
     def label(self, number: int) -> str:
-        """Gives the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
-        hosts = self.record.get("hosts") or [node.host for node in self.nodes.values()]
+        """Return the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
+        hosts = self.record.hosts or tuple(node.host for node in self.nodes.values())
         host = hosts[number] if number < len(hosts) else ""
-        return host if host and hosts.count(host) == 1 and len(hosts) > 1 else f"node{number}"
+        is_the_only_one = len(hosts) > 1 and hosts.count(host) == 1
+        if host and is_the_only_one:
+            return host
+        return f"node{number}"
 
     def share(self) -> float | None:
-        """Gives how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
+        """Return how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
         for name, total in (("step", "steps"), ("epoch", "epochs")):
             if name in self.values and self.values.get(total, 0) > 0:
                 return min(1.0, max(0.0, self.values[name] / self.values[total]))
         return None
 
     def how_far(self) -> str:
-        """Gives `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
+        """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
         for name, total in (("epoch", "epochs"), ("step", "steps")):
             if name in self.values:
                 end = f"/{figures.value(self.values[total])}" if total in self.values else ""
@@ -127,52 +130,59 @@ class Progress:
         return ""
 
     def quality(self) -> str:
-        """Gives the loss and what the goal is about, else the first two other results."""
-        wanted = [name for name in ("loss", (self.goal or {}).get("metric")) if name in self.values]
-        names = wanted if self.goal else [*wanted, *(name for name in self.values if name not in wanted)]
-        return figures.results({name: self.values[name] for name in names if name is not None}, limit=3)
+        """Return the loss and what the goal is about, else the first two other results."""
+        names = ["loss"]
+        if self.goal:
+            names.append(self.goal["metric"])
+        else:
+            names += self.values
+        # A dictionary keeps each name once, where it came first.
+        return figures.results({name: self.values[name] for name in names if name in self.values}, limit=3)
 
     def news(self) -> str:
-        """Gives how far the run is and how good, in one line."""
-        return "  ".join(part for part in (self.how_far(), self.quality()) if part)
+        """Return how far the run is and how good, in one line."""
+        return "  ".join(filter(None, (self.how_far(), self.quality())))
 
     def waiting_for(self) -> str:
-        """Says what a run that has no progress yet is waiting for."""
+        """Say what a run that has no progress yet is waiting for."""
         if self.joined:
-            return f"{self.joined} of {self.record.get('nodes')} nodes joined"
-        return str(self.record.get("reason") or "")
+            return f"{self.joined} of {self.record.nodes} nodes joined"
+        return self.record.reason or ""
 
 
 def goal_text(goal: Mapping[str, Any]) -> str:
-    """Gives `>= 0.65` or `<= 3.2`."""
+    """Return `>= 0.65` or `<= 3.2`."""
     least = goal.get("at_least")
-    return f">= {figures.value(least)}" if least is not None else f"<= {figures.value(goal.get('at_most'))}"
+    if least is not None:
+        return f">= {figures.value(least)}"
+    return f"<= {figures.value(goal.get('at_most'))}"
 
 
-def _go(progress: Progress, event: AttemptStarted) -> tuple[str, str]:
+def _go(progress: Progress, event: AttemptStarted) -> WordAndText:
     proven = f"world size {event.world_size} proven in {figures.duration(event.took_s)}"
     if event.attempt in (None, 1):
         return "joined", proven
     return "joined", f"{proven}, attempt {event.attempt}"
 
 
-def _hang(progress: Progress, event: RankHung) -> tuple[str, str]:
-    where = progress.label(event.node if event.at_node is None else event.at_node)
-    return "hang", f"rank {event.rank} on {where} was silent for {figures.duration(event.silent_s)}"
+def _hang(progress: Progress, event: RankHung) -> WordAndText:
+    # The leader may tell of another node's rank.
+    number = event.node if event.at_node is None else event.at_node
+    return "hang", f"rank {event.rank} on {progress.label(number)} was silent for {figures.duration(event.silent_s)}"
 
 
-def _goal(progress: Progress, event: GoalReached) -> tuple[str, str]:
-    sense = f" {goal_text(progress.goal)}" if progress.goal else ""
-    return "goal", f"{event.metric} {figures.value(event.value)}{sense}"
+def _goal(progress: Progress, event: GoalReached) -> WordAndText:
+    wanted = f" {goal_text(progress.goal)}" if progress.goal else ""
+    return "goal", f"{event.metric} {figures.value(event.value)}{wanted}"
 
 
-def _seen(progress: Progress, event: DeviceSeen) -> tuple[str, str]:
+def _seen(progress: Progress, event: DeviceSeen) -> WordAndText:
     device = f" {event.device}" if event.device else ""
     return "seen", f"{progress.label(event.node)}{device}: {event.text or event.what}"
 
 
 # What a follower is told at once; all other kinds are in the record and the report.
-_TOLD: dict[str, Callable[[Progress, Any], tuple[str, str]]] = {
+_LINES: dict[str, Callable[[Progress, Any], WordAndText]] = {
     "go": _go,
     "retry": lambda progress, event: ("retry", f"attempt {event.attempt}: {event.why}"),
     "hang": _hang,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
 from podwright.cli.terminal.progress import goal_text
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
+
+Goal = Mapping[str, Any]
 
 UNREACHABLE, FAILED, CANCELLED = 3, 1, 4
 CODES = {"succeeded": 0, "failed": FAILED, "lost": FAILED, "cancelled": CANCELLED}
 # Of several runs the first of these that one of them has.
 _WORST_FIRST = (UNREACHABLE, FAILED, CANCELLED)
-
-FINAL = frozenset(CODES)
 
 
 def exit_code(states: Iterable[str]) -> int:
@@ -28,50 +31,58 @@ def worst(codes: Iterable[int]) -> int:
     return next((code for code in _WORST_FIRST if code in present), 0)
 
 
-def sentence(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Gives the word and the text that end a run: what was reached, how long it took, with what trouble."""
-    state = str(record["state"])
-    took = figures.duration(record.get("duration_s"))
-    attempts = record.get("attempts") or 1
-    if points := record.get("points"):
-        return state, f"{len(points)} points in {took}" if state == "succeeded" else str(record.get("reason"))
-    if state == "succeeded":
-        return state, _reached(record, goal) + took + _train_time(record) + _attempts(attempts)
-    if state == "cancelled":
-        return state, f"after {took}{_attempts(attempts)}"
-    return state, str(record.get("reason") or f"after {took}")
+def sentence(record: Record, goal: Goal | None, points: int = 0) -> tuple[str, str]:
+    """Return the word and the text that end a run: what was reached, how long it took, with what trouble."""
+    return record.state, _sentence(record, goal, points)
 
 
-def explanation(record: Mapping[str, Any], lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Gives why a run failed as (word, text): who, its last lines, where its log is, what the sensors saw."""
+def _sentence(record: Record, goal: Goal | None, points: int) -> str:
+    took = figures.duration(record.duration_s)
+    if points:
+        return f"{points} points in {took}" if record.state == "succeeded" else record.reason
+    if record.state == "succeeded":
+        return _reached(record, goal) + took + _train_time(record) + _attempts(record)
+    if record.state == "cancelled":
+        return f"after {took}{_attempts(record)}"
+    return record.reason or f"after {took}"
+
+
+def explanation(record: Record, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield why a run failed as (word, text): who, its last lines, where its log is, what the sensors saw."""
+    seen = [line for line in lines if line.startswith("seen ")]
     said = [line for line in lines if not line.startswith("seen ")] or [sentence(record, None)[1]]
-    yield str(record["state"]), "\n".join(said)
+    yield record.state, "\n".join(said)
     rank = re.match(r"rank (\d+) ", said[0])
-    yield "log", f"podwright logs {record['id']}" + (f" --rank {rank[1]}" if rank else "")
-    if seen := [line.removeprefix("seen ") for line in lines if line.startswith("seen ")]:
-        yield "seen", "\n".join(seen)
+    option = f" --rank {rank[1]}" if rank else ""
+    yield "log", f"podwright logs {record.id}{option}"
+    if seen:
+        yield "seen", "\n".join(line.removeprefix("seen ") for line in seen)
 
 
-def _reached(record: Mapping[str, Any], goal: Mapping[str, Any] | None) -> str:
+def _reached(record: Record, goal: Goal | None) -> str:
     from podwright.pilot.protocol import goal_reached
 
-    results = record.get("results") or {}
     if not goal:
-        shown = figures.results(results, limit=4)
-        return f"{shown} in " if shown else "in "
-    got = results.get(goal["metric"])
+        results = figures.results(record.results, limit=4)
+        return f"{results} in " if results else "in "
+    metric, wanted = goal["metric"], goal_text(goal)
+    got = record.results.get(metric)
     if got is None:
-        return f"{goal['metric']} was never told (goal {goal_text(goal)}), in "
-    if record.get("time_to_train_s") is None:
-        return f"{goal['metric']} {figures.value(got)}, goal {goal_text(goal)} not reached, in "
-    how = f"{goal_text(goal)} in" if goal_reached(goal, got) else "after the goal was reached, in"
-    return f"{goal['metric']} {figures.value(got)} {how} "
+        return f"{metric} was never told (goal {wanted}), in "
+    if record.time_to_train_s is None:
+        return f"{metric} {figures.value(got)}, goal {wanted} not reached, in "
+    if goal_reached(goal, got):
+        return f"{metric} {figures.value(got)} {wanted} in "
+    return f"{metric} {figures.value(got)} after the goal was reached, in "
 
 
-def _train_time(record: Mapping[str, Any]) -> str:
-    seconds = record.get("time_to_train_s")
-    return "" if seconds is None else f" (time to train {figures.duration(seconds)})"
+def _train_time(record: Record) -> str:
+    if record.time_to_train_s is None:
+        return ""
+    return f" (time to train {figures.duration(record.time_to_train_s)})"
 
 
-def _attempts(count: int) -> str:
-    return f", {count} attempts" if count > 1 else ""
+def _attempts(record: Record) -> str:
+    if record.attempts <= 1:
+        return ""
+    return f", {record.attempts} attempts"

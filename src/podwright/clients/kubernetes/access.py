@@ -11,10 +11,10 @@ def may(api: Api, namespace: str, verb: str, group: str, resource: str) -> bool:
     asked = {"namespace": namespace, "verb": verb, "group": group, "resource": name}
     if part:
         asked["subresource"] = part
-    made = {
+    review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": asked},
     }
-    answer = api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", made)
+    answer = api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     return bool(answer["status"]["allowed"])

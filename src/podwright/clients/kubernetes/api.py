@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import ssl
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.names import MANAGER
 from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
+from podwright.clients.reasons import connection_reason
 from podwright.spec.problems import refuse
 
 APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
@@ -56,10 +56,11 @@ class Api:
     # one answer at a time
 
     def get(self, path: str, **query: str | int | bool) -> dict[str, Any]:
+        """Return an object, or one page of a list."""
         return self._json("GET", path, query)
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """None where there is no such object."""
+        """Return an object; None where there is none of this name."""
         try:
             return self.get(path)
         except ApiError as error:
@@ -68,31 +69,35 @@ class Api:
             raise
 
     def items(self, path: str, **query: str | int | bool) -> tuple[list[dict[str, Any]], str]:
-        """All objects of a list, page by page, and the version of the list as a whole."""
-        found: list[dict[str, Any]] = []
-        more = ""
+        """Return all objects of a list, page by page, and the version of the list as a whole."""
+        items: list[dict[str, Any]] = []
+        follow_up: dict[str, str] = {}
         while True:
-            page = self.get(path, limit=PAGE, **({"continue": more} if more else {}), **query)
-            found += page.get("items") or []
+            page = self.get(path, limit=PAGE, **follow_up, **query)
+            items += page.get("items") or []
             more = page["metadata"].get("continue", "")
             if not more:
-                return found, str(page["metadata"].get("resourceVersion", ""))
+                return items, str(page["metadata"].get("resourceVersion", ""))
+            follow_up = {"continue": more}
 
-    def apply(self, path: str, made: Mapping[str, Any], dry: bool = False) -> dict[str, Any]:
-        """Server-side apply: the object is there afterwards as we want it, whether it was or not."""
-        query = {"fieldManager": self.manager, "force": "true", **({"dryRun": "All"} if dry else {})}
-        return self._json("PATCH", path, query, json.dumps(made).encode(), APPLY)
+    def apply(self, path: str, manifest: Mapping[str, Any], dry: bool = False) -> dict[str, Any]:
+        """Apply server-side: the object is there afterwards as we want it, whether it was or not."""
+        query = {"fieldManager": self.manager, "force": "true"}
+        if dry:
+            query["dryRun"] = "All"
+        return self._json("PATCH", path, query, json.dumps(manifest).encode(), APPLY)
 
-    def create(self, path: str, made: Mapping[str, Any]) -> dict[str, Any]:
-        body = json.dumps(made).encode()
+    def create(self, path: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object; one that is there already is an error."""
+        body = json.dumps(manifest).encode()
         return self._json("POST", path, {"fieldManager": self.manager}, body, "application/json")
 
     def patch(self, path: str, change: bytes, kind: str) -> dict[str, Any]:
-        """Gives the object's metadata alone: it may be large otherwise."""
+        """Change an object; of a strategic patch its metadata alone comes back, as it may be large."""
         return self._json("PATCH", path, {"fieldManager": self.manager}, change, kind)
 
     def delete(self, path: str, policy: str = "Background") -> None:
-        """What is gone already is gone."""
+        """Delete an object; what is gone already is gone."""
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
         try:
             self._json("DELETE", path, {}, json.dumps(options).encode(), "application/json")
@@ -101,6 +106,7 @@ class Api:
                 raise
 
     def text(self, path: str, **query: str | int | bool) -> bytes:
+        """Return an answer that is no JSON, such as a log."""
         return self._answer("GET", path, query, None, "")
 
     def _json(self, method: str, path: str, query: Query, body: bytes | None = None, kind: str = "") -> dict[str, Any]:
@@ -108,7 +114,7 @@ class Api:
         return data
 
     def _answer(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> bytes:
-        """A request that may be made twice is tried again when the server is away; a creation is not.
+        """Return the answer; what may be asked twice is asked again while the server is away, a creation is not.
 
         A review is a question, though it is asked as if it were made.
         """
@@ -118,7 +124,7 @@ class Api:
                 status, data = self._send(method, path, query, body, kind)
             except (OSError, http.client.HTTPException) as error:
                 if last:
-                    raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+                    raise Away(f"{self.entry.server} cannot be reached: {connection_reason(error)}") from None
             else:
                 if status < 400:
                     return data
@@ -130,7 +136,7 @@ class Api:
         raise AssertionError("unreachable")
 
     def _may_pass(self, status: int, method: str) -> bool:
-        """Whether an answer may be another a moment later.
+        """Return whether an answer may be another a moment later.
 
         A server that has just begun knows nobody's rights yet: it forbids even what everybody may ask.
         """
@@ -142,9 +148,11 @@ class Api:
         return status in AGAIN and (status != 500 or method == "GET")
 
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        """On a connection that was used before, where there is one; a broken one is not kept."""
+        """Send on a connection that was used before, where there is one; a broken one is not kept."""
         self.requests += 1
-        headers = {"Accept": METADATA if kind.startswith(STRATEGIC) else "application/json", **self.entry.headers()}
+        headers = {"Accept": "application/json", **self.entry.headers()}
+        if kind.startswith(STRATEGIC):
+            headers["Accept"] = METADATA
         if kind:
             headers["Content-Type"] = kind
         connection = self._idle.pop() if self._idle else self._connect(TIMEOUT_S)
@@ -159,7 +167,7 @@ class Api:
         return response.status, data
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
-        """A server that does not even greet is away sooner than one that takes its time to answer."""
+        """Connect; a server that does not even greet is away sooner than one that takes its time to answer."""
         connection = self._line()
         try:
             connection.connect()
@@ -178,17 +186,17 @@ class Api:
         if not proxy:
             return http.client.HTTPSConnection(host, port or 443, timeout=GREET_S, context=self.entry.tls)
         through = urlsplit(str(proxy))
-        made = http.client.HTTPSConnection(
+        tunnel = http.client.HTTPSConnection(
             through.hostname or "", through.port or 3128, timeout=GREET_S, context=self.entry.tls
         )
-        made.set_tunnel(host, port or 443)
-        return made
+        tunnel.set_tunnel(host, port or 443)
+        return tunnel
 
     # streams
 
     @contextmanager
     def lines(self, path: str, timeout_s: float, **query: str | int | bool) -> Iterator[Iterator[bytes]]:
-        """The lines of an answer that goes on."""
+        """Yield the lines of an answer that goes on."""
         with self._own_line(timeout_s) as connection:
             headers = {"Accept": "application/json", **self.entry.headers()}
             connection.request("GET", _target(self.entry.server, path, query), None, headers)
@@ -198,9 +206,9 @@ class Api:
             yield iter(response.readline, b"")
 
     def run(self, pod_path: str, container: str, command: Sequence[str], given: bytes, timeout_s: float) -> bytes:
-        """What a command in a running container prints when it is given this; refuses one that fails."""
-        words = [("command", word) for word in command]
-        query = urlencode([("container", container), ("stdin", "true"), ("stdout", "true"), ("stderr", "true"), *words])
+        """Return what a command in a running container prints when it is given this; one that fails is an error."""
+        streams = [("stdin", "true"), ("stdout", "true"), ("stderr", "true")]
+        query = urlencode([("container", container), *streams, *(("command", word) for word in command)])
         target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
         with self._own_line(timeout_s) as connection:
             assert isinstance(connection.sock, socket.socket)
@@ -211,14 +219,14 @@ class Api:
 
     @contextmanager
     def _own_line(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
-        """A connection for one thing only, which may take long."""
+        """Open a connection for one thing only, which may take long."""
         self.requests += 1
         connection = None
         try:
             connection = self._connect(timeout_s)
             yield connection
         except (OSError, http.client.HTTPException) as error:
-            raise Away(f"{self.entry.server} cannot be reached: {_words(error)}") from None
+            raise Away(f"{self.entry.server} cannot be reached: {connection_reason(error)}") from None
         finally:
             if connection is not None:
                 connection.close()
@@ -231,8 +239,17 @@ def _close(connections: list[http.client.HTTPConnection]) -> None:
 
 def _target(server: str, path: str, query: Query) -> str:
     base = urlsplit(server).path.rstrip("/")
-    text = urlencode({name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()})
-    return base + quote(path) + (f"?{text}" if text else "")
+    text = urlencode({name: _spelled(value) for name, value in query.items()})
+    if not text:
+        return base + quote(path)
+    return f"{base}{quote(path)}?{text}"
+
+
+def _spelled(value: str | int | bool) -> str:
+    """Return a value as the API server spells it: `true`, not `True`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def _error(status: int, data: bytes) -> ApiError:
@@ -243,16 +260,11 @@ def _error(status: int, data: bytes) -> ApiError:
         return ApiError(status, "", data.decode("utf-8", "replace").strip()[:200] or f"status {status}")
 
 
-def _words(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {error.verify_message}"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
-
-
 def refusal_of(error: ApiError | Away, what: str) -> Exception:
-    """In words, with the exit code that belongs to it."""
+    """Return an error of the server as a refusal, with the exit code that belongs to it."""
     if isinstance(error, Away):
         return refuse(str(error), hint="does `kubectl version` work here?", exit_code=3)
     if error.status == 401:
         return refuse("the cluster does not know who you are", hint="log in to it again", exit_code=3)
-    return refuse(f"Kubernetes did not {what}: {error.message}", exit_code=3 if error.status >= 500 else 2)
+    at_fault = 3 if error.status >= 500 else 2
+    return refuse(f"Kubernetes did not {what}: {error.message}", exit_code=at_fault)

@@ -31,15 +31,17 @@ class Applied:
     namespace: str | None
 
     def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` has it."""
         return asdict(self)
 
 
 def reach(scheduler: KubernetesScheduler) -> Api:
+    """Return the cluster of a scheduler, with the user's own kubeconfig."""
     return Api(read_entry(scheduler.kubeconfig, scheduler.context))
 
 
 def apply_objects(api: Api, objects: Sequence[Object], dry: bool = False) -> list[Applied]:
-    """Server-side, one after the other; doing it again changes nothing. `dry`: nothing does.
+    """Apply objects server-side, one after the other; doing it again changes nothing. `dry`: nothing does.
 
     What the user may not do is told as a whole and first, so that no half of it is done.
     """
@@ -53,11 +55,13 @@ def apply_objects(api: Api, objects: Sequence[Object], dry: bool = False) -> lis
 
 
 def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:
-    """A namespace that is there needs nothing: it is not changed."""
-    changed = [made for made in objects if made["kind"] != "Namespace" or not _find(api, made)]
-    kinds = dict.fromkeys((one["metadata"].get("namespace"), one["apiVersion"], one["kind"]) for one in changed)
+    """Yield the rights that the user has not; a namespace that is there needs none, as it is not changed."""
+    changed = [item for item in objects if item["kind"] != "Namespace" or not _find(api, item)]
+    kinds = dict.fromkeys((item["metadata"].get("namespace"), item["apiVersion"], item["kind"]) for item in changed)
     for namespace, version, kind in kinds:
-        place = f"in the namespace {namespace}" if namespace else "in the cluster"
+        place = "in the cluster"
+        if namespace:
+            place = f"in the namespace {namespace}"
         group = version.rpartition("/")[0]
         verbs = [verb for verb in ("create", "patch") if not may(api, namespace or "", verb, group, PLURALS[kind])]
         if verbs:
@@ -65,57 +69,61 @@ def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:
 
 
 def _not_allowed(lacking: Sequence[str]) -> Refusal:
-    who = "a cluster administrator" if any(one.endswith("the cluster") for one in lacking) else "its administrator"
+    who = "its administrator"
+    if any(right.endswith("the cluster") for right in lacking):
+        who = "a cluster administrator"
     hint = f"{who} may: send the output of `--render`, which `kubectl apply --server-side -f -` takes"
     return refuse(f"you may not {', '.join(lacking)}", hint=hint, exit_code=3)
 
 
 def _apply_all(api: Api, objects: Iterable[Object], dry: bool) -> Iterator[Applied]:
-    """A namespace that a dry run does not make cannot be asked about what would be in it."""
+    """Yield what became of each; a namespace that a dry run does not make cannot be asked what would be in it."""
     missing = set()
-    for made in objects:
-        metadata = made["metadata"]
+    for item in objects:
+        metadata = item["metadata"]
         namespace = metadata.get("namespace")
-        result = "created" if namespace in missing else _apply(api, made, dry)
-        if dry and result == "created" and made["kind"] == "Namespace":
+        result = "created" if namespace in missing else _apply(api, item, dry)
+        if dry and result == "created" and item["kind"] == "Namespace":
             missing.add(metadata["name"])
-        yield Applied(result, made["kind"], metadata["name"], namespace)
+        yield Applied(result, item["kind"], metadata["name"], namespace)
 
 
-def _apply(api: Api, made: Object, dry: bool) -> str:
+def _apply(api: Api, item: Object, dry: bool) -> str:
     try:
-        before = _find(api, made)
-        if before and made["kind"] == "Namespace":
+        before = _find(api, item)
+        if before and item["kind"] == "Namespace":
             return "unchanged"
-        after = api.apply(path_of_object(made), made, dry=dry)
+        after = api.apply(path_of_object(item), item, dry=dry)
     except ApiError as error:
-        raise _refusal(error, made) from None
+        raise _refusal(error, item) from None
     if before is None:
         return "created"
-    return "unchanged" if _content(before) == _content(after) else "changed"
+    if _content(before) == _content(after):
+        return "unchanged"
+    return "changed"
 
 
-def _find(api: Api, made: Object) -> dict[str, Any] | None:
-    """A namespace that the user may not look at is taken to be there: the server does not say."""
+def _find(api: Api, item: Object) -> dict[str, Any] | None:
+    """Return the object as it is; a namespace the user may not look at is taken to be there, as nobody says."""
     try:
-        return api.find(path_of_object(made))
+        return api.find(path_of_object(item))
     except ApiError as error:
-        if error.status == 403 and made["kind"] == "Namespace":
-            return dict(made)
+        if error.status == 403 and item["kind"] == "Namespace":
+            return dict(item)
         raise
 
 
-def _content(one: Object) -> dict[str, Any]:
-    metadata = {name: value for name, value in one["metadata"].items() if name not in RENEWED}
-    return {**one, "metadata": metadata, "status": None}
+def _content(item: Object) -> dict[str, Any]:
+    metadata = {name: value for name, value in item["metadata"].items() if name not in RENEWED}
+    return {**item, "metadata": metadata, "status": None}
 
 
-def _refusal(error: ApiError, made: Object) -> Exception:
-    named = f"the {made['kind']} {made['metadata']['name']}"
+def _refusal(error: ApiError, item: Object) -> Exception:
+    named = f"the {item['kind']} {item['metadata']['name']}"
     if error.status == 403 and ESCALATION in error.message:
         hint = "nobody can give rights away that are not their own: a cluster administrator may"
         return refuse(f"{named} holds rights that you do not have yourself", hint=hint, exit_code=3)
     if error.status == 404 and "namespaces" not in error.message:
         hint = "`dialect:` of the scheduler in the pod file says what it is"
-        return refuse(f"the cluster does not know {made['kind']} ({made['apiVersion']})", hint=hint)
+        return refuse(f"the cluster does not know {item['kind']} ({item['apiVersion']})", hint=hint)
     return refusal_of(error, f"take {named}")

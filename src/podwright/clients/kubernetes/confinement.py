@@ -6,8 +6,10 @@ from typing import Any
 
 
 def confined(added: list[str]) -> dict[str, Any]:
-    """What Pod Security `restricted` demands, and a root file system that nobody writes to."""
-    capabilities = {"drop": ["ALL"], **({"add": added} if added else {})}
+    """Return what Pod Security `restricted` demands, and a root file system that nobody writes to."""
+    capabilities = {"drop": ["ALL"]}
+    if added:
+        capabilities["add"] = added
     return {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,

@@ -28,6 +28,7 @@ class ObjectKind:
 
     @property
     def group(self) -> str:
+        """Return the API group, without its version."""
         return self.version.rpartition("/")[0]
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from podwright.clients.reasons import last_line
 from podwright.spec.problems import refuse, short
 
 INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -36,30 +37,36 @@ class Entry:
 
     @property
     def server(self) -> str:
+        """Return the address of the API server."""
         return str(self.cluster.get("server", "")).rstrip("/")
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        made = ssl.create_default_context(cadata=self._authority())
+        """Return how the connection is secured: whom we trust, and by what the server knows us."""
+        context = ssl.create_default_context(cadata=self._authority())
         if self.cluster.get("insecure-skip-tls-verify"):
-            made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         pair = self._pair()
         if pair:
-            self._load(made, *pair)
-        return made
+            self._load(context, *pair)
+        return context
 
     def _authority(self) -> str | None:
         data = _bytes(self.cluster, "certificate-authority", self.cluster_folder)
-        return data.decode() if data else None
+        if not data:
+            return None
+        return data.decode()
 
     def _pair(self) -> tuple[bytes, bytes] | None:
         user = {**self.user, **_renamed(self._plugin)}
         certificate = _bytes(user, "client-certificate", self.user_folder)
         key = _bytes(user, "client-key", self.user_folder)
-        return (certificate, key) if certificate and key else None
+        if not certificate or not key:
+            return None
+        return certificate, key
 
     def _load(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-        """Through files that only this process can see: the key is written nowhere."""
+        """Load a pair through files that only this process can see: the key is written nowhere."""
         files = [os.memfd_create(name) for name in ("certificate", "key")]
         try:
             for file, data in zip(files, (certificate, key), strict=True):
@@ -70,6 +77,7 @@ class Entry:
                 os.close(file)
 
     def headers(self) -> dict[str, str]:
+        """Return the headers that say who asks; none where a certificate does."""
         user = self.user
         if "token" in user or "tokenFile" in user:
             text = user.get("token") or (self.user_folder / str(user["tokenFile"])).read_text()
@@ -78,17 +86,21 @@ class Entry:
             pair = f"{user['username']}:{user.get('password', '')}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
         token = self._plugin.get("token") or user.get("auth-provider", {}).get("config", {}).get("id-token")
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        if not token:
+            return {}
+        return {"Authorization": f"Bearer {token}"}
 
     def forget(self) -> bool:
-        """A token that has run out is asked for anew; False where there is nobody to ask."""
+        """Forget a token that has run out, so that it is asked for anew; False where there is nobody to ask."""
         return bool(self.__dict__.pop("_plugin", None))
 
     @cached_property
     def _plugin(self) -> dict[str, Any]:
-        """What a credential plugin gives: a token, or a certificate with its key."""
+        """Return what a credential plugin gives: a token, or a certificate with its key."""
         asked = self.user.get("exec")
-        return _run_plugin(asked, self.user_folder) if asked else {}
+        if not asked:
+            return {}
+        return _run_plugin(asked, self.user_folder)
 
 
 def _renamed(status: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +122,7 @@ def _bytes(row: Mapping[str, Any], name: str, folder: Path) -> bytes | None:
 
 
 def _run_plugin(asked: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """As kubectl does: the command gets what it is asked on its environment and answers with JSON."""
+    """Run a plugin as kubectl does: it gets what it is asked on its environment and answers with JSON."""
     version = asked.get("apiVersion", "client.authentication.k8s.io/v1")
     question = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
     own = {row["name"]: str(row["value"]) for row in asked.get("env") or []}
@@ -126,14 +138,14 @@ def _run_plugin(asked: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         hint = str(asked.get("installHint") or "") or None
         raise refuse(f"the credential plugin {command} cannot be run: {error}", hint=hint, exit_code=3) from None
     if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise refuse(f"the credential plugin {command} says: {words[-1] if words else 'nothing'}", exit_code=3)
+        reason = last_line(done.stderr.decode("utf-8", "replace"), "nothing")
+        raise refuse(f"the credential plugin {command} says: {reason}", exit_code=3)
     status: dict[str, Any] = json.loads(done.stdout).get("status") or {}
     return status
 
 
 def read_entry(file: str | None, context: str | None, environ: Mapping[str, str] = os.environ) -> Entry:
-    """The context that is named, else the current one, from the file that is named, else from where kubectl looks."""
+    """Return the context that is named, else the current one, from the file named, else from where kubectl looks."""
     paths = [Path(file).expanduser()] if file else _usual(environ)
     documents = [(path, _read(path)) for path in paths if path.exists()]
     if not documents:
@@ -161,21 +173,27 @@ def _read(path: Path) -> dict[str, Any]:
         row = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, yaml.YAMLError) as error:
         raise refuse(f"{path} cannot be read: {short(str(error))}", exit_code=3) from None
-    return row if isinstance(row, dict) else {}
+    if not isinstance(row, dict):
+        return {}
+    return row
 
 
 def _find(
     documents: Sequence[tuple[Path, dict[str, Any]]], kind: str, name: str, of: Sequence[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """The first file that has it wins."""
+    """Return an entry and its file's folder; the first file that has it wins."""
+    known = []
     for path, row in documents:
-        for one in row.get(kind) or []:
-            if one.get("name") == name:
-                return path.parent, one
+        for entry in row.get(kind) or []:
+            if entry.get("name") == name:
+                return path.parent, entry
+            known.append(str(entry.get("name")))
     where = ", ".join(str(path) for path, _ in documents)
-    known = sorted(str(one.get("name")) for _, row in documents for one in row.get(kind) or [])
-    words = f'{where} has no {kind[:-1]} "{short(name)}"' + (f", which the context {of[0]} names" if of else "")
-    raise refuse(words, hint=f"it has {', '.join(known)}" if known else None, exit_code=3)
+    message = f'{where} has no {kind[:-1]} "{short(name)}"'
+    if of:
+        message += f", which the context {of[0]} names"
+    hint = f"it has {', '.join(sorted(known))}" if known else None
+    raise refuse(message, hint=hint, exit_code=3)
 
 
 def _inside(environ: Mapping[str, str]) -> Entry:

@@ -33,7 +33,7 @@ class Listing:
         self.away = ""
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """By name. An error of the server that is no absence is the caller's."""
+        """Return the objects by name. An error of the server that is no absence is the caller's."""
         with self._lock:
             if not self._watching and time.monotonic() - self._asked_at >= FLOOR_S:
                 self._list()
@@ -43,7 +43,7 @@ class Listing:
             return dict(self._objects)
 
     def forget(self) -> None:
-        """The next reading asks anew: something was changed just now."""
+        """Let the next reading ask anew: something was changed just now."""
         self._asked_at = -FLOOR_S
 
     def _list(self) -> None:
@@ -58,7 +58,7 @@ class Listing:
         self.away = ""
 
     def _watch(self) -> None:
-        """Until the process ends. A watch that breaks goes on where it was; one that is too old lists anew."""
+        """Watch until the process ends; a watch that breaks goes on where it was, one that is too old lists anew."""
         while True:
             try:
                 self._turn()

@@ -24,7 +24,11 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     plain = text.replace("\n", "").isprintable()
-    style = None if plain and "\n" not in text else "|" if plain else '"'
+    style = None
+    if not plain:
+        style = '"'
+    elif "\n" in text:
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -32,11 +36,16 @@ _Dumper.add_representer(str, _text)
 
 
 def yaml_text(objects: Iterable[dict[str, Any]]) -> str:
-    return "---\n".join("".join(f"{line}\n" for line in _lines(one, WIDTH)) for one in objects)
+    """Return objects as the documents of one text."""
+    return "---\n".join(map(_document, objects))
+
+
+def _document(item: dict[str, Any]) -> str:
+    return "".join(f"{line}\n" for line in _lines(item, WIDTH))
 
 
 def _lines(data: Any, width: int) -> Iterator[str]:
-    """The lines that the dumper would give, which is asked for scalars alone.
+    """Yield the lines that the dumper would give, which is asked for scalars alone.
 
     It takes tens of milliseconds for a Job, and the points of a matrix differ in few of their scalars.
     """
@@ -45,10 +54,13 @@ def _lines(data: Any, width: int) -> Iterator[str]:
             yield from _entry(name, value, width)
     elif isinstance(data, list) and data:
         for value in data:
-            for number, line in enumerate(_lines(value, width - STEP)):
-                yield _deeper(line) if number else f"- {line}"
+            first, *rest = _lines(value, width - STEP)
+            yield f"- {first}"
+            yield from map(_deeper, rest)
+    elif isinstance(data, dict | list):
+        yield str(data)
     else:
-        yield from ["{}"] if data == {} else ["[]"] if data == [] else _scalar(data, width)
+        yield from _scalar(data, width)
 
 
 def _entry(name: str, value: Any, width: int) -> Iterator[str]:
@@ -60,11 +72,13 @@ def _entry(name: str, value: Any, width: int) -> Iterator[str]:
     if value:
         yield from (*above, head, *map(_deeper, _lines(value, width - STEP)))
     else:
-        yield from (*above, f"{head} {'{}' if isinstance(value, dict) else '[]'}")
+        yield from (*above, f"{head} {value}")
 
 
 def _deeper(line: str) -> str:
-    return f"{' ' * STEP}{line}" if line else line
+    if not line:
+        return line
+    return f"{' ' * STEP}{line}"
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -74,17 +88,20 @@ def _pair(name: str, value: Any, width: int) -> list[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _scalar(value: Any, width: int) -> list[str]:
-    """As an item of a list: alone it may be written otherwise."""
+    """Return a scalar as it is written in a list: alone it may be written otherwise."""
     first, *rest = _dumped([value], width + STEP)
     return [first[STEP:], *(line[STEP:] for line in rest)]
 
 
 def _dumped(data: Any, width: int) -> list[str]:
-    """Without the mark that ends a document: more of it follows."""
+    """Return the lines without the mark that ends a document: more of it follows."""
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=True)
     lines = text.split("\n")[:-1]
-    return lines[:-1] if lines[-1] == "..." else lines
+    if lines[-1] == "...":
+        lines.pop()
+    return lines
 
 
 def yaml_objects(text: str) -> list[dict[str, Any]]:
-    return list(yaml.load_all(text, Loader=yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader))
+    """Return the objects of a text; the loader in C is used where there is one."""
+    return list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))

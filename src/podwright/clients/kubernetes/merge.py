@@ -9,26 +9,40 @@ KEYS = ("mountPath", "containerPort", "name")
 
 
 def merged(value: Any, patch: Any) -> Any:
-    """A mapping is merged name by name, a null takes a name away, any other value replaces what was there."""
+    """Merge a mapping name by name: a null takes a name away, any other value replaces what was there."""
     if isinstance(value, dict) and isinstance(patch, dict):
-        found = {name: one for name, one in value.items() if patch.get(name, one) is not None}
-        for name, one in patch.items():
-            if one is not None:
-                found[name] = merged(value[name], one) if name in value else one
-        return found
+        return _merged_mapping(value, patch)
     key = _key(value, patch)
-    return _merged_list(value, patch, key) if key else patch
+    if key is None:
+        return patch
+    return _merged_list(value, patch, key)
+
+
+def _merged_mapping(value: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: field for name, field in value.items() if patch.get(name, field) is not None}
+    for name, change in patch.items():
+        if change is not None and name in value:
+            kept[name] = merged(value[name], change)
+        elif change is not None:
+            kept[name] = change
+    return kept
 
 
 def _key(value: Any, patch: Any) -> str | None:
     if not isinstance(value, list) or not isinstance(patch, list) or not value or not patch:
         return None
     entries = [*value, *patch]
-    return next((key for key in KEYS if all(isinstance(one, dict) and key in one for one in entries)), None)
+    for key in KEYS:
+        if all(isinstance(entry, dict) and key in entry for entry in entries):
+            return key
+    return None
 
 
 def _merged_list(value: list[Any], patch: list[Any], key: str) -> list[Any]:
-    changes = {one[key]: one for one in patch}
-    known = {one[key] for one in value}
-    kept = [merged(one, changes[one[key]]) if one[key] in changes else one for one in value]
-    return [*kept, *(one for one in patch if one[key] not in known)]
+    changes = {entry[key]: entry for entry in patch}
+    known = {entry[key] for entry in value}
+    kept = list(value)
+    for index, entry in enumerate(value):
+        if entry[key] in changes:
+            kept[index] = merged(entry, changes[entry[key]])
+    return [*kept, *(entry for entry in patch if entry[key] not in known)]

@@ -43,6 +43,7 @@ PIECE_BYTES, MOST_PIECES = 900 * 1024, 5
 
 
 def labels(run_id: str, parent: str, workload: str) -> dict[str, str]:
+    """Return the labels of everything that belongs to a run."""
     return {
         "app.kubernetes.io/managed-by": MANAGER,
         "app.kubernetes.io/name": workload,
@@ -52,13 +53,15 @@ def labels(run_id: str, parent: str, workload: str) -> dict[str, str]:
 
 
 def run_folder(run_id: str) -> str:
+    """Return the folder of a run on its claim, as containers see it."""
     return f"{RUNS}/{run_id}"
 
 
 def code_names(digest: str, pieces: int) -> list[str]:
-    """Equal code has equal names: it is stored once, whoever brings it."""
+    """Return the names of the code's pieces; equal code has equal names, and is stored once, whoever brings it."""
     return [f"podwright-code-{digest}-{index}" for index in range(pieces)]
 
 
 def payload_name(digest: str) -> str:
+    """Return the name of the ConfigMap that holds the pilot and its scripts."""
     return f"podwright-pilot-{digest}"

@@ -34,12 +34,20 @@ GROUPS |= {kind.name: kind.version for kind in KINDS.values()}
 
 
 def path_of(kind: str, namespace: str | None, name: str = "", group: str | None = None) -> str:
+    """Return the path of an object, or without a name of all of its kind; without a namespace in the whole cluster."""
     version = group or GROUPS.get(kind, "v1")
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    inside = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{inside}/{PLURALS[kind]}" + (f"/{name}" if name else "")
+    # Only the oldest group, which has no name, lies under /api.
+    root = "/apis" if "/" in version else "/api"
+    parts = [root, version]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts.append(PLURALS[kind])
+    if name:
+        parts.append(name)
+    return "/".join(parts)
 
 
-def path_of_object(made: Mapping[str, Any]) -> str:
-    metadata = made["metadata"]
-    return path_of(made["kind"], metadata.get("namespace"), metadata["name"], made["apiVersion"])
+def path_of_object(manifest: Mapping[str, Any]) -> str:
+    """Return the path of an object as it describes itself."""
+    metadata = manifest["metadata"]
+    return path_of(manifest["kind"], metadata.get("namespace"), metadata["name"], manifest["apiVersion"])

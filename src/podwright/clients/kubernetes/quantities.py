@@ -13,14 +13,14 @@ SUFFIXES = {
 
 
 def number_of(quantity: Any) -> int:
-    """A quantity of Kubernetes (`80Gi`, `127500m`, 8), rounded down to a whole number."""
+    """Return a quantity of Kubernetes (`80Gi`, `127500m`, 8), rounded down to a whole number."""
     text = str(quantity)
     digits = text.rstrip("mkKMGTPEi")
     return int(Decimal(digits) * SUFFIXES.get(text[len(digits) :], Decimal(1)))
 
 
 def size_text(size: int) -> str | int:
-    """A number of bytes as Kubernetes writes it, exact."""
+    """Return a number of bytes as Kubernetes writes it, exact."""
     for power, unit in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
         if size % 1024**power == 0:
             return f"{size // 1024**power}{unit}"

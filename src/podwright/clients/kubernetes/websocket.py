@@ -13,10 +13,14 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from podwright.clients.reasons import last_line
+
 PROTOCOL = "v4.channel.k8s.io"
 STDIN, STDOUT, STDERR, STATUS = range(4)
 BINARY, CLOSE, PING, PONG = 2, 8, 9, 10
 PIECE_BYTES = 64 * 1024
+LONG_SIZES = {126: 2, 127: 8}
+"""Marks in the place of a size that say in how many bytes the size itself follows."""
 
 
 class CommandFailed(OSError):
@@ -24,6 +28,8 @@ class CommandFailed(OSError):
 
 
 class WebSocket:
+    """A connection that was opened for one command."""
+
     def __init__(self, sock: socket.socket, target: str, headers: Mapping[str, str]) -> None:
         self._sock, self._rest = sock, b""
         self._open(target, headers)
@@ -65,7 +71,7 @@ class WebSocket:
                 return bytes(out)
 
     def _send(self, kind: int, data: bytes) -> None:
-        """A client must mask what it sends."""
+        """Send one frame; a client must mask what it sends."""
         mask = os.urandom(4)
         size = len(data)
         head = bytes([0x80 | kind])
@@ -80,13 +86,13 @@ class WebSocket:
         self._sock.sendall(head + mask + masked)
 
     def _receive(self) -> tuple[int, bytes]:
-        """One message, put together from its frames; a ping may come between them."""
+        """Return one message, put together from its frames; a ping may come between them."""
         parts, first = bytearray(), 0
         while True:
             a, b = self._take(2)
             size = b & 0x7F
             if size >= 126:
-                size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
+                size = int.from_bytes(self._take(LONG_SIZES[size]), "big")
             data, kind = self._take(size), a & 0x0F
             if kind == CLOSE:
                 return kind, data
@@ -115,8 +121,7 @@ class WebSocket:
 def _check(data: bytes, err: bytes) -> None:
     status: dict[str, Any] = json.loads(data)
     if status.get("status") != "Success":
-        lines = err.decode("utf-8", "replace").strip().splitlines()
-        raise CommandFailed(lines[-1] if lines else str(status.get("message", "it failed")))
+        raise CommandFailed(last_line(err.decode("utf-8", "replace"), str(status.get("message", "it failed"))))
 
 
 def _refusal(head: bytes, rest: bytes) -> str:

@@ -73,8 +73,9 @@ class _Picture:
     def _head(self) -> None:
         hosts = len(self.design.requirements.hosts)
         self.drawing.words(LEFT, 32, f"{self.design.pod.name}: {self.fabric} fabric", 20)
-        told = ", ".join(f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier])
-        self.drawing.words(LEFT, 52, f"{hosts} nodes; switches: {told}; {len(self.wired.cables):,} cables", 12, "soft")
+        counts = [f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier]]
+        line = f"{hosts} nodes; switches: {', '.join(counts)}; {len(self.wired.cables):,} cables"
+        self.drawing.words(LEFT, 52, line, 12, "soft")
 
     def _cores(self, y: float) -> float:
         groups: dict[int, list[Switch]] = defaultdict(list)
@@ -143,7 +144,9 @@ class _Picture:
     def _core_bands(self, y: float) -> None:
         """Draw one band from each plane to each group of cores."""
         group_of = {switch.name: switch.plane for switch in self.tiers["core"]}
-        groups = self.design.compute.groups if self.design.compute else 1
+        groups = 1
+        if self.design.compute:
+            groups = self.design.compute.groups
         column_of = {switch.name: (switch.plane - 1) // groups for switch in self.tiers["spine"]}
         counts: Counter[tuple[int, int]] = Counter()
         for (a, b), number in self.pairs.items():
@@ -200,20 +203,22 @@ class _Picture:
         counts: Counter[tuple[int, int]] = Counter()
         for (a, b), number in self.pairs.items():
             if a in column_of:
-                counts[(column_of[a], number_of[b] if self.spine_x else column_of[a])] += number
-        left, right = self.span
-        share = (right - left) / self.columns
-        tops = self.spine_x or {
-            column: (self.column_x(column), self.column_x(column) + CELL[0])
-            if self.tiers["core"]
-            else (left + column * share, left + (column + 1) * share)
-            for column in range(self.columns)
-        }
+                above = number_of[b] if self.spine_x else column_of[a]
+                counts[(column_of[a], above)] += number
+        tops = self.spine_x or {column: self._band_top(column) for column in range(self.columns)}
         self._bands("band-leaf", counts, tops, (top, bottom))
         if not self.spine_x:
             for column in range(self.columns):
-                told = f"{counts[(column, column)]:,} cables"
-                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, told, 10, "soft", "middle")
+                label = f"{counts[(column, column)]:,} cables"
+                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, label, 10, "soft", "middle")
+
+    def _band_top(self, column: int) -> Span:
+        """Return where the band of a column ends above: at the spines of its plane, or at its share of shared ones."""
+        if self.tiers["core"]:
+            return self.column_x(column), self.column_x(column) + CELL[0]
+        left, right = self.span
+        share = (right - left) / self.columns
+        return left + column * share, left + (column + 1) * share
 
     @property
     def _plane(self) -> str:
@@ -232,14 +237,16 @@ class _Picture:
 
     def _foot(self, y: float) -> None:
         nodes = self.cables["node_leaf"]
-        rest = [f"{self.cables[kind]:,} {words}" for kind, words in _REST.items() if self.cables[kind]]
+        rest = [f"{self.cables[kind]:,} {origin}" for kind, origin in _REST.items() if self.cables[kind]]
         each = nodes // max(len(self.design.requirements.hosts), 1)
-        told = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
-        self.drawing.words(LEFT, y + 20, told, 12)
+        line = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
+        self.drawing.words(LEFT, y + 20, line, 12)
 
 
 _REST = {"fabric_manager": "from fabric managers", "storage": "from the storage system"}
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 24 else text[:21] + "..."
+    if len(text) <= 24:
+        return text
+    return text[:21] + "..."

@@ -34,9 +34,7 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
     for fabric in design.wired:
         files[f"{fabric}.svg"] = fabric_svg(design, fabric, tokens)
         files[f"{fabric}.dot"] = dot(design, fabric)
-        if _is_infiniband(
-            design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
-        ):
+        if _is_infiniband(design.requirements.switch_of(fabric)):
             files[f"ufm/{fabric}-p2p.csv"] = point_to_point(design, fabric)
             files[f"ufm/{fabric}-hca-map.csv"] = adapter_map(design, fabric)
             files[f"ufm/{fabric}.topo"] = topo(design, fabric)

@@ -38,8 +38,9 @@ class Fabric(NamedTuple):
 def fabric_of(design: Design, name: str) -> Fabric:
     """Return a fabric in the file's terms: each adapter of a host is a device of its own."""
     names = PortNames(design)
-    model = design.requirements.compute_switch if name == "compute" else design.requirements.storage_switch
-    switches = {switch.name: model.ports if model else 0 for switch in design.wired[name].switches}
+    model = design.requirements.switch_of(name)
+    assert model is not None, "a fabric is only wired where its switch is known"
+    switches = {switch.name: model.ports for switch in design.wired[name].switches}
     adapters: dict[str, None] = {}
     links: dict[Port, Port] = {}
     for cable in design.wired[name].cables:
@@ -69,12 +70,13 @@ def ibnetdiscover(design: Design, name: str) -> str:
 
 
 def _device(device: str, fabric: Fabric, guids: dict[str, int], ports: list[int]) -> Iterator[str]:
-    is_switch = device in fabric.switches
-    kind, count = ("Switch", fabric.switches[device]) if is_switch else ("Ca", 1)
-    guid = f"{guids[device]:016x}"
-    yield f"{'switchguid' if is_switch else 'caguid'}=0x{guid}"
-    base = " base port 0 lid 0 lmc 0" if is_switch else ""
-    yield f'{kind}\t{count} "{_id(device, fabric, guids)}"\t\t# "{device}"{base}'
+    guid, name = f"{guids[device]:016x}", _id(device, fabric, guids)
+    if device in fabric.switches:
+        yield f"switchguid=0x{guid}"
+        yield f'Switch\t{fabric.switches[device]} "{name}"\t\t# "{device}" base port 0 lid 0 lmc 0'
+    else:
+        yield f"caguid=0x{guid}"
+        yield f'Ca\t1 "{name}"\t\t# "{device}"'
     for number in ports:
         peer = fabric.links[Port(device, number)]
         end = f'"{_id(peer.device, fabric, guids)}"[{peer.number}]'
@@ -82,10 +84,10 @@ def _device(device: str, fabric: Fabric, guids: dict[str, int], ports: list[int]
     yield ""
 
 
-def _width(model: SwitchModel | None) -> str:
-    speed = model.speed_gbps if model else None
-    return WIDTHS.get(int(speed or 200), "4xHDR")
+def _width(model: SwitchModel) -> str:
+    return WIDTHS.get(int(model.speed_gbps or 200), "4xHDR")
 
 
 def _id(device: str, fabric: Fabric, guids: dict[str, int]) -> str:
-    return f"{'S' if device in fabric.switches else 'H'}-{guids[device]:016x}"
+    letter = "S" if device in fabric.switches else "H"
+    return f"{letter}-{guids[device]:016x}"

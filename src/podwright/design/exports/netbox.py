@@ -9,6 +9,7 @@ from podwright.design.exports.tables import write_csv
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design
 from podwright.design.racks import Device
+from podwright.spec import SwitchModel
 
 # Our kind of cable -> NetBox's.
 CABLES = {"dac": "dac-passive", "aoc": "aoc", "fibre": "smf", "cat6": "cat6", "unknown": ""}
@@ -21,9 +22,11 @@ ETHERNET |= {400: "400gbase-x-osfp"}
 def netbox_files(design: Design) -> dict[str, str]:
     """Return the files by their names."""
     site = design.pod.name
-    devices = [(rack.name, unit, device) for rack in design.floor.racks for unit, device in rack.devices]
+    devices: list[tuple[str, int, Device]] = []
+    for rack in design.floor.racks:
+        devices += [(rack.name, unit, device) for unit, device in rack.devices]
     models = {(device.model, device.rack_units): None for _, _, device in devices}
-    roles = sorted({_role(device) for _, _, device in devices})
+    roles = sorted({device.kind for _, _, device in devices})
     racks = [(site, rack.name, "active", design.pod.racks.rack_units) for rack in design.floor.racks]
     tables: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
         "sites": (("name", "slug", "status"), [(site, site, "active")]),
@@ -36,7 +39,7 @@ def netbox_files(design: Design) -> dict[str, str]:
         "racks": (("site", "name", "status", "u_height"), racks),
         "devices": (
             ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
-            [(d.name, _role(d), "Generic", d.model, site, rack, u, "front", "planned") for rack, u, d in devices],
+            [(d.name, d.kind, "Generic", d.model, site, name, u, "front", "planned") for name, u, d in devices],
         ),
         "interfaces": (("device", "name", "type"), list(_interfaces(design))),
         "cables": (_CABLE_HEAD, list(_cables(design))),
@@ -52,14 +55,10 @@ _CABLE_HEAD = (
 )
 
 
-def _role(device: Device) -> str:
-    return device.kind
-
-
 def _placed(design: Design) -> Iterable[Laid]:
     """Return the cables that NetBox can import: it knows only devices that stand in a rack."""
     places = design.floor.places
-    return (one for one in design.laid if one.cable.a in places and one.cable.b in places)
+    return (laid for laid in design.laid if laid.cable.a in places and laid.cable.b in places)
 
 
 def _cables(design: Design) -> Iterable[tuple[object, ...]]:
@@ -82,24 +81,24 @@ def _interfaces(design: Design) -> Iterable[tuple[str, str, str]]:
 
 def _interface_kinds(design: Design) -> dict[str, str]:
     fabric = design.pod.management_fabric()
-    above = fabric.aggregation if fabric else None
-    switches = {
-        "compute": design.requirements.compute_switch,
-        "storage": design.requirements.storage_switch,
-        "management": above,
-    }
-    found = {}
-    for name, switch in switches.items():
-        known = ETHERNET if switch is not None and switch.kind == "ethernet" else INFINIBAND
-        found[name] = known.get(int(switch.speed_gbps or 0) if switch else 0, "other")
-    return found
+    switches = {"compute": design.requirements.compute_switch, "storage": design.requirements.storage_switch}
+    if fabric is not None:
+        switches["management"] = fabric.aggregation
+    return {name: _interface_kind(switch) for name, switch in switches.items()}
+
+
+def _interface_kind(switch: SwitchModel | None) -> str:
+    if switch is None:
+        return "other"
+    known = ETHERNET if switch.kind == "ethernet" else INFINIBAND
+    return known.get(int(switch.speed_gbps or 0), "other")
 
 
 def _vlans(design: Design) -> list[tuple[object, ...]]:
-    networks = design.management.networks if design.management else []
-    return [(one.vlan, one.name, "active", design.pod.name) for one in networks if one.vlan]
+    site = design.pod.name
+    return [(network.vlan, network.name, "active", site) for network in design.networks if network.vlan]
 
 
 def _prefixes(design: Design) -> list[tuple[object, ...]]:
-    networks = design.management.networks if design.management else []
-    return [(one.subnet, "active", design.pod.name, one.vlan or "", one.purpose) for one in networks]
+    site = design.pod.name
+    return [(network.subnet, "active", site, network.vlan or "", network.purpose) for network in design.networks]

@@ -20,10 +20,13 @@ class PortNames:
         own = self._switches.get(device)
         if own is not None:
             return str(port) if own == fabric else "mgmt0"
-        if device not in self._hosts:
-            return f"port{port}" if fabric != "compute" else f"mlx5_{port - 1}"
-        names = self._of(device, fabric)
-        return names[port - 1] if port <= len(names) else f"port{port}"
+        if device in self._hosts:
+            names = self._of(device, fabric)
+            if port <= len(names):
+                return names[port - 1]
+        elif fabric == "compute":
+            return f"mlx5_{port - 1}"
+        return f"port{port}"
 
     def is_switch(self, device: str) -> bool:
         """Return whether a device is a switch."""
@@ -42,7 +45,9 @@ class PortNames:
         model = self._hosts[host]
         key = (id(model), fabric)
         if key not in self._named:
-            self._named[key] = _management(host, self) if fabric == "management" else ports_of(model, fabric)
+            self._named[key] = ports_of(model, fabric)
+            if fabric == "management":
+                self._named[key] = _management(host, self)
         return self._named[key]
 
     def slow_and_fast(self, host: str) -> tuple[list[str], list[str]]:

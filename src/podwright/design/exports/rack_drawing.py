@@ -21,9 +21,10 @@ def racks_svg(design: Design, tokens: str) -> str:
     floor = design.floor
     drawing.words(LEFT, 32, f"{design.pod.name}: {len(floor.racks)} racks", 20)
     limit = design.pod.racks.limit_w / 1000
-    told = f"{floor.power_w / 1000:,.1f} kW in all, at most {limit:g} kW a rack"
-    unknown = f"; power not known of {', '.join(floor.unknown_power)}" if floor.unknown_power else ""
-    drawing.words(LEFT, 52, told + unknown, 12, "soft")
+    power = f"{floor.power_w / 1000:,.1f} kW in all, at most {limit:g} kW a rack"
+    if floor.unknown_power:
+        power += f"; power not known of {', '.join(floor.unknown_power)}"
+    drawing.words(LEFT, 52, power, 12, "soft")
     height = design.pod.racks.rack_units * UNIT
     rows = sorted({rack.row for rack in floor.racks})
     for rack in floor.racks:

@@ -45,11 +45,11 @@ def switch_sheets(design: Design, tokens: str) -> str:
     """Return a page for each switch: every port with what it leads to."""
     ports: dict[str, list[tuple[str, Laid, str, str]]] = defaultdict(list)
     names = PortNames(design)
-    for one in design.laid:
-        cable = one.cable
+    for laid in design.laid:
+        cable = laid.cable
         a, b = names.ends(cable)
-        ports[cable.b].append((b, one, cable.a, a))
-        ports[cable.a].append((a, one, cable.b, b))
+        ports[cable.b].append((b, laid, cable.a, a))
+        ports[cable.a].append((a, laid, cable.b, b))
     switches = [switch.name for switch in design.switches]
     parts = [_switch(design, name, sorted(ports[name], key=lambda row: natural_key(row[0]))) for name in switches]
     return _page(f"{design.pod.name}: switches", f"{len(switches)} switches", switches, parts, tokens)
@@ -58,48 +58,45 @@ def switch_sheets(design: Design, tokens: str) -> str:
 def _cables_of_racks(design: Design) -> dict[str, list[tuple[str, ...]]]:
     """Return the cables of what is no switch by its rack; those of switches are on the switches' own sheets."""
     names, places = PortNames(design), design.floor.places
-    found: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    by_rack: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for cable, length, medium in design.laid:
         here, there = places.get(cable.a), places.get(cable.b)
         if here is not None and there is not None and not names.is_switch(cable.a):
             a, b = names.ends(cable)
             far = f"{there.rack} U{there.unit}"
-            found[here.rack].append((cable.a, a, cable.b, b, far, f"{length:g} m", medium))
-    return {
-        rack: sorted(rows, key=lambda row: (natural_key(row[0]), natural_key(row[1]))) for rack, rows in found.items()
-    }
+            by_rack[here.rack].append((cable.a, a, cable.b, b, far, f"{length:g} m", medium))
+    for rows in by_rack.values():
+        rows.sort(key=lambda row: (natural_key(row[0]), natural_key(row[1])))
+    return by_rack
 
 
 def _rack(design: Design, rack: Rack, cables: list[tuple[str, ...]], tokens: str) -> str:
-    rows = [
-        (
-            f"U{unit}",
-            device.name,
-            device.model,
-            device.kind,
-            "" if device.power_w is None else f"{device.power_w:,.0f} W",
-        )
-        for unit, device in reversed(rack.devices)
-    ]
+    rows = []
+    for unit, device in reversed(rack.devices):
+        power = "" if device.power_w is None else f"{device.power_w:,.0f} W"
+        rows.append((f"U{unit}", device.name, device.model, device.kind, power))
     used = f"{rack.used_units} of {design.pod.racks.rack_units} units, {rack.power_w / 1000:.1f} kW known"
     table = _table(("unit", "device", "model", "what", "power"), rows)
     if cables:
         head = ("device", "port", "to", "its port", "where", "length", "made of")
         table += f"<h3>Cables</h3>{_table(head, cables)}"
-    drawing = rack_svg(design, rack, tokens)
-    return f'<section id="{escape(rack.name)}"><div class="elevation">{drawing}</div>' + _block(
-        f"Rack {rack.name}", used, table
-    )
+    drawing = f'<div class="elevation">{rack_svg(design, rack, tokens)}</div>'
+    return f'<section id="{escape(rack.name)}">{drawing}' + _block(f"Rack {rack.name}", used, table)
 
 
 def _switch(design: Design, name: str, ports: Iterable[tuple[str, Laid, str, str]]) -> str:
-    place = design.floor.places.get(name)
-    where = f"rack {place.rack}, unit {place.unit}" if place else ""
+    places = design.floor.places
+    where = ""
+    if name in places:
+        where = f"rack {places[name].rack}, unit {places[name].unit}"
     rows = []
     for port, laid, device, far in ports:
-        end = design.floor.places.get(device)
-        length = "" if laid.length_m is None else f"{laid.length_m:g} m"
-        rows.append((port, device, far, f"{end.rack} U{end.unit}" if end else "", length, laid.medium))
+        end, length = "", ""
+        if device in places:
+            end = f"{places[device].rack} U{places[device].unit}"
+        if laid.length_m is not None:
+            length = f"{laid.length_m:g} m"
+        rows.append((port, device, far, end, length, laid.medium))
     table = _table(("port", "to", "its port", "where", "length", "made of"), rows)
     return f'<section id="{escape(name)}">' + _block(name, where, table)
 
@@ -110,10 +107,13 @@ def _block(title: str, note: str, table: str) -> str:
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "\n".join(
-        '<tr><td class="tick"></td>' + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
+    body = "\n".join(_table_row(row) for row in rows)
     return f"<table><thead><tr><th></th>{top}</tr></thead>\n<tbody>{body}</tbody></table>"
+
+
+def _table_row(row: Iterable[str]) -> str:
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+    return f'<tr><td class="tick"></td>{cells}</tr>'
 
 
 def _page(title: str, note: str, names: Iterable[str], parts: Iterable[str], tokens: str) -> str:

@@ -43,7 +43,10 @@ class Drawing:
         """Draw a box; `hover` is shown by browsers when the pointer rests on it."""
         self._grow(x + width, y + height)
         shape = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-        self._parts.append(f"{shape}><title>{escape(hover)}</title></rect>" if hover else f"{shape}/>")
+        if hover:
+            self._parts.append(f"{shape}><title>{escape(hover)}</title></rect>")
+        else:
+            self._parts.append(f"{shape}/>")
 
     def words(self, x: float, y: float, text: str, size: int = 12, kind: str = "text", anchor: str = "start") -> None:
         """Write a line of text; `y` is its base line."""
@@ -83,9 +86,11 @@ class Drawing:
         def colour(name: str | None) -> str:
             return self._colours[name][theme] if name else "none"
 
-        rules = [f".{one} {{ fill: {colour(area)}; stroke: {colour(edge)}; }}" for one, (area, edge) in CLASSES.items()]
-        rules += [f".{one} {{ fill: {colour(area)}; stroke: none; opacity: .6; }}" for one, area in BANDS.items()]
-        rules += [f".{one} {{ fill: {colour(ink)}; }}" for one, ink in WORDS.items()]
+        rules = [
+            f".{kind} {{ fill: {colour(area)}; stroke: {colour(edge)}; }}" for kind, (area, edge) in CLASSES.items()
+        ]
+        rules += [f".{kind} {{ fill: {colour(area)}; stroke: none; opacity: .6; }}" for kind, area in BANDS.items()]
+        rules += [f".{kind} {{ fill: {colour(ink)}; }}" for kind, ink in WORDS.items()]
         return "\n".join(rules)
 
     def _grow(self, x: float, y: float) -> None:

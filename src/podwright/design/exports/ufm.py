@@ -14,15 +14,11 @@ LANES = {40: "10G", 56: "14G", 100: "25G", 200: "50G", 400: "100G", 800: "200G"}
 
 def point_to_point(design: Design, fabric: str) -> str:
     """Return the sheet of one fabric; a host's port is the number of its adapter in the map."""
-    places = design.floor.places
-    rows = []
-    for cable in design.wired[fabric].cables:
-        ends = [
-            (place.rack if place else "", place.unit if place else "", device, port)
-            for device, port in ((cable.a, cable.a_port), (cable.b, cable.b_port))
-            for place in (places.get(device),)
-        ]
-        rows.append((*ends[0], *ends[1]))
+    where = design.floor.rack_and_unit
+    rows = [
+        (*where(cable.a), cable.a, cable.a_port, *where(cable.b), cable.b, cable.b_port)
+        for cable in design.wired[fabric].cables
+    ]
     return write_csv(("Rack", "U", "Name", "HCA/Port", "Rack", "U", "Name", "Port"), rows)
 
 
@@ -37,9 +33,10 @@ def adapter_map(design: Design, fabric: str) -> str:
 def topo(design: Design, fabric: str) -> str:
     """Return the `.topo` file of one fabric: switch by switch, each of its ports with what it leads to."""
     names = PortNames(design)
-    switch = design.requirements.compute_switch if fabric == "compute" else design.requirements.storage_switch
-    kind, lane = _kind(switch), LANES.get(int(switch.speed_gbps or 200) if switch else 200, "50G")
-    ports: dict[str, list[tuple[int, str]]] = {one.name: [] for one in design.wired[fabric].switches}
+    model = design.requirements.switch_of(fabric)
+    assert model is not None, "a fabric is only wired where its switch is known"
+    kind, lane = _kind(model), LANES.get(int(model.speed_gbps or 200), "50G")
+    ports: dict[str, list[tuple[int, str]]] = {switch.name: [] for switch in design.wired[fabric].switches}
     for cable in design.wired[fabric].cables:
         ports[cable.b].append((cable.b_port, _end(cable.a, cable.a_port, fabric, names, kind)))
         if cable.a in ports:
@@ -56,6 +53,8 @@ def _end(device: str, port: int, fabric: str, names: PortNames, kind: str) -> st
     return f"HCA_mlx5 {device} {names.name(device, fabric, port)}/P1"
 
 
-def _kind(switch: SwitchModel | None) -> str:
-    name = model_name(switch).upper().replace(" ", "_") if switch else "SWITCH"
-    return f"M{name}" if name.startswith(("QM", "SB", "SN")) else name
+def _kind(switch: SwitchModel) -> str:
+    name = model_name(switch).upper().replace(" ", "_")
+    if name.startswith(("QM", "SB", "SN")):
+        return f"M{name}"
+    return name

@@ -46,8 +46,12 @@ def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = S
 
 def settings(placement: Placement) -> str:
     """Return the command of the test and the variables it needs to measure what the sheet expects."""
-    prefix = "NCCL_ALGO=Ring " if len(placement.hosts) == 2 else "NCCL_COLLNET_ENABLE=0 "
-    return prefix + TEST if len(placement.hosts) > 1 else TEST
+    nodes = len(placement.hosts)
+    if nodes == 1:
+        return TEST
+    if nodes == 2:
+        return f"NCCL_ALGO=Ring {TEST}"
+    return f"NCCL_COLLNET_ENABLE=0 {TEST}"
 
 
 def as_csv(placement: Placement) -> str:
@@ -56,9 +60,9 @@ def as_csv(placement: Placement) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["nodes", "size_bytes", "algorithm", "protocol", "time_us", "bus_gb_s", "alarm_under_gb_s"])
     for row in rows(placement):
-        one = row.expected
-        numbers = [f"{one.time_s * 1e6:.1f}", f"{one.bus_gb_s:.1f}", f"{row.alarm_gb_s:.1f}"]
-        writer.writerow([len(placement.hosts), one.size_bytes, one.algorithm, one.protocol, *numbers])
+        expected = row.expected
+        numbers = [f"{expected.time_s * 1e6:.1f}", f"{expected.bus_gb_s:.1f}", f"{row.alarm_gb_s:.1f}"]
+        writer.writerow([len(placement.hosts), expected.size_bytes, expected.algorithm, expected.protocol, *numbers])
     return out.getvalue()
 
 
@@ -76,8 +80,8 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "sizes": [_row_json(row) for row in rows(placement)],
         "scattered": [_estimate_json(row.expected) for row in rows(placement, "scattered")],
         "failures": [
-            {"what": one.what, "left_in_order": round(one.in_order, 4), "left_scattered": round(one.scattered, 4)}
-            for one in failures(placement)
+            {"what": part.what, "left_in_order": round(part.in_order, 4), "left_scattered": round(part.scattered, 4)}
+            for part in failures(placement)
         ],
         "origin": {"kind": "modelled", "error": WORST_ERROR, "note": " ".join(VALIDATED)},
     }
@@ -87,15 +91,15 @@ def _row_json(row: AcceptanceRow) -> dict[str, Any]:
     return {
         **_estimate_json(row.expected),
         "alarm_under_gb_s": round(row.alarm_gb_s, 1),
-        "algorithms": {one.algorithm: _estimate_json(one) for one in row.others},
+        "algorithms": {estimated.algorithm: _estimate_json(estimated) for estimated in row.others},
     }
 
 
-def _estimate_json(one: Estimate) -> dict[str, Any]:
+def _estimate_json(estimated: Estimate) -> dict[str, Any]:
     return {
-        "size_bytes": one.size_bytes,
-        "algorithm": one.algorithm,
-        "protocol": one.protocol,
-        "time_us": round(one.time_s * 1e6, 1),
-        "bus_gb_s": round(one.bus_gb_s, 1),
+        "size_bytes": estimated.size_bytes,
+        "algorithm": estimated.algorithm,
+        "protocol": estimated.protocol,
+        "time_us": round(estimated.time_s * 1e6, 1),
+        "bus_gb_s": round(estimated.bus_gb_s, 1),
     }

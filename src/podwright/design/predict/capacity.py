@@ -38,7 +38,10 @@ class CapacityPlan:
 
     def get(self, section: str, name: str) -> float | None:
         """Return one figure's number; None where the file does not ask for it."""
-        return next((one.value for one in self.figures if (one.section, one.name) == (section, name)), None)
+        for figure in self.figures:
+            if (figure.section, figure.name) == (section, name):
+                return figure.value
+        return None
 
 
 def reckon(file: CapacityFile) -> CapacityPlan:
@@ -59,10 +62,11 @@ def reckon(file: CapacityFile) -> CapacityPlan:
 def as_json(plan: CapacityPlan) -> dict[str, Any]:
     """Return the figures by section, whole numbers where they count things."""
     document: dict[str, Any] = {"name": plan.name}
-    for one in plan.figures:
-        value = int(one.value) if one.value == int(one.value) else one.value
-        document.setdefault(one.section, {})[one.name] = value
-    how = {f"{one.section}.{one.name}": one.how for one in plan.figures}
+    for figure in plan.figures:
+        whole = int(figure.value)
+        value = whole if figure.value == whole else figure.value
+        document.setdefault(figure.section, {})[figure.name] = value
+    how = {f"{figure.section}.{figure.name}": figure.how for figure in plan.figures}
     return {**document, "how": how, "assumptions": list(plan.assumptions), "origin": {"kind": "modelled"}}
 
 
@@ -71,8 +75,12 @@ def shown(figure: CapacityFigure) -> str:
     value, unit = figure.value, figure.unit
     if unit in ("B", "B/s"):
         return si(value, unit)
-    number = f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-    return f"{number} {unit.removesuffix('s') if value == 1 else unit}".strip()
+    number = f"{value:.3g}"
+    if value >= 100 or value == int(value):
+        number = f"{value:,.0f}"
+    if value == 1:
+        unit = unit.removesuffix("s")
+    return f"{number} {unit}".strip()
 
 
 def si(value: float, unit: str) -> str:
@@ -89,7 +97,7 @@ def _data(fleet: Fleet) -> Iterator[CapacityFigure]:
     seconds = fleet.hours_per_day * 3600
     cars = f"{_counted(fleet.cars, 'car')} x {fleet.hours_per_day:g} h"
     for sensor in fleet.sensors:
-        yield CapacityFigure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _told(sensor))
+        yield CapacityFigure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _how_fast(sensor))
     yield CapacityFigure("data", "car_bytes_s", rate, "B/s", "all sensors of a car")
     yield CapacityFigure("data", "bytes_per_day", rate * seconds * fleet.cars, "B", f"{cars} x {si(rate, 'B/s')}")
     per_year = rate * seconds * fleet.cars * fleet.days_per_year
@@ -105,7 +113,7 @@ def _rate(sensor: Sensor) -> float:
     return (sensor.megapixels or 0.0) * 1e6 * (sensor.fps or 0.0) * sensor.bits / 8
 
 
-def _told(sensor: Sensor) -> str:
+def _how_fast(sensor: Sensor) -> str:
     if sensor.rate_bytes_s is not None:
         return f"{sensor.count} x {si(sensor.rate_bytes_s, 'B/s')}"
     return f"{sensor.count} x {sensor.megapixels:g} MP x {sensor.fps:g}/s x {sensor.bits:g} bit"
@@ -116,20 +124,25 @@ def _ingest(file: CapacityFile, per_day: float) -> Iterator[CapacityFigure]:
     rate = per_day / ingest.window_s
     yield CapacityFigure("ingest", "bytes_s", rate, "B/s", f"a day's data within {ingest.window_s / 3600:g} h")
     if ingest.link_gbps is not None:
-        one = ingest.link_gbps * 1e9 / 8 * ingest.link_share
+        link_bytes_s = ingest.link_gbps * 1e9 / 8 * ingest.link_share
         how = f"{ingest.link_gbps:g} Gb/s each, {ingest.link_share * 100:g} % of it data"
-        yield CapacityFigure("ingest", "links", ceil(rate / one), "links", how)
+        yield CapacityFigure("ingest", "links", ceil(rate / link_bytes_s), "links", how)
 
 
 def _tier(tier: Tier, per_day: float, fleet: Fleet) -> CapacityFigure:
     """Return what the kept days hold; of a long time only the days with recordings count."""
     days = tier.keep_s / DAY_S
-    recorded = days if days <= fleet.days_per_year else days * fleet.days_per_year / 365
+    recorded = days
+    if days > fleet.days_per_year:
+        recorded = days * fleet.days_per_year / 365
     stored = per_day * recorded * tier.share / tier.compression * tier.copies
     how = [f"{days:g} days"]
-    how += [f"{tier.share * 100:g} % of it"] if tier.share < 1 else []
-    how += [f"packed {tier.compression:g}:1"] if tier.compression > 1 else []
-    how += [f"{tier.copies} copies"] if tier.copies > 1 else []
+    if tier.share < 1:
+        how.append(f"{tier.share * 100:g} % of it")
+    if tier.compression > 1:
+        how.append(f"packed {tier.compression:g}:1")
+    if tier.copies > 1:
+        how.append(f"{tier.copies} copies")
     return CapacityFigure("tiers", tier.name, stored, "B", ", ".join(how))
 
 
@@ -155,17 +168,14 @@ def _training(training: CapacityTraining, labels: Labels, images: float) -> Iter
     yield CapacityFigure("training", "node_days_each", each, "", speed)
     yield CapacityFigure("training", "node_days", node_days, "", "all trainings")
     yield CapacityFigure("training", "gpu_days", node_days * training.gpus_per_node, "", "all GPUs of a node")
-    used = f", {training.utilization * 100:g} % used" if training.utilization < 1 else ""
-    yield CapacityFigure("training", "nodes", nodes, "nodes", f"all within {within:g} days{used}")
+    how = f"all within {within:g} days"
+    if training.utilization < 1:
+        how += f", {training.utilization * 100:g} % used"
+    yield CapacityFigure("training", "nodes", nodes, "nodes", how)
     if labels.image_bytes is not None:
         rate = nodes * training.images_per_node_day * labels.image_bytes / DAY_S
-        yield CapacityFigure(
-            "training",
-            "read_bytes_s",
-            rate,
-            "B/s",
-            f"{_counted(nodes, 'node')} x {si(labels.image_bytes, 'B')} an image",
-        )
+        how = f"{_counted(nodes, 'node')} x {si(labels.image_bytes, 'B')} an image"
+        yield CapacityFigure("training", "read_bytes_s", rate, "B/s", how)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -173,4 +183,4 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _value(figures: list[CapacityFigure], name: str) -> float:
-    return next((one.value for one in figures if one.name == name), 0.0)
+    return next((figure.value for figure in figures if figure.name == name), 0.0)

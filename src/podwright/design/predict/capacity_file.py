@@ -103,8 +103,9 @@ def parse_capacity(text: str, file: str) -> CapacityFile:
 
 def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
     fleet = tree.get("fleet")
-    sensors = fleet.get("sensors") if isinstance(fleet, dict) else None
-    for index, sensor in enumerate(sensors if isinstance(sensors, list) else []):
+    if not isinstance(fleet, dict) or not isinstance(fleet.get("sensors"), list):
+        return
+    for index, sensor in enumerate(fleet["sensors"]):
         if not isinstance(sensor, dict) or "rate" in sensor:
             continue
         missing = [name for name in ("megapixels", "fps") if name not in sensor]

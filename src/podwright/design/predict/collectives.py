@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log2
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from podwright.spec.problems import refuse
@@ -116,7 +117,9 @@ class CollectiveJob:
     def ring_gb_s(self) -> float:
         """Return the narrowest place of a ring: NVLink inside one node, else the smaller of NVLink and network."""
         nvlink = self.wires.family.nvlink_gb_s
-        return nvlink if self.nodes == 1 else min(nvlink, self.network_gb_s)
+        if self.nodes == 1:
+            return nvlink
+        return min(nvlink, self.network_gb_s)
 
     @property
     def bus_factor(self) -> float:
@@ -141,14 +144,16 @@ def wires_of(model: NodeModel) -> Wires:
     name = model.title or model.name or "this node model"
     if gpus is None:
         raise refuse(f"{name} has no GPUs", hint="predict needs nodes with GPUs")
-    family = next((one for one in FAMILIES if gpus.model.upper().startswith(one.name)), None)
-    if family is None:
-        known = ", ".join(one.name for one in FAMILIES)
+    families = [family for family in FAMILIES if gpus.model.upper().startswith(family.name)]
+    if not families:
+        known = ", ".join(family.name for family in FAMILIES)
         raise refuse(f"there are no constants for the GPU {gpus.model}", hint=f"known are {known}")
     ports = [nic.speed_gbps for nic in model.nics if nic.kind == "compute"]
     slowest_gb_s = min(ports, default=0.0) / 8 * NIC_SHARE
-    step_us = AMD_STEP_US if model.cpu and "amd" in model.cpu.lower() else INTEL_STEP_US
-    return Wires(family, gpus.count, len(ports), slowest_gb_s, step_us)
+    step_us = INTEL_STEP_US
+    if model.cpu and "amd" in model.cpu.lower():
+        step_us = AMD_STEP_US
+    return Wires(families[0], gpus.count, len(ports), slowest_gb_s, step_us)
 
 
 def available(job: CollectiveJob) -> list[str]:
@@ -164,7 +169,7 @@ def available(job: CollectiveJob) -> list[str]:
 
 def estimate(job: CollectiveJob, algorithm: str, size_bytes: int) -> Estimate:
     """Return the time of an all-reduce of this size, with the protocol that is fastest."""
-    return min(_ESTIMATES[algorithm](job, size_bytes), key=lambda one: one.time_s)
+    return min(_ESTIMATES[algorithm](job, size_bytes), key=attrgetter("time_s"))
 
 
 def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
@@ -174,7 +179,7 @@ def chosen(job: CollectiveJob, size_bytes: int) -> Estimate:
     there the ring is taken, as a test should with `NCCL_ALGO=Ring`.
     """
     names = [name for name in available(job) if name != "sharp" and not (name == "tree" and job.nodes == 2)]
-    return min((estimate(job, name, size_bytes) for name in names), key=lambda one: one.time_s)
+    return min((estimate(job, name, size_bytes) for name in names), key=attrgetter("time_s"))
 
 
 def needs_network(job: CollectiveJob) -> None:
@@ -197,7 +202,9 @@ def _ring(job: CollectiveJob, size_bytes: int) -> Iterable[Estimate]:
     between = 2 * (job.nodes - 1)
     inside = 2 * (job.ranks - 1) - between
     for number, protocol in enumerate(PROTOCOLS):
-        step_us = max(RING_NVLINK_US[number], _step_us(job, protocol) if job.nodes > 1 else 0.0)
+        step_us = RING_NVLINK_US[number]
+        if job.nodes > 1:
+            step_us = max(step_us, _step_us(job, protocol))
         latency_us = RING_BASE_US[number] + inside * step_us + between * RING_NETWORK_US[number]
         gb_s = job.ring_gb_s / job.bus_factor * _share(protocol)
         yield _estimate(job, "ring", protocol, size_bytes, (latency_us * _slower(job, protocol), gb_s))
@@ -239,7 +246,9 @@ def _nvls_gb_s(job: CollectiveJob) -> float:
 
 
 def _step_us(job: CollectiveJob, protocol: str) -> float:
-    return job.wires.step_us * (SIMPLE_STEPS if protocol == "Simple" else 1.0)
+    if protocol == "Simple":
+        return job.wires.step_us * SIMPLE_STEPS
+    return job.wires.step_us
 
 
 def _share(protocol: str) -> float:
@@ -259,7 +268,9 @@ def _slower(job: CollectiveJob, protocol: str) -> float:
 def _shortfall(number: int, size_bytes: int) -> float:
     table = TREE_SHORTFALL[number]
     place = int(log2(max(size_bytes, 64) / 64))
-    return table[place] if place < len(table) else 1.0
+    if place >= len(table):
+        return 1.0
+    return table[place]
 
 
 _ESTIMATES: dict[str, Callable[[CollectiveJob, int], Iterable[Estimate]]] = {

@@ -74,15 +74,19 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
     if len(models) > 1:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
-    chosen = set(hosts)
-    counts = [sum(host in chosen for host in unit.hosts) for unit in topology_of(pod).units]
+    counts = tuple(len(unit.hosts) for unit in topology_of(pod).part(hosts).units)
     wires = wires_of(next(iter(models.values())))
+    placement = Placement(tuple(hosts), counts, wires, _climb(pod), _reduces_in_network(pod), pods)
+    needs_network(job(placement))
+    return placement
+
+
+def _reduces_in_network(pod: Pod) -> bool:
     fabric = pod.compute_fabric()
-    switch = fabric.switch if fabric else None
-    reduces = bool(switch and switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS)
-    found = Placement(tuple(hosts), tuple(one for one in counts if one), wires, _climb(pod), reduces, pods)
-    needs_network(job(found))
-    return found
+    if fabric is None or fabric.switch is None:
+        return False
+    switch = fabric.switch
+    return switch.kind == "infiniband" and (switch.speed_gbps or 0) >= SHARP_SPEED_GBPS
 
 
 def first_hosts(pod: Pod, count: int) -> list[str]:
@@ -107,10 +111,10 @@ def failures(placement: Placement) -> list[BrokenPart]:
     if nodes == 1:
         return []
     left = (nics - 1) / nics
-    found = [BrokenPart("port of a node", left, left)]
+    broken_parts = [BrokenPart("port of a node", left, left)]
     climb = placement.climb
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
-        return found
+        return broken_parts
     cases = (
         ("leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
         ("spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
@@ -118,8 +122,8 @@ def failures(placement: Placement) -> list[BrokenPart]:
     whole = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
         after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
-        found.append(BrokenPart(what, *after))
-    return found
+        broken_parts.append(BrokenPart(what, *after))
+    return broken_parts
 
 
 def _share(placement: Placement, order: str, climb: Climb | None) -> float:
@@ -130,15 +134,18 @@ def _share(placement: Placement, order: str, climb: Climb | None) -> float:
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return 1.0
     outside = 1 if order == "in order" else max(placement.per_unit)
-    through_core = placement.pods > 1 or len(placement.per_unit) > climb.leaves
-    width = climb.uplinks / (climb.taper if through_core else 1.0)
+    width = float(climb.uplinks)
+    if placement.pods > 1 or len(placement.per_unit) > climb.leaves:
+        width /= climb.taper
     return min(1.0, width / (climb.ports_per_node * outside))
 
 
 def _climb(pod: Pod) -> Climb | None:
     """Return a leaf's way up, as the pod's design has it."""
     fabric = pod.compute_fabric()
-    compute = requirements_of(pod).compute if fabric and fabric.switch else None
+    if fabric is None or fabric.switch is None:
+        return None
+    compute = requirements_of(pod).compute
     if compute is None:
         return None
     size = size_compute(compute)

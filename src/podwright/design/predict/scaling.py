@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isclose, log2
+from operator import attrgetter
 from statistics import median
 
 # What the law is off by on published series, fitted on the smallest and the largest size; a test computes them anew.
@@ -72,7 +73,9 @@ def fit(small: ScalingPoint, large: ScalingPoint) -> StepLaw:
     """
     if isclose(small.local_batch, large.local_batch, rel_tol=0.01):
         doublings = log2(large.count / small.count)
-        growth_s = (large.step_s - small.step_s) / doublings if doublings else 0.0
+        growth_s = 0.0
+        if doublings:
+            growth_s = (large.step_s - small.step_s) / doublings
         return StepLaw(0.0, small.step_s / small.local_batch, growth_s, small.count)
     sample_s = (small.step_s - large.step_s) / (small.local_batch - large.local_batch)
     return StepLaw(small.step_s - sample_s * small.local_batch, sample_s)
@@ -103,8 +106,10 @@ def step_from_marks(marks: Iterable[tuple[float, float]]) -> float | None:
     The median leaves out evaluations and checkpoints, which stretch the few steps they lie between.
     """
     pairs = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(marks)]
-    found = [seconds / steps for seconds, steps in pairs if steps > 0 and seconds > 0]
-    return median(found) if found else None
+    step_times = [seconds / steps for seconds, steps in pairs if steps > 0 and seconds > 0]
+    if not step_times:
+        return None
+    return median(step_times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +171,18 @@ def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> F
 
 def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
     """Predict from two runs of the same training on different sizes: the fixed part is then measured."""
-    small, large = sorted((first, second), key=lambda one: one.count)
-    law = fit(*(ScalingPoint(one.count, one.step_s, one.batch or 0.0, one.batch or 0.0) for one in (small, large)))
+    small, large = sorted((first, second), key=attrgetter("count"))
+    law = fit(_one_step(small), _one_step(large))
     small_batch = small.batch or 0.0
     local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
     whole = _around(law.step_s(count, small_batch), small, large, count)
     return _forecast(small, count, local, whole)
+
+
+def _one_step(run: Measured) -> ScalingPoint:
+    """Return a run as a training of one step: of as many samples as its batch has."""
+    batch = run.batch or 0.0
+    return ScalingPoint(run.count, run.step_s, batch, batch)
 
 
 def _forecast(base: Measured, count: int, local: Range, whole: Range) -> Forecast:
@@ -189,7 +200,7 @@ def error_at(count: int, smallest: int, largest: int) -> float:
 
 
 def _train(base: Measured, count: int, step: Range, train_s: float) -> Range:
-    """Time to train with a batch that grows with the accelerators: fewer steps, but more samples."""
+    """Return the time to train with a batch that grows with the accelerators: fewer steps, but more samples."""
     growth = count / base.count
     fewest, usual, most = sorted(growth**power / growth for power in SAMPLE_POWERS)
     steps = train_s / base.step_s

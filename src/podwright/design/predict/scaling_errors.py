@@ -57,26 +57,26 @@ def read_series(text: str) -> list[Series]:
 
 def errors(series: Iterable[Series]) -> list[Error]:
     """Predict every middle size from its series' ends."""
-    found = []
-    for one in series:
-        small, *middle, large = one.points
+    predictions = []
+    for measured in series:
+        small, *middle, large = measured.points
         for point in middle:
             known, guessed = predict(small, large, point)
-            found.append(Error(one.name, point.count, point.time_s, known, guessed))
-    return found
+            predictions.append(Error(measured.name, point.count, point.time_s, known, guessed))
+    return predictions
 
 
-def table(found: Sequence[Error], reasons: dict[str, str]) -> str:
+def table(errors: Sequence[Error], reasons: dict[str, str]) -> str:
     """Lay the errors out in Markdown; a series with a reason is one that the law does not fit."""
     lines = [
         "| series | size | published | predicted | error | samples from the ends too |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for one in found:
-        mark = " *" if one.series in reasons else ""
-        minutes = f"{one.published_s / 60:.2f} min | {one.predicted_s / 60:.2f} min"
-        both = f"{_percent(one.error)} | {_percent(one.guessed_error)}"
-        lines.append(f"| {one.series}{mark} | {one.count} | {minutes} | {both} |")
+    for error in errors:
+        mark = " *" if error.series in reasons else ""
+        minutes = f"{error.published_s / 60:.2f} min | {error.predicted_s / 60:.2f} min"
+        both = f"{_percent(error.error)} | {_percent(error.guessed_error)}"
+        lines.append(f"| {error.series}{mark} | {error.count} | {minutes} | {both} |")
     lines += ["", *(f"\\* {name}: {why}" + "\n" for name, why in reasons.items())]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -92,7 +92,7 @@ class KubernetesLab(StartedLab):
         victims = self.machines.running(machine).get(program, [])
         for pid in victims:
             processes.kill(pid)
-        processes.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in victims), 10, every_s=0.01)
+        processes.until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in victims), every_s=0.01)
 
     def restart_controller(self) -> None:
         """Kill the API server if it runs and start it again."""

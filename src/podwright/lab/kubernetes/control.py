@@ -23,7 +23,6 @@ from podwright.lab.scripts import INSIDE
 from podwright.lab.shape import DGX_GPUS
 from podwright.spec import load_pod
 
-_READY_S = 120.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/jobsets")
 # The definitions have thousands of lines: PyYAML's own parser takes seconds for them.
@@ -121,7 +120,7 @@ class Control:
 
     def _until(self, true: Callable[[], bool], program: str) -> None:
         """Wait for what a program is to bring about, as long as that program lives."""
-        ended = not processes.until(lambda: true() or not self._lives(program), _READY_S, every_s=0.1)
+        ended = not processes.until(lambda: true() or not self._lives(program), every_s=0.1)
         if ended or not true():
             raise self.machines.failed(program, f"{program}-{CONTROL}.log")
 

@@ -16,8 +16,6 @@ from podwright.lab.kubernetes.control import Control, is_usable, start
 from podwright.lab.kubernetes.shape import KubernetesLabShape
 from podwright.lab.machines import Machines
 
-_READY_S = 120.0
-
 
 class Nodes:
     """The real nodes of the lab in a folder."""
@@ -37,7 +35,7 @@ class Nodes:
         """Start what else does not run of the nodes' programs; return the nodes where a kubelet was started."""
         started = []
         for host in hosts:
-            if not processes.until(partial(self._answers, host), _READY_S, every_s=0.1):
+            if not processes.until(partial(self._answers, host), every_s=0.1):
                 raise self.machines.failed("containerd", f"containerd-{host}.log")
             if "kubelet" in start(self.machines, host, self._programs(host, "kubelet", "kube-proxy", "devices")):
                 started.append(host)
@@ -59,7 +57,7 @@ class Nodes:
         """Wait until nodes have reported themselves and their devices, and give them their labels."""
         units = control.units()
         for host in hosts:
-            if not processes.until(partial(self._has_reported, control, host, since), _READY_S, every_s=0.2):
+            if not processes.until(partial(self._has_reported, control, host, since), every_s=0.2):
                 raise self.machines.failed(f"kubelet of {host}", f"kubelet-{host}.log")
             labels = objects.node_labels(host, self.shape.gpus, units)
             change = json.dumps({"metadata": {"labels": labels}}).encode()

@@ -35,7 +35,7 @@ def start(machines: Machines, controller: str, cluster: str, user: str, say: Say
         _start_database(machines, controller)
     if "slurmdbd" not in running:
         machines.start_daemons([controller], ["slurmdbd"])
-    if not processes.until(lambda: _sacctmgr(machines, controller, "list cluster") == 0, 60):
+    if not processes.until(lambda: _sacctmgr(machines, controller, "list cluster") == 0):
         raise machines.failed("slurmdbd", "slurmdbd.log")
     done = machines.folder / "db" / "account-made"
     if not done.exists():
@@ -58,7 +58,7 @@ def _start_database(machines: Machines, controller: str) -> None:
         (machines.folder / "db" / "installed").touch()
     machines.start_daemons([controller], ["sh", "-c", 'mariadbd --no-defaults "$@" &', "sh", *_OPTIONS])
     ping = ["mariadb-admin", "--no-defaults", f"--socket={_SOCKET}", "ping"]
-    if not processes.until(lambda: machines.run(controller, ping).returncode == 0, 60):
+    if not processes.until(lambda: machines.run(controller, ping).returncode == 0):
         raise machines.failed("MariaDB", "mariadb.log")
 
 

@@ -24,7 +24,6 @@ from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
 _READY = frozenset({"idle", "mix", "alloc", "comp", "resv"})
-_READY_S = 120.0
 
 
 def addresses(hosts: list[str]) -> dict[str, str]:
@@ -70,7 +69,7 @@ class SlurmLab(StartedLab):
         victims = self.machines.running(CONTROLLER).get("slurmctld", [])
         for pid in victims:
             processes.kill(pid)
-        processes.until(lambda: all(processes.born(pid) is None for pid in victims), 10, every_s=0.01)
+        processes.until(lambda: all(processes.born(pid) is None for pid in victims), every_s=0.01)
 
     def restart_controller(self) -> None:
         """Kill slurmctld if it runs and start it again."""
@@ -118,7 +117,7 @@ class SlurmLab(StartedLab):
     def _start_controller(self) -> None:
         if not self._has(CONTROLLER, "slurmctld"):
             self.machines.start_daemons([CONTROLLER], ["slurmctld"])
-        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0, 60):
+        if not processes.until(lambda: self.machines.run(CONTROLLER, ["scontrol", "ping"]).returncode == 0):
             raise self.machines.failed("slurmctld", "slurmctld.log")
 
     def _start_nodes(self, nodes: list[str]) -> list[str]:
@@ -139,7 +138,7 @@ class SlurmLab(StartedLab):
         if not ssh.answers(self.ssh_config, self.name):
             port = ssh.open_door(self.machines, ssh.port_in(self.ssh_config))
             write(self.ssh_config, ssh.client_config(folder, self.name, self.user, port))
-        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name), 60):
+        if not processes.until(lambda: ssh.answers(self.ssh_config, self.name)):
             raise self.machines.failed("sshd", "sshd.log")
 
     def _await_nodes(self, nodes: list[str]) -> None:
@@ -153,7 +152,7 @@ class SlurmLab(StartedLab):
                 self.machines.run(CONTROLLER, ["scontrol", "update", f"NodeName={names}", "State=RESUME"])
             return all(states.get(node) in _READY for node in nodes)
 
-        if not processes.until(ready, _READY_S, every_s=0.2):
+        if not processes.until(ready, every_s=0.2):
             missing = [f"{node} {state}" for node, state in self.node_states().items() if state not in _READY]
             raise refuse(f"not every node came up: {', '.join(missing[:8])}", hint=f"logs are in {self.folder / 'log'}")
 

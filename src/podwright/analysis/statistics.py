@@ -1,0 +1,29 @@
+"""Figures that stand for many values: the mean, the middle, quantiles. None stands for no values. Pure."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the arithmetic mean."""
+    if not values:
+        return None
+    return statistics.fmean(values)
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Return the value in the middle."""
+    if not values:
+        return None
+    return statistics.median(values)
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """Return the value below which this share of ordered values lies, between two of them in proportion."""
+    if not ordered:
+        return None
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
