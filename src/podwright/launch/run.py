@@ -242,4 +242,10 @@ def _ranges(ranks: Sequence[int]) -> str:
             spans[-1][1] = rank
         else:
             spans.append([rank, rank])
-    return ", ".join("-".join(str(rank) for rank in dict.fromkeys(span)) for span in spans)
+    return ", ".join(_span(first, last) for first, last in spans)
+
+
+def _span(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first}-{last}"
