@@ -240,7 +240,7 @@ def _summary(progress: Progress, nodes: list[NodeView], width: int) -> list[Line
 
 
 def _folded(progress: Progress, name: str, readings: Sequence[tuple[float | None, NodeView]]) -> str:
-    from statistics import median
+    from podwright.analysis.statistics import median
 
     known = [(value, node) for value, node in readings if value is not None]
     if not known:
