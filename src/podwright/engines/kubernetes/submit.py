@@ -112,7 +112,7 @@ def _filled(made: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
     values = {}
     for key in made["metadata"]["annotations"][HOLDS].split():
         name = key.removeprefix("env.")
-        raw = (folder.path / "token").read_bytes().strip() if key == "token" else os.environ[name].encode()
+        raw = (folder.path / "token").read_bytes().strip() if key == "token" else os.fsencode(os.environ[name])
         values[key] = base64.b64encode(raw).decode()
     return {**made, "data": values}
 
