@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import string
 import subprocess
 import sys
 import tempfile
@@ -28,10 +29,16 @@ PERSIST_S = 120
 MARK = "== podwright"
 """What a login's profile prints comes before this line and is not ours."""
 REMOTE = f"""\
-while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
+while IFS= read -r line && [ -n "$line" ]; do
+    value=$(printf '%b.' "${{line#*=}}")
+    export "${{line%%=*}}=${{value%.}}"
+done
+unset line value
 echo '{MARK}'
 exec "$@"
 """
+"""Takes variables from standard input, then starts the command. The dot saves newlines at a value's end."""
+LETTERS = frozenset(string.ascii_letters.encode() + string.digits.encode())
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,8 @@ class Ssh:
         It is tried again when the connection breaks before the command was started: the mark is its sign. After that
         only its answer counts, since nobody knows how far it came.
         """
-        head = "".join(f"{name}={value}\n" for name, value in (env or {}).items()).encode() + b"\n"
-        command = [*self._ssh(), "-T", self._login, _remote(argv)]
+        head = "".join(f"{name}={_escaped(value)}\n" for name, value in (env or {}).items()).encode() + b"\n"
+        command = [*self._ssh(), "-T", "--", self._login, _remote(argv)]
         for turn in range(TRIES):
             done = subprocess.run(command, input=head + stdin, capture_output=True, check=False)
             _, mark, out = done.stdout.partition(f"{MARK}\n".encode())
@@ -118,7 +125,7 @@ class Ssh:
         return refuse(f"{self._login}: {message}: {reason}", hint=hint, exit_code=3)
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
-        return [*self._ssh(), "-t", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
+        return [*self._ssh(), "-t", "--", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
 
     def _ssh(self) -> list[str]:
         """Return ssh with its options, for one connection that all commands share."""
@@ -140,6 +147,14 @@ class Ssh:
         for name, value in options.items():
             command += ["-o", f"{name}={value}"]
         return command
+
+
+def _escaped(value: str) -> str:
+    """Return a value as letters, digits and octal escapes: whatever it holds, it is one line for `printf %b`.
+
+    That is built into sh, so no other process of the login node sees the value among its arguments.
+    """
+    return "".join(chr(byte) if byte in LETTERS else f"\\0{byte:03o}" for byte in os.fsencode(value))
 
 
 def _remote(argv: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
-from podwright.launch.journal import note
+from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -43,7 +43,7 @@ class Prepared:
 def prepare(
     session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
 ) -> Prepared:
-    """Decide everything about a run without starting it: looks at the code folder and the target, touches nothing."""
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
     code, data = _code_and_data(workload)
     request = Request(
@@ -51,26 +51,30 @@ def prepare(
         workload=workload,
         pod=pod,
         points=_points(workload, repeat),
-        code={"file": "code.tar", "sha256": code.sha256} if code else None,
+        code=None,
         data=data,
         after=after,
-        after_handle=_handle_after(session.home, target, after) if after else None,
-        code_tar=code.tar if code else None,
+        after_handle=_handle_after(session.home, target, after),
     )
+    if code:
+        request = replace(request, code={"file": "code.tar", "sha256": code.sha256}, code_tar=code.tar)
     check_abilities(engine, request)
     with session.using(engine):
         job = engine.plan(request, engine.probe(request))
     return Prepared(request, target, engine, job, engine.render(job), code)
 
 
-def _handle_after(home: Home, target: str, after: str) -> str | None:
+def _handle_after(home: Home, target: str, after: str | None) -> str | None:
     """Return what the engine calls the run that is waited for; only within one target can an engine wait."""
+    if not after:
+        return None
     before = home.folder(after)
     if before.asked.target != target:
         message = f"{after} is on {before.asked.target}, and this run goes to {target}"
         raise refuse(message, hint="a run can only come after one on the same target", field="--after")
-    part = home.folder(f"{after}-1") if before.asked.points else before
-    return part.handle
+    if before.asked.points:
+        return home.folder(f"{after}-1").handle
+    return before.handle
 
 
 def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
@@ -152,9 +156,16 @@ def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bo
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
-        raise
+        raise _masked(refusal, folders[0].asked.workload.get("secrets", [])) from None
     for folder in folders:
         note(folder, "submitted", handle=handle)
+
+
+def _masked(refusal: Refusal, secrets: Sequence[str]) -> Refusal:
+    """Return a refusal without the values of secrets: another program's words are in it."""
+    mask = masker_of(secrets)
+    problems = [replace(problem, message=mask.text(problem.message)) for problem in refusal.problems]
+    return Refusal(problems, refusal.exit_code)
 
 
 def _check_secrets(workload: Workload) -> None:
