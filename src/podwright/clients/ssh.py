@@ -6,16 +6,21 @@ dropped is opened again. Values that must not be seen travel on standard input.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shlex
+import shutil
+import stat
 import string
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -163,10 +168,23 @@ def _remote(argv: Sequence[str]) -> str:
 
 
 def _sockets() -> Path:
-    """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only."""
+    """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only.
+
+    Where somebody else has taken its name, this process has a folder of its own: then later commands connect anew.
+    """
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder = base / f"podwright-ssh-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
-        raise refuse(f"{folder} is not this user's alone", hint=f"remove {folder}")
-    return folder
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(OSError):
+        status = folder.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
+            return folder
+    return _own_sockets()
+
+
+@cache
+def _own_sockets() -> Path:
+    own = Path(tempfile.mkdtemp(prefix="podwright-ssh-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
