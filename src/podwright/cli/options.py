@@ -14,11 +14,12 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
     It reads folder names only: a shell asks at every key, and the index may be what is broken.
     """
     from podwright.runs.store import default_home
+    from podwright.spec.problems import Refusal
 
     try:
         folders = [path for path in (default_home() / "runs").iterdir() if path.name.startswith(incomplete)]
         newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
-    except OSError:
+    except (OSError, Refusal):
         return []
     answers = [(path.name, "a run") for path in newest[:100]]
     if "last".startswith(incomplete):

@@ -16,6 +16,7 @@ from podwright.lab.folder import holds_lab
 from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import LabShape, check_name
 from podwright.lab.slurm import lab as slurm
+from podwright.pilot.protocol import whole_number
 from podwright.runs.store import default_home
 from podwright.spec.problems import refuse
 
@@ -27,7 +28,7 @@ DEFAULT = "lab-slurm"
 def home() -> Path:
     """Return PODWRIGHT_HOME; that of whoever called sudo, who will start the runs."""
     uid = os.environ.get("SUDO_UID", "")
-    if uid.isdigit() and int(uid) and not {"PODWRIGHT_HOME", "XDG_DATA_HOME"} & os.environ.keys():
+    if whole_number(uid) and not {"PODWRIGHT_HOME", "XDG_DATA_HOME"} & os.environ.keys():
         return Path(pwd.getpwuid(int(uid)).pw_dir) / ".local" / "share" / "podwright"
     return default_home()
 

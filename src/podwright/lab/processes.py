@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from podwright.pilot.protocol import whole_number
+
 PATIENCE_S = 120.0
 """For what must come, on a machine that does other things too."""
 _DEAD = frozenset("ZX")
@@ -65,7 +67,8 @@ def running_scripts(scripts: Sequence[str]) -> list[int]:
 def _all() -> list[int]:
     """Return all processes there are, and those that have ended and are not reaped yet."""
     entries = os.listdir("/proc")  # noqa: PTH208 - names only, and there may be thousands
-    return [int(entry) for entry in entries if entry.isdigit()]
+    numbers = map(whole_number, entries)
+    return [number for number in numbers if number is not None]
 
 
 def _command(pid: int) -> list[bytes]:

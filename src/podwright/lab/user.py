@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from podwright.pilot.protocol import whole_number
+
 FIRST_UID = 20001
 _SHELL = "/bin/bash"  # which reads the .profile of the lab; not every user's own shell does
 _NO_PASSWORD = "*"  # unlike `!` this does not lock the account: sshd lets a key in
@@ -24,7 +26,7 @@ class LabUser:
 def lab_user(environ: Mapping[str, str]) -> LabUser:
     """Return the user who called sudo, else `pod` with the first uid from 20001 on that nobody has."""
     uid = environ.get("SUDO_UID", "0")
-    if uid.isdigit() and int(uid):
+    if whole_number(uid):
         try:
             entry = pwd.getpwuid(int(uid))
         except KeyError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
@@ -61,13 +62,23 @@ def recent(session: Session, limit: int | None = 20) -> list[Record]:
 def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
     """Reconcile many; one that cannot be read, or that another client removes just now, does not hide the others."""
     try:
-        return reconcile(session, ids)
-    except Refusal:
-        records: list[Record] = []
+        records = reconcile(session, ids)
+    except Exception:
+        records = []
         for run_id in ids:
             with suppress(Refusal):
-                records += reconcile(session, [run_id])
-        return records
+                records.append(_reconcile_anyway(session, run_id))
+    return [record for record in records if session.home.is_there(record.id)]
+
+
+def _reconcile_anyway(session: Session, run_id: str) -> Record:
+    try:
+        return reconcile(session, [run_id])[0]
+    except Refusal:
+        raise
+    except Exception as error:
+        record = session.home.read_anyway(run_id)
+        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def rebuild(session: Session) -> int:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
@@ -13,6 +14,7 @@ from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
+from podwright.launch.unreadable import look_anyway
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.events import FoundGone, FoundIdle, Gap
 from podwright.runs.layout import point_ids
@@ -32,21 +34,43 @@ FINISH_S = 600.0
 
 def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     """Return the truth about these runs now; one question to each engine, however many runs it has."""
+    home, ids = session.home, list(ids)
+    try:
+        records = _reconcile(session, ids)
+    except Refusal:
+        raise
+    except Exception:
+        # What the files of one run hold must not touch the others: each is looked at by itself. One that is over is
+        # over; of any other nobody knows more, and a fault of ours must not look like a run that goes on.
+        if len(ids) > 1:
+            return list(chain.from_iterable(reconcile(session, [run_id]) for run_id in ids))
+        records = {run_id: home.read_anyway(run_id) for run_id in ids}
+        if not all(record.is_final for record in records.values()):
+            raise
+    with suppress(Refusal):
+        home.keep(record for record in records.values() if home.is_there(record.id))
+    return [records[run_id] for run_id in ids]
+
+
+def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
     home = session.home
-    folders = [home.folder(run_id) for run_id in ids]
+    records, folders = {}, []
+    for run_id in ids:
+        folder = home.folder(run_id)
+        if folder.is_readable:
+            folders.append(folder)
+        else:
+            records[run_id] = look_anyway(session, run_id)
     singles = [folder for folder in folders if not folder.asked.points]
-    records = {}
     for engine, members in _by_engine(session, singles):
         with session.using(engine):
             records.update(_Look(session, engine).at(members))
     for folder in folders:
         if folder.asked.points:
             points = point_ids(folder.id, folder.asked.points)
-            reconcile(session, [point for point in points if home.has(point)])
+            reconcile(session, [point for point in points if home.is_there(point)])
             records[folder.id] = home.read(folder.id)
-    with suppress(Refusal):
-        home.keep(records.values())
-    return [records[folder.id] for folder in folders]
+    return records
 
 
 def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
@@ -96,7 +120,7 @@ class _Look:
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
         """Release or end runs that are held for another; that one is looked at first, once for all of them."""
         names = {str(folder.asked.after) for folder in folders}
-        known = [name for name in names if self.home.has(name)]
+        known = [name for name in names if self.home.is_there(name)]
         earlier = {record.id: record for record in reconcile(self.session, known)}
         settled = {}
         for folder in folders:

@@ -22,7 +22,7 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
     row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
     if epoch is not None:
         row[KEY_EPOCH] = list(epoch)
-    mask = masker_of(folder.asked.workload.get("secrets", []))
+    mask = masker_of(folder.asked.secrets)
     for name, value in fields.items():
         row[name] = mask.text(value) if isinstance(value, str) else value
     line = json.dumps(row).encode() + b"\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
+from podwright.launch.unreadable import engine_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
 from podwright.runs.layout import point_ids
@@ -49,6 +51,8 @@ class Run:
     @property
     def parent(self) -> str | None:
         """Return the run that this one is a point of."""
+        if not self.folder.is_readable:
+            return self._session.home.read_anyway(self.id).parent
         return self.folder.asked.parent
 
     def is_held(self) -> bool:
@@ -62,14 +66,17 @@ class Run:
 
     def points(self) -> list[Run]:
         """Return the points of a matrix or the repeats, as far as they are there; none of a single run."""
-        ids = point_ids(self.id, self.folder.asked.points)
-        return [Run(self._session, point) for point in ids if self._session.home.has(point)]
+        home = self._session.home
+        ids = home.index.points(self.id)
+        if self.folder.is_readable:
+            ids = point_ids(self.id, self.folder.asked.points)
+        return [Run(self._session, point) for point in ids if home.is_there(point)]
 
     def records(self) -> tuple[Record, list[Record]]:
         """Return the truth now about the run and its points, with one question to the engine for all."""
         points = reconcile(self._session, [point.id for point in self.points()])
         if points:
-            return self._session.home.read(self.id), points
+            return self._session.home.read_anyway(self.id), points
         return self.record(), []
 
     def _parts(self) -> list[Run]:
@@ -86,6 +93,8 @@ class Run:
         """
         if not record.is_final or record.state == "lost" or record.ended_at is None:
             return record.is_final
+        if not self.folder.is_readable:
+            return True  # nobody can close it
         if all(part.folder.is_sealed for part in self._parts()):
             return True
         late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
@@ -152,6 +161,8 @@ class Run:
 
     def cancel(self) -> None:
         """Ask what is not over to end, with the grace it was promised."""
+        if not self.folder.is_readable:
+            return self._cancel_anyway()
         parts = self._parts()
         records = reconcile(self._session, [part.id for part in parts])
         live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
@@ -159,15 +170,34 @@ class Run:
             note(part.folder, "cancel")
         if live:
             self._session.engine_of(self.folder).cancel([part.folder for part in live])
+        return None
+
+    def _cancel_anyway(self) -> None:
+        """Ask a run whose run.json cannot be read to end."""
+        for part in self._parts():
+            record = part.record()
+            if not record.is_final:
+                engine, folder = engine_anyway(self._session, record)
+                engine.cancel([folder])
 
     def remove(self) -> None:
-        """Remove the folder with its checkpoints; refuse a run that is not over."""
+        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record."""
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
         for part in (*self.points(), self):
-            self._session.engine_of(part.folder).remove(part.folder)
+            part.remove_elsewhere()
             self._session.home.remove(part.id)
+
+    def remove_elsewhere(self) -> None:
+        """Remove what the run left on its target."""
+        if self.folder.is_readable:
+            return self._session.engine_of(self.folder).remove(self.folder)
+        engine, folder = engine_anyway(self._session, self._session.home.read_anyway(self.id))
+        # What told the engine where the rest lies may be gone with run.json: the folder here goes all the same.
+        with suppress(OSError, ValueError, KeyError):
+            engine.remove(folder)
+        return None
 
     def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""

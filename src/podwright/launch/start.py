@@ -156,7 +156,7 @@ def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bo
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
-        raise _masked(refusal, folders[0].asked.workload.get("secrets", [])) from None
+        raise _masked(refusal, folders[0].asked.secrets) from None
     for folder in folders:
         note(folder, "submitted", handle=handle)
 
@@ -248,7 +248,7 @@ def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:
     Return False where a secret is missing here: only a client that has it can submit the run.
     """
     first = folders[0]
-    missing = [name for name in first.asked.workload.get("secrets", []) if name not in os.environ]
+    missing = [name for name in first.asked.secrets if name not in os.environ]
     if missing:
         return False
     with submitting(first) as alone, suppress(Refusal):

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import stat
 import struct
 import sys
 import zlib
@@ -152,16 +153,30 @@ def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
 
 
 def read_lines(path: str, offset: int = 0) -> Tuple[List[Dict[str, Any]], int]:
-    """Return the whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits."""
+    """Return the whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits.
+
+    A file that is shorter than `offset` was made anew, and is read from its beginning. Whatever lies there that is no
+    plain file (a folder, a pipe that would never end) has no lines.
+    """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return [], offset
+            if offset > status.st_size:
+                offset = 0
             file.seek(offset)
             data = file.read()
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return [], offset
     whole = data.rfind(b"\n") + 1
     rows = (parse_line(line) for line in data[:whole].splitlines())
     return [row for row in rows if row is not None], offset + whole
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting for another side, which a pipe may never have."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 MLLOG = b":::MLLOG "
@@ -279,7 +294,7 @@ def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:
     """Yield (node, restart, path) of every pilot that wrote into `record`, in that order."""
     try:
         names = os.listdir(record)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return
     folders = []
     for name in names:

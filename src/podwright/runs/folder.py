@@ -11,11 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podwright.pilot.protocol import read_lines, record_folders
+from podwright.pilot.protocol import read_lines, record_folders, whole_number
+from podwright.runs import fields
 from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.files import read_plain
 from podwright.runs.metrics import read_metrics
-from podwright.runs.record import Asked
-from podwright.spec.problems import refuse
+from podwright.runs.record import Asked, parse_asked
+from podwright.spec.problems import Refusal, refuse
 
 Row = TypeVar("Row")
 
@@ -34,8 +36,10 @@ class LogLine:
 class RunFolder:
     """Reads only; the pilots and `launch` write."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stand_in: Asked | None = None) -> None:
         self.path = path
+        self._stand_in = stand_in
+        """What is known of the run from elsewhere, where its own run.json cannot be read."""
 
     @property
     def id(self) -> str:
@@ -45,11 +49,24 @@ class RunFolder:
     @cached_property
     def asked(self) -> Asked:
         """Return what was asked of the run."""
+        if self._stand_in is not None:
+            return self._stand_in
         path = self.path / "run.json"
         try:
-            return Asked(**json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError) as error:
-            raise refuse(f"{path} cannot be read: {error}", hint="`podwright rebuild` leaves it out") from None
+            return parse_asked(json.loads(read_plain(path)), self.id)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+        raise refuse(f"{path} cannot be read: {reason}", hint="`podwright rm` removes the run")
+
+    @property
+    def is_readable(self) -> bool:
+        """Return whether run.json is there and says what was asked; it may go while the run is at work."""
+        try:
+            return bool(self.asked) and (self.path / "run.json").exists()
+        except Refusal:
+            return False
 
     @property
     def record_path(self) -> Path:
@@ -97,7 +114,7 @@ class RunFolder:
         files = []
         for node, _, path in record_folders(str(self.record_path)):
             for name in ("merged.log.1", "merged.log"):
-                if Path(path, name).exists():
+                if Path(path, name).is_file():
                     files.append((node, Path(path, name)))
         return files
 
@@ -107,11 +124,14 @@ class RunFolder:
         return heapq.merge(*streams, key=lambda line: line.t)
 
     def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
-        with path.open("rb") as file:
-            for raw in file:
-                line = parse_log_line(node, raw)
-                if line:
-                    yield line
+        try:
+            with path.open("rb") as file:
+                for raw in file:
+                    line = parse_log_line(node, raw)
+                    if line:
+                        yield line
+        except OSError:  # removed meanwhile, or not ours to read
+            return
 
 
 def parse_log_line(node: int, raw: bytes) -> LogLine | None:
@@ -120,13 +140,16 @@ def parse_log_line(node: int, raw: bytes) -> LogLine | None:
     if len(parts) < 4:
         return None
     seconds, number, stream, text = parts
-    rank = None
+    rank = whole_number(number)
+    if rank is None and number != "-":
+        return None
     try:
-        if number != "-":
-            rank = int(number)
-        return LogLine(float(seconds), node, rank, stream, text)
+        t = float(seconds)
     except ValueError:
         return None
+    if fields.moment(t) is None:  # no date that could be shown
+        return None
+    return LogLine(t, node, rank, stream, text)
 
 
 class Tail(Generic[Row]):
@@ -146,9 +169,14 @@ class Tail(Generic[Row]):
         self._of_nodes, self._of_run = of_nodes, of_run
         self._offsets: dict[str, int] = {}
         self.left_out = 0
+        self.restarts = 0
+        """How often the files were made anew: what was read before such a restart counts no more."""
 
     def read(self) -> list[Row]:
-        """Return what has come since the last reading."""
+        """Return what has come since the last reading; all there is, when a file is shorter than what was read."""
+        if any(_size(path) < offset for path, offset in self._offsets.items()):
+            self._offsets, self.left_out = {}, 0
+            self.restarts += 1
         rows: list[Row] = []
         for path in self._paths():
             lines, self._offsets[path] = read_lines(path, self._offsets.get(path, 0))
@@ -166,6 +194,13 @@ class Tail(Generic[Row]):
                 yield f"{path}/{name}"
         for name in self._of_run:
             yield str(self._folder.path / name)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - a path here is a plain string, of which a home has thousands
+    except OSError:
+        return 0
 
 
 class LogTail:
@@ -188,12 +223,15 @@ class LogTail:
             with path.open("rb") as file:
                 stat = os.fstat(file.fileno())
                 key = (stat.st_dev, stat.st_ino)
-                file.seek(self._seen.get(key, 0))
+                offset = self._seen.get(key, 0)
+                if offset > stat.st_size:  # emptied, and written anew
+                    offset = 0
+                file.seek(offset)
                 data = file.read()
         except OSError:
             return
         whole = data.rfind(b"\n") + 1
-        self._seen[key] = self._seen.get(key, 0) + whole
+        self._seen[key] = offset + whole
         for raw in data[:whole].splitlines():
             line = parse_log_line(node, raw)
             if line:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from podwright.runs.record import Record, as_row, from_row
 
@@ -24,6 +24,8 @@ CREATE INDEX IF NOT EXISTS open_runs ON runs (state) WHERE state NOT IN ('succee
 CREATE TABLE IF NOT EXISTS seen (one INTEGER PRIMARY KEY CHECK (one = 1), runs_ns INTEGER);
 PRAGMA user_version = 1;
 """
+COLUMNS = {"runs": ("id", "parent", "created_at", "state", "record"), "seen": ("one", "runs_ns")}
+Answer = TypeVar("Answer")
 NETWORK_FILE_SYSTEMS = frozenset(
     ["nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "fuse.sshfs", "9p"]
 )
@@ -55,6 +57,25 @@ def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
     return kind
 
 
+def _text(row: tuple[Any, ...]) -> str:
+    if not isinstance(row[0], str):
+        raise ValueError("it is no text")
+    return row[0]
+
+
+def _whole(row: tuple[Any, ...]) -> int:
+    if not isinstance(row[0], int):
+        raise ValueError("it is no number")
+    return row[0]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    record = from_row(json.loads(_text(row)))
+    if record.id != row[1]:
+        raise ValueError("it is the record of another run")
+    return record
+
+
 class Index:
     """Every method is one transaction, and one thread at a time is inside.
 
@@ -78,7 +99,7 @@ class Index:
                     raise
                 else:
                     self.forget()
-                    self._link = self._connect(str(self._path))
+                    self._link = self._link or self._connect(str(self._path))
         return self._link
 
     def _connect(self, path: str) -> sqlite3.Connection:
@@ -88,6 +109,10 @@ class Index:
             if link.execute("PRAGMA user_version").fetchone()[0] != 1:
                 link.execute("PRAGMA journal_mode = WAL")
                 link.executescript(SCHEMA)
+            for table, columns in COLUMNS.items():
+                rows = link.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                if tuple(row[0] for row in rows) != columns:
+                    raise sqlite3.DatabaseError(f"{table} has other columns")
             link.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error:
             link.close()
@@ -98,8 +123,11 @@ class Index:
         """Throw the file away."""
         with self._lock:
             self.close()
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            try:
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            except OSError:  # read-only: it is made in memory, for this client alone
+                self._link = self._connect(":memory:")
 
     def close(self) -> None:
         """Close the file; the next question opens it again."""
@@ -124,16 +152,20 @@ class Index:
                 if link.in_transaction:
                     link.execute("ROLLBACK")
 
-    def _ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _texts(self, query: str, values: Sequence[Any] = ()) -> list[str]:
+        return self._ask(query, values, _text)
+
+    def _ask(self, query: str, values: Sequence[Any], read: Callable[[tuple[Any, ...]], Answer]) -> list[Answer]:
+        """Return what `read` makes of each row; a row that it refuses, or a damaged page, has the file made anew."""
         with self._lock:
             try:
-                return self._open().execute(query, values).fetchall()
+                return list(map(read, self._open().execute(query, values)))
             except sqlite3.OperationalError:
                 raise
-            except sqlite3.DatabaseError:  # a page of it is damaged
+            except (sqlite3.DatabaseError, ValueError, RecursionError):
                 self.forget()
                 self._refill()
-                return self._open().execute(query, values).fetchall()
+                return list(map(read, self._open().execute(query, values)))
 
     def drop(self, ids: Iterable[str]) -> None:
         """Forget runs."""
@@ -142,7 +174,7 @@ class Index:
 
     def ids(self) -> set[str]:
         """Return the ids of all runs, points too."""
-        return {row[0] for row in self._ask("SELECT id FROM runs")}
+        return set(self._texts("SELECT id FROM runs"))
 
     def starting_with(self, text: str) -> list[str]:
         """Return the runs whose id starts so; a point is left out where its parent's does."""
@@ -150,14 +182,24 @@ class Index:
             "SELECT id FROM runs WHERE id >= ? AND id < ?"
             " AND (parent IS NULL OR parent < ? OR parent >= ?) ORDER BY id LIMIT 20"
         )
-        return [row[0] for row in self._ask(query, (text, text + "\U0010ffff") * 2)]
+        return self._texts(query, (text, text + "\U0010ffff") * 2)
 
     def latest(self, limit: int | None) -> list[Record]:
         """Return the newest runs that are no point of another, oldest first; all of them without a limit."""
-        query = "SELECT record FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
+        query = "SELECT record, id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
         everything = -1
-        rows = self._ask(query, (everything if limit is None else limit,))
-        return [from_row(json.loads(row[0])) for row in reversed(rows)]
+        records = self._ask(query, (everything if limit is None else limit,), _record)
+        return records[::-1]
+
+    def record(self, run_id: str) -> Record | None:
+        """Return what was last known of a run; None when nothing was."""
+        for record in self._ask("SELECT record, id FROM runs WHERE id = ?", (run_id,), _record):
+            return record
+        return None
+
+    def points(self, parent: str) -> list[str]:
+        """Return the ids of the points of a run, in no order."""
+        return self._texts("SELECT id FROM runs WHERE parent = ?", (parent,))
 
     def open_ids(self, now: float) -> list[str]:
         """Return the runs that may still change, points apart; a lost one may turn up again for a week."""
@@ -165,19 +207,19 @@ class Index:
             "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND parent IS NULL"
             " AND (state != 'lost' OR created_at > ?) ORDER BY created_at"
         )
-        return [row[0] for row in self._ask(query, (now - 7 * 86400.0,))]
+        return self._texts(query, (now - 7 * 86400.0,))
 
     def last_id(self) -> str | None:
         """Return the newest run that is no point of another; None when there is no run."""
         query = "SELECT id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT 1"
-        for row in self._ask(query):
-            return str(row[0])
+        for run_id in self._texts(query):
+            return run_id
         return None
 
     def seen_ns(self) -> int | None:
         """Return when the folder of all runs had last changed when it was last looked through; None before."""
-        for row in self._ask("SELECT runs_ns FROM seen"):
-            return int(row[0])
+        for runs_ns in self._ask("SELECT runs_ns FROM seen", (), _whole):
+            return runs_ns
         return None
 
     def see(self, runs_ns: int) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
 from podwright.runs import events as kinds
+from podwright.runs import fields
 from podwright.runs.events import Event, PilotEvent
-from podwright.runs.states import BY_END, BY_EVENT, FINAL, move, summary
+from podwright.runs.states import BY_END, BY_EVENT, FINAL, STATES, move, summary
+from podwright.runs.typed import goal_of, read_fields, texts
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
 INNER = frozenset({"goal", "epoch", "stopped_in"})
 """Fields of a record that `--json` does not have."""
+
+
+MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,20 @@ class Asked:
     @property
     def gpus(self) -> int:
         """Return how many GPUs the run asked for, on all its nodes together."""
-        resources = self.workload.get("resources") or {}
-        return self.nodes * int(resources.get("gpus") or 0)
+        resources = self.workload.get("resources")
+        if not isinstance(resources, dict):
+            return 0
+        return self.nodes * (fields.node(resources.get("gpus")) or 0)
+
+    @property
+    def secrets(self) -> list[str]:
+        """Return the names of the variables whose values nobody may see."""
+        return texts(self.workload.get("secrets")) or []
+
+    @property
+    def goal(self) -> dict[str, Any] | None:
+        """Return the quality that ends the clock of time to train."""
+        return goal_of(self.workload.get("goal"))
 
     def as_json(self) -> dict[str, Any]:
         """Return what run.json holds."""
@@ -101,20 +118,38 @@ def as_row(record: Record) -> dict[str, Any]:
     return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
 
 
-def from_row(row: Mapping[str, Any]) -> Record:
-    """Return the record that `as_row` wrote."""
-    names = {field.name for field in fields(Record)}
-    values = {name: value for name, value in row.items() if name in names}
-    values["hosts"] = tuple(row["hosts"])
-    for name in ("created_at", "started_at", "ended_at"):
-        values[name] = _unix(row[name])
-    return Record(**values)
+def from_row(row: object) -> Record:
+    """Return the record that `as_row` wrote; ValueError says in words what is wrong with any other row."""
+    if not isinstance(row, dict):
+        raise ValueError("it holds no JSON object")
+    times = {name: _unix(row.get(name)) for name in ("created_at", "started_at", "ended_at")}
+    record = Record(**read_fields(Record, {**row, **times}))
+    if record.state not in STATES:
+        raise ValueError("state is none that a run can have")
+    if record.goal is None:
+        return record
+    return replace(record, goal=goal_of(record.goal))
 
 
-def _unix(text: str | None) -> float | None:
-    if text is None:
+def _unix(text: object) -> float | None:
+    if not isinstance(text, str):
         return None
-    return datetime.fromisoformat(text).timestamp()
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_asked(row: object, run_id: str) -> Asked:
+    """Return what run.json says; ValueError says in words why it is no file of this run."""
+    if not isinstance(row, dict):
+        raise ValueError("it holds no JSON object")
+    asked = Asked(**read_fields(Asked, row))
+    if asked.id != run_id:
+        raise ValueError("it is the file of another run")
+    if asked.points > MOST_POINTS:
+        raise ValueError("points is greater than any matrix")
+    return asked
 
 
 def iso(unix_s: float | None) -> str | None:
@@ -228,7 +263,7 @@ class Fold:
             duration_s=_seconds(self._started, ended or now),
             time_to_train_s=self._time_to_train(),
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
-            goal=asked.workload.get("goal"),
+            goal=asked.goal,
             epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
@@ -309,7 +344,7 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         started_at=started,
         ended_at=ended,
         duration_s=duration_s,
-        goal=asked.workload.get("goal"),
+        goal=asked.goal,
     )
 
 

@@ -27,7 +27,7 @@ def seal(folder: RunFolder, record: Record) -> bool:
     """
     with try_lock(folder.path / "seal.lock") as is_held:
         if is_held and not folder.is_sealed:
-            write_metrics(folder.path / "metrics.parquet", folder.samples())
+            write_metrics(folder.path / "metrics.parquet", folder.sample_tail().read())
             write_whole(folder.path / "record.json", json.dumps(record.as_json(), indent=2).encode() + b"\n")
             for _, _, path in record_folders(str(folder.record_path)):
                 Path(path, "metrics.jsonl").unlink(missing_ok=True)

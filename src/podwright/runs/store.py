@@ -10,17 +10,19 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from podwright.pilot.protocol import field_lines
+from podwright.pilot.protocol import field_lines, whole_number
 from podwright.runs.events import Event
-from podwright.runs.files import write_whole
+from podwright.runs.files import read_plain, write_whole
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.layout import point_ids
 from podwright.runs.record import Asked, Fold, Record, sum_up
+from podwright.runs.unreadable import stand_in_record
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
@@ -39,7 +41,10 @@ def default_home() -> Path:
     """Return PODWRIGHT_HOME, else the user's own folder for data."""
     given = os.environ.get("PODWRIGHT_HOME")
     if given:
-        return Path(given).expanduser().absolute()
+        try:
+            return Path(given).expanduser().absolute()
+        except RuntimeError:
+            raise refuse(f"PODWRIGHT_HOME is {given}, and there is no such user", hint="set it to a folder") from None
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "podwright"
 
 
@@ -69,17 +74,18 @@ class Home:
     def _prepare(self) -> None:
         version = self.path / "version"
         try:
-            text = version.read_text()
+            text = read_plain(version).decode("utf-8", "replace").strip()
         except FileNotFoundError:
             self._make(version)
             return
         except OSError as error:
             raise home_refusal(self.path, error) from None
-        if not text.strip().isdigit():
+        layout = whole_number(text)
+        if layout is None:
             raise refuse(f"{version} is damaged: it should hold a number", hint=f"write {LAYOUT} into it")
-        if int(text) > LAYOUT:
+        if layout > LAYOUT:
             raise refuse(
-                f"{self.path} was written by a newer Podwright (layout {text.strip()}, this one knows {LAYOUT})",
+                f"{self.path} was written by a newer Podwright (layout {layout}, this one knows {LAYOUT})",
                 hint="update Podwright, or set PODWRIGHT_HOME to another folder",
             )
         if not self.runs.is_dir():  # removed by hand
@@ -175,7 +181,8 @@ class Home:
         folder = self.runs / run_id
         real = folder.resolve()
         gone = real.parent / f".{run_id}.{os.getpid()}.gone"
-        real.rename(gone)
+        with suppress(FileNotFoundError):  # another client was faster, or a link leads nowhere
+            real.rename(gone)
         if folder.is_symlink():
             folder.unlink()
         shutil.rmtree(gone, ignore_errors=True)
@@ -198,11 +205,45 @@ class Home:
                 _make_room(self._folds)
                 self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
             fold, tail = self._folds[run_id]
-            fold.take(tail.read())
+            restarts, events = tail.restarts, tail.read()
+            if tail.restarts != restarts:
+                fold = Fold(asked, str(folder.path))
+                self._folds[run_id] = (fold, tail)
+            fold.take(events)
             return fold.record(time.time())
 
+    def read_anyway(self, run_id: str) -> Record:
+        """Return the record, or what can be said of a run whose own files say nothing: no run may hide the others."""
+        folder = self.folder(run_id)
+        try:
+            if folder.is_readable:
+                return self.read(run_id)
+            reason = self._why_unreadable(folder)
+        except Exception as error:
+            reason = f"its record cannot be read: {type(error).__name__}: {error}"
+        last = self._last_known(run_id)
+        if last is None and not os.path.lexists(folder.path):
+            raise refuse(f"there is no run {run_id!r}", hint="`podwright ps --all` lists them")
+        return stand_in_record(folder, last, reason)
+
+    def _why_unreadable(self, folder: RunFolder) -> str:
+        if not folder.path.exists():
+            return "its folder is gone"
+        if not (folder.path / "run.json").exists():
+            return "its record cannot be read: run.json is gone"
+        try:
+            return f"its record cannot be read: {folder.asked.id}"
+        except Refusal as refusal:
+            return f"its record cannot be read: {refusal.problems[0].message.removeprefix(str(folder.path) + '/')}"
+
+    def _last_known(self, run_id: str) -> Record | None:
+        with self._lock:
+            if run_id in self._folds:
+                return self._folds[run_id][0].record(time.time())
+        return self.index.record(run_id)
+
     def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
-        points = [self.read(point) for point in point_ids(asked.id, asked.points) if self.has(point)]
+        points = [self.read_anyway(point) for point in point_ids(asked.id, asked.points) if self.is_there(point)]
         parent = sum_up(asked, str(folder.path), points)
         # A client writes the parent first. One that was killed before it wrote a point leaves a run that nobody starts.
         if not points and time.time() - asked.created_at > CREATE_S:
@@ -220,11 +261,16 @@ class Home:
         """Return whether there is a run of this id."""
         return (self.runs / run_id / "run.json").exists()
 
+    def is_there(self, run_id: str) -> bool:
+        """Return whether there is a folder of this id, whether it says what was asked or not."""
+        return os.path.lexists(self.runs / run_id)
+
     def all_ids(self) -> Iterator[str]:
         """Yield the ids of all runs, points too, in no order."""
         with os.scandir(self.runs) as entries:
             for entry in entries:
-                if not entry.name.startswith("."):
+                # A link leads to where the nodes of a cluster see the run, which may be away just now.
+                if ID.fullmatch(entry.name) and (entry.is_symlink() or entry.is_dir()):
                     yield entry.name
 
     def sync(self) -> None:
@@ -241,15 +287,13 @@ class Home:
     def _records(self, ids: set[str]) -> Iterator[Record]:
         """Yield the records of these runs; a folder that cannot be read does not hide the others."""
         for run_id in ids:
-            try:
-                yield self.read(run_id)
-            except Refusal:
-                continue
+            with suppress(Refusal):  # another client has just removed it
+                yield self.read_anyway(run_id)
 
     def rebuild(self) -> int:
         """Make the index again and return how many runs it has; what killed clients left half made or removed goes."""
         for path in self.runs.glob(".*"):
-            if path.suffix in (".part", ".gone") and time.time() - path.stat().st_mtime > 3600:
+            if path.suffix in (".part", ".gone") and time.time() - path.lstat().st_mtime > 3600:
                 shutil.rmtree(path, ignore_errors=True)
         self.index.forget()
         self.sync()
@@ -259,7 +303,7 @@ class Home:
         """Return the id a user means: whole, an unambiguous start, or `last`."""
         if not ID.fullmatch(ref):
             raise refuse(f"there is no run {short(ref)!r}", hint="`podwright ps --all` lists them")
-        if self.has(ref):
+        if self.is_there(ref):
             return ref
         self.sync()
         if ref == "last":

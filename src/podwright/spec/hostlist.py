@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import product
 
+from podwright.pilot.protocol import whole_number
 from podwright.spec.problems import refuse, short
 
 # No pod is larger, and a slip such as `n[1-999999999]` must not fill the memory.
@@ -45,10 +46,11 @@ def natural_key(host: str) -> list[tuple[int, int, str]]:
 
 
 def _part_key(part: str) -> tuple[int, int, str]:
-    if part.isdigit() and part.isascii():
-        # The zeros of `01` come last when it is read backwards, which puts `1` before it.
-        return 1, int(part), part[::-1]
-    return 0, 0, part
+    number = whole_number(part)
+    if number is None:
+        return 0, 0, part
+    # The zeros of `01` come last when it is read backwards, which puts `1` before it.
+    return 1, number, part[::-1]
 
 
 def _items(text: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, Qu
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
 from podwright.launch.session import Session
+from podwright.pilot.protocol import whole_number
 from podwright.runs import Home, Record, RunFolder
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
@@ -144,7 +145,7 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
 def own_run(home: Home, job: str, name: str) -> str | None:
     """Return the run of this home that a job is: named like it, and a task of an array is the point of its number."""
     run, task = name, job.partition("_")[2]
-    if task.isdigit():
+    if whole_number(task) is not None:
         run = f"{name}-{task}"
     if ID.fullmatch(run) and home.has(run):
         return run
@@ -166,7 +167,7 @@ def _own_queue(session: Session, target: UsageTarget) -> TargetQueue:
     records = reconcile(session, _open_ids(session.home, target))
     jobs = [_own_job(session.home.folder(record.id), record) for record in records if not record.is_final]
     running = [job for job in jobs if job.state == "running"]
-    gpus = len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
+    gpus = len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None])
     used = min(gpus, sum(job.gpus for job in running))
     node = NodeUse("local", "this machine", "part" if running else "free", gpus, used)
     return TargetQueue(target.name, tuple(partitions([node])), tuple(jobs), (node,))

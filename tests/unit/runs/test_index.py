@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,30 @@ def test_many_threads_with_an_index_each_do_not_hurt_each_other(home: Home) -> N
     assert errors == []
     assert len(home.index.ids()) == 101
     home.index.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE runs; CREATE TABLE runs (id TEXT)",
+        "DROP TABLE seen",
+        "UPDATE runs SET record = '{'",
+        "UPDATE runs SET record = '[]'",
+        "UPDATE runs SET record = json_set(record, '$.nodes', 'two')",
+        "UPDATE runs SET record = json_set(record, '$.state', 'weird')",
+        "UPDATE runs SET record = json_set(record, '$.id', 'other-2222')",
+        "UPDATE runs SET record = x'00ff'",
+        "UPDATE seen SET runs_ns = 'soon'",
+    ],
+)
+def test_an_index_of_another_shape_is_made_anew(home: Home, add: Add, damage: str) -> None:
+    add("toy-2222")
+    add("toy-3333", created_at=START + 1)
+    home.sync()
+    home.index.see(7)
+    home.index.close()
+    with closing(sqlite3.connect(home.path / "index.db")) as link:
+        link.executescript(damage)
+    again = Home.open(home.path)
+    again.sync()
+    assert [record.id for record in again.index.latest(None)] == ["toy-2222", "toy-3333"]

@@ -18,7 +18,7 @@ import pytest
 from podwright.runs import Home, store
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal
-from tests.unit.runs.made import START, asked, end, go, write_lines
+from tests.unit.runs.made import START, asked, end, event, go, result, write_lines
 
 Add = Callable[..., str]
 NOBODY = 65534
@@ -353,15 +353,82 @@ def test_a_run_may_lie_where_the_nodes_of_a_cluster_see_it(home: Home, tmp_path:
     assert list(home.runs.iterdir()) == []
 
 
-def test_a_run_whose_file_is_damaged_is_said_and_left_out(home: Home, add: Add) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "it holds no JSON object"),
+        ('{"id": "toy-2222", "unknown": 1}', "name is missing"),
+        ("[" * 100_000, "maximum recursion depth"),
+    ],
+)
+def test_a_run_whose_file_is_damaged_is_shown_lost_with_the_reason(
+    home: Home, add: Add, text: str, reason: str
+) -> None:
     add("toy-2222")
     add("toy-3333")
-    (home.runs / "toy-2222" / "run.json").write_text("{")
-    with pytest.raises(Refusal, match=r"run\.json cannot be read: .*"):
+    (home.runs / "toy-2222" / "run.json").write_text(text)
+    with pytest.raises(Refusal, match=rf"run\.json cannot be read: {reason}"):
         home.read("toy-2222")
-    assert home.rebuild() == 1
-    (home.runs / "toy-2222" / "run.json").write_text(json.dumps({"id": "toy-2222", "unknown": 1}))
-    assert home.rebuild() == 1
+    assert home.rebuild() == 2
+    shown = {record.id: record for record in home.index.latest(None)}
+    assert shown["toy-2222"].state == "lost"
+    assert shown["toy-2222"].reason.startswith(f"its record cannot be read: run.json cannot be read: {reason}")
+    assert shown["toy-3333"].state == "pending"
+
+
+def test_a_file_of_another_run_is_not_taken_for_its_own(home: Home, add: Add) -> None:
+    add("toy-2222")
+    add("toy-3333")
+    text = (home.runs / "toy-3333" / "run.json").read_text()
+    (home.runs / "toy-2222" / "run.json").write_text(text)
+    with pytest.raises(Refusal, match="it is the file of another run"):
+        Home.open(home.path).read("toy-2222")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("created_at", "soon"),
+        ("created_at", 1e300),
+        ("nodes", "2"),
+        ("nodes", -1),
+        ("workload", []),
+        ("points", 10**12),
+        ("parent", 7),
+        ("target", None),
+    ],
+)
+def test_a_field_of_another_type_is_said(home: Home, add: Add, field: str, value: object) -> None:
+    add("toy-2222")
+    path = home.runs / "toy-2222" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(Refusal, match=rf"run\.json cannot be read: {field} is"):
+        home.read("toy-2222")
+
+
+def test_files_that_were_made_anew_are_read_from_their_beginning(home: Home, add: Add) -> None:
+    add("toy-2222")
+    path = home.runs / "toy-2222" / "record" / "n0.r0" / "events.jsonl"
+    write_lines(path, go(), event("ready", 2.0), result(3.0, loss=0.5))
+    assert home.read("toy-2222").state == "running"
+    path.unlink()
+    assert home.read("toy-2222").attempts == 0
+    write_lines(path, end())
+    assert home.read("toy-2222").state == "succeeded"
+
+
+@pytest.mark.parametrize("content", [b"\xc2\xb2\n", b"\xff\xfe", b"", b"9" * 5000])
+def test_a_version_that_is_no_number_is_said(home: Home, content: bytes) -> None:
+    (home.path / "version").write_bytes(content)
+    with pytest.raises(Refusal, match="version is damaged: it should hold a number"):
+        Home.open(home.path)
+
+
+def test_a_home_of_a_user_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODWRIGHT_HOME", "~nosuchuser/x")
+    with pytest.raises(Refusal, match="PODWRIGHT_HOME is ~nosuchuser/x, and there is no such user"):
+        Home.open()
 
 
 MAKER = """

@@ -10,6 +10,7 @@ import typer
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
+from podwright.pilot.protocol import whole_number
 
 if TYPE_CHECKING:
     from podwright.drafts.draft import Guess, ScriptFacts
@@ -90,7 +91,7 @@ def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, argu
         base=base,
         requirements=next((name for name in _REQUIREMENTS if (folder / name).is_file()), None),
         there=frozenset(path for path in paths if (folder / path).exists()),
-        gpus=len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]),
+        gpus=len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None]),
         arguments=arguments,
     )
 

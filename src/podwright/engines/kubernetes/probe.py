@@ -21,6 +21,7 @@ from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
 from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
+from podwright.pilot.protocol import whole_number
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler
@@ -128,7 +129,7 @@ def _of_namespace(namespace: dict[str, Any] | bool | None) -> dict[str, Any]:
     metadata = namespace["metadata"]
     uids = str((metadata.get("annotations") or {}).get("openshift.io/sa.scc.uid-range", "")).partition("/")[0]
     enforced = (metadata.get("labels") or {}).get("pod-security.kubernetes.io/enforce", "")
-    return {"pod_security": enforced, "uid": int(uids) if uids.isdigit() else None}
+    return {"pod_security": enforced, "uid": whole_number(uids)}
 
 
 def _items(api: Api, path: str) -> list[dict[str, Any]] | None:

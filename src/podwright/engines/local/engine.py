@@ -210,7 +210,8 @@ class LocalEngine:
     def cancel(self, folders: Sequence[RunFolder]) -> None:
         """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
         for folder in folders:
-            (folder.path / "cancelled").touch(mode=0o600)
+            with suppress(OSError):  # its folder is gone: its processes are known by their mark
+                (folder.path / "cancelled").touch(mode=0o600)
             if lock_holder(folder) is None:
                 pilots = filter(_is_pilot, marked().get(folder.id, []))
                 for pid in pilots:
@@ -280,15 +281,15 @@ def _beside(run_id: str, other: str, name: str) -> str:
 
 def count_gpus() -> int:
     """Return how many NVIDIA GPUs this machine has, by their device files."""
-    return len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()])
+    return len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None])
 
 
 def lock_holder(folder: RunFolder) -> int | None:
     """Return the process that keeps this run, if one does: its lock cannot outlive it."""
     text = locked_text(folder.path / "keeper.lock")
-    if text is None or not text.strip().isdigit():
+    if text is None:
         return None
-    return int(text)
+    return whole_number(text.strip())
 
 
 def marked(everyone: bool = False) -> dict[str, list[int]]:

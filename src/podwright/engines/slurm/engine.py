@@ -193,7 +193,7 @@ class SlurmEngine:
         if not self._reach.is_here:
             points = [folder.path for folder in folders if folder.path != parent]
             pack(self._reach, site["folder"], [parent, *points])
-        secrets = folders[0].asked.workload.get("secrets", [])
+        secrets = folders[0].asked.secrets
         env = {name: os.environ[name] for name in secrets}
         command = ["sbatch", "--parsable", f"{site['folder']}/runs/{run_id}/job/batch.sh"]
         deadline, may_be_there = self._clock() + COME_BACK_S, again

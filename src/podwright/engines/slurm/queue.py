@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from podwright.clients.ssh import Reach
 from podwright.engines.base import Status
 from podwright.engines.slurm.states import seen
+from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal
 
@@ -60,7 +61,8 @@ class SlurmQueue:
     def find(self, run_id: str) -> str | None:
         """Return the job of this name, when the controller has it; end a double."""
         answer = self._reach.call(["squeue", "--noheader", "--me", "--states=all", f"--name={run_id}", "--format=%F"])
-        jobs = sorted({int(line) for line in answer.text.split() if line.isdigit()})
+        numbers = map(whole_number, answer.text.split())
+        jobs = sorted({number for number in numbers if number is not None})
         if len(jobs) > 1:
             self._reach.call(["scancel", "--", *map(str, jobs[1:])])
         return str(jobs[0]) if jobs else None
@@ -198,6 +200,6 @@ def parse_queue(text: str) -> list[QueueRow]:
         if len(parts) == 5:
             job, array, state, reason, name = parts
             task = job.partition("_")[2]
-            run = f"{name}-{task}" if task.isdigit() else name
+            run = f"{name}-{task}" if whole_number(task) is not None else name
             rows.append(QueueRow(job, array, state, reason, run))
     return rows

@@ -1,0 +1,82 @@
+"""Runs whose run.json cannot be read: what can still be said of them, so that they can be seen and removed."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from podwright.pilot.protocol import whole_number
+from podwright.runs.files import read_plain
+from podwright.runs.folder import RunFolder
+from podwright.runs.record import Asked, Fold, Record, from_row
+from podwright.runs.states import SETTLED
+
+NO_TARGET = "?"
+
+
+def stand_in_record(folder: RunFolder, last: Record | None, reason: str) -> Record:
+    """Return the record of such a run: as it was settled, as its events settle it, else lost with the reason.
+
+    `last` is what was last known of it.
+    """
+    known = _sealed(folder) or last or _bare(folder)
+    if known.state in SETTLED:
+        return known
+    fold = Fold(stand_in_asked(known), str(folder.path))
+    fold.take(folder.events())
+    told = fold.record(time.time())
+    if told.state in SETTLED:
+        return told
+    return replace(known, state="lost", reason=reason, ended_at=known.ended_at or _changed_at(folder))
+
+
+def stand_in_asked(record: Record) -> Asked:
+    """Return what an engine must know of a run to find it, from its record."""
+    index = None
+    if record.parent is not None:
+        place = whole_number(record.id.rpartition("-")[2])
+        index = (place or 1) - 1
+    return Asked(
+        id=record.id,
+        name=record.name,
+        target=record.target,
+        engine="",
+        created_at=record.created_at,
+        nodes=record.nodes,
+        ranks_per_node=record.world_size // max(record.nodes, 1),
+        workload={"goal": record.goal},
+        parent=record.parent,
+        matrix=record.matrix,
+        index=index,
+    )
+
+
+def _sealed(folder: RunFolder) -> Record | None:
+    with suppress(OSError, ValueError, RecursionError):
+        record = from_row(json.loads(read_plain(folder.path / "record.json")))
+        if record.id == folder.id:
+            return replace(record, folder=str(folder.path))
+    return None
+
+
+def _bare(folder: RunFolder) -> Record:
+    """Return the record of a run of which nothing is known but its id."""
+    return Record(
+        id=folder.id,
+        name=folder.id.rpartition("-")[0] or folder.id,
+        target=NO_TARGET,
+        state="lost",
+        folder=str(folder.path),
+        nodes=0,
+        world_size=0,
+        created_at=_changed_at(folder),
+    )
+
+
+def _changed_at(folder: RunFolder) -> float:
+    try:
+        return folder.path.stat().st_mtime
+    except OSError:
+        return time.time()
