@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from podwright.pilot.protocol import Frame, decode_frame, parse_record_name
 
+MOST_BYTES = 256 << 20
+"""Of a file that comes in frames: a pilot's budget holds less, and no forged offset makes a file of terabytes."""
+LINE_BYTES = 64 * 1024
+IN_THE_WAY = frozenset([errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
+"""Why a file cannot be opened where something else lies in its place, or its name is none."""
 SHIPPED = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", "ship.jsonl"})
 
 
@@ -20,9 +27,8 @@ def assemble(logs: Iterable[Path], record: Path) -> list[str]:
     for log in logs:
         seen: set[int] = set()
         for frame in _frames(log):
-            if frame.seq not in seen and _is_safe(frame.file):
+            if frame.seq not in seen and _is_safe(frame) and _place(record / frame.file, frame.offset, frame.data):
                 seen.add(frame.seq)
-                _place(record / frame.file, frame.offset, frame.data)
         sent = max(seen, default=-1) + 1
         missing = sent - len(seen)
         if missing:
@@ -31,24 +37,42 @@ def assemble(logs: Iterable[Path], record: Path) -> list[str]:
 
 
 def _frames(log: Path) -> Iterator[Frame]:
+    if not log.is_file():
+        return
     with log.open("r", encoding="utf-8", errors="replace", newline="\n") as file:
-        for line in file:
+        # A line of an image's own may be as long as it likes; no frame is longer than this.
+        while line := file.readline(LINE_BYTES):
             frame = decode_frame(line)
             if frame:
                 yield frame
 
 
-def _is_safe(name: str) -> bool:
-    """Return whether a name is one of a record: what comes out of a container decides nothing about our paths."""
-    folder, _, file = name.partition("/")
-    return parse_record_name(folder) is not None and file in SHIPPED
+def _is_safe(frame: Frame) -> bool:
+    """Return whether a frame holds a piece of its own node's record.
+
+    What comes out of a container decides nothing about our paths, and makes no file larger than a record can be.
+    """
+    folder, _, file = frame.file.partition("/")
+    writer = parse_record_name(folder)
+    if writer is None or writer[0] != frame.node or file not in SHIPPED:
+        return False
+    return frame.offset + len(frame.data) <= MOST_BYTES
 
 
-def _place(path: Path, offset: int, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _place(path: Path, offset: int, data: bytes) -> bool:
+    """Write a piece; return False where something else lies in its place: then it counts as missing."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        if error.errno in IN_THE_WAY:
+            return False
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return False
         if os.pread(file, len(data), offset) != data:  # else it is there; a gap may be filled by a later reading
             os.pwrite(file, data, offset)
     finally:
         os.close(file)
+    return True

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from podwright.engines.frames import IN_THE_WAY
 from podwright.pilot.protocol import parse_line, parse_record_name
-from podwright.runs import RunFolder
-from podwright.runs.files import write_whole
+from podwright.runs import RunFolder, fields
+from podwright.runs.files import read_plain, write_whole
 from podwright.runs.locks import try_lock
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
 STATE = "mirror.json"
+OWN = frozenset(
+    ["job", "spec", "run.json", "token", "client.jsonl", "record.json", "cancelled", "report.html", "metrics.parquet"]
+)
+"""What only this side writes, whatever is asked for: with `mirror.json` and all locks."""
+HEAD_BYTES = 64 * 1024
+"""More than a line before a piece may have."""
 Ask = Callable[[dict[str, Any]], bytes]
 """Gives a question to the mirror role over there, and its answer back."""
 
@@ -29,6 +39,9 @@ class Mirror:
         self._known: dict[str, dict[str, list[int]]] = {}
         self._at: dict[str, list[Any]] = {}
         self._left: dict[str, list[str]] = {}
+        self._names: tuple[str, ...] = ()
+        self._room: dict[str, int] = {}
+        self._limit_bytes: int | None = None
         self._whole: set[str] = set()
 
     def __enter__(self) -> Mirror:
@@ -61,6 +74,7 @@ class Mirror:
 
     def question(self, root: str, names: Sequence[str] = (), limit_bytes: int | None = None) -> dict[str, Any]:
         """Return what to ask for; trees come after the last of the record."""
+        self._names, self._limit_bytes = tuple(names), limit_bytes
         question: dict[str, Any] = {"folder": root, "runs": self._known}
         wanted = {run: list(names) for run in self._folders if names and run not in self._whole}
         if wanted:
@@ -82,42 +96,93 @@ class Mirror:
                 continue
             elif head.get("whole"):
                 self._whole.add(folder.id)
+            elif (piece := read_piece(head, self._names)) is None:
+                continue
             elif "left" in head:
-                self._left.setdefault(folder.id, []).append(str(head["f"]))
-            elif _is_safe(str(head.get("f"))):
-                self._place(folder, head, data)
+                self._left.setdefault(folder.id, []).append(piece.name)
+            elif self._place(folder, piece, data):
                 changed.add(folder.id)
         for run in changed:
             write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())
         return more
 
-    def _place(self, folder: RunFolder, head: Mapping[str, Any], data: bytes) -> None:
-        path = folder.path / head["f"]
-        if head.get("turn"):
-            with suppress(FileNotFoundError):
+    def _place(self, folder: RunFolder, piece: Piece, data: bytes) -> bool:
+        """Write a piece; return False where it does not go on from what is here, or something else is in its place."""
+        path = folder.path / piece.name
+        if piece.is_turn:
+            with suppress(OSError):
                 path.replace(path.with_name(path.name + ".1"))
-            self._known[folder.id].pop(head["f"], None)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        if "of" in head and head["o"] == 0:  # a file of a tree begins: an older one of this name may be longer
-            flags |= os.O_TRUNC
-        file = os.open(path, flags, 0o600)
+            self._known[folder.id].pop(piece.name, None)
+            return True
+        if piece.inode is None and not self._has_room(folder.id, len(data)):
+            return False
         try:
-            os.pwrite(file, data, head["o"])
-        finally:
-            os.close(file)
-        if "i" in head:
-            self._known[folder.id][head["f"]] = [head["i"], head["o"] + len(data)]
+            _write(path, piece, data)
+        except OSError as error:
+            if error.errno in IN_THE_WAY:
+                return False
+            raise
+        end = piece.offset + len(data)
+        if piece.inode is not None:
+            self._known[folder.id][piece.name] = [piece.inode, end]
         else:
-            self._at[folder.id] = [head["f"], head["o"] + len(data)]
+            self._at[folder.id] = [piece.name, end]
+        return True
+
+    def _has_room(self, run: str, size: int) -> bool:
+        """Return whether so much more of a run's trees may come: the other side was told, and need not obey."""
+        if not self._limit_bytes:
+            return True
+        room = self._room.get(run, self._limit_bytes)
+        self._room[run] = room - size
+        return size <= room
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What the line before a piece says of it, once all of it was checked."""
+
+    name: str
+    offset: int = 0
+    inode: int | None = None
+    """Of a file of the record; a file of a tree has none."""
+    is_turn: bool = False
+
+
+def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
+    """Return what a line says, or None when it is of another type, or names a file that was not asked for."""
+    name = fields.text(head.get("f"))
+    if name is None or not is_wanted(name, names):
+        return None
+    if head.get("turn") or "left" in head:
+        return Piece(name, is_turn=bool(head.get("turn")))
+    offset, inode = fields.whole(head.get("o")), fields.whole(head.get("i"))
+    if offset is None or offset < 0 or ("i" in head and inode is None):
+        return None
+    return Piece(name, offset, inode)
+
+
+def _write(path: Path, piece: Piece, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    if piece.inode is None and piece.offset == 0:  # a file of a tree begins: an older one of this name may be longer
+        flags |= os.O_TRUNC
+    file = os.open(path, flags, 0o600)
+    try:
+        status = os.fstat(file)
+        # Pieces follow each other: one that leaves a hole would make a file of any size out of nothing.
+        if not stat.S_ISREG(status.st_mode) or piece.offset > status.st_size:
+            raise OSError(errno.ENXIO, "it does not go on from what is here")
+        os.pwrite(file, data, piece.offset)
+    finally:
+        os.close(file)
 
 
 def _pieces(answer: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the pieces of an answer, each a line that says what it is and its bytes; stop where it is cut."""
     place = 0
     while place < len(answer):
-        end = answer.find(b"\n", place)
+        end = answer.find(b"\n", place, place + HEAD_BYTES)
         if end < 0:
             return
         head = parse_line(answer[place:end])
@@ -126,19 +191,32 @@ def _pieces(answer: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
         if head.get("end"):
             yield head, b""
             return
-        place = end + 1 + int(head["n"])
+        size = fields.whole(head.get("n"))
+        if size is None or size < 0:
+            return
+        place = end + 1 + size
         data = answer[end + 1 : place]
-        if len(data) == int(head["n"]):
+        if len(data) == size:
             yield head, data
 
 
 def _read_state(folder: RunFolder) -> dict[str, list[int]]:
     """Return what this machine has of each file; one that is shorter than that was lost here and is asked for again."""
     try:
-        known: dict[str, list[int]] = json.loads((folder.path / STATE).read_text())
-    except (OSError, ValueError):
+        known = json.loads(read_plain(folder.path / STATE))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return {name: row for name, row in known.items() if _size(folder.path / name) >= row[1]}
+    if not isinstance(known, dict):
+        return {}
+    state = {}
+    for name, row in known.items():
+        numbers = fields.every(fields.whole)(row)
+        if numbers is None or len(numbers) != 2 or not is_wanted(name, ()):
+            continue
+        inode, size = numbers
+        if 0 <= size <= _size(folder.path / name):
+            state[name] = [inode, size]
+    return state
 
 
 def _size(path: Path) -> int:
@@ -148,11 +226,20 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _is_safe(name: str) -> bool:
-    """Return whether a file may be written: what comes from elsewhere decides nothing about our paths."""
-    parts = Path(name).parts
-    if not parts or Path(name).is_absolute() or ".." in parts:
+def is_wanted(name: str, names: Sequence[str]) -> bool:
+    """Return whether a file may be written: a growing file of a record, or one of the trees that were asked for.
+
+    What comes from elsewhere decides nothing about our paths.
+    """
+    path = PurePosixPath(name)
+    parts = path.parts
+    if not parts or path.is_absolute() or ".." in parts or "\0" in name or parts[0] in (*OWN, STATE):
         return False
-    if parts[0] == "record":
-        return len(parts) == 3 and parse_record_name(parts[1]) is not None
-    return parts[0] not in ("job", "spec", "run.json", "token", "client.jsonl", "record.json", STATE)
+    if parts[-1].endswith((".lock", ".part")) and len(parts) == 1:
+        return False
+    is_asked = any(path.is_relative_to(asked) for asked in names)
+    if parts[0] != "record":
+        return is_asked
+    if len(parts) != 3 or parse_record_name(parts[1]) is None:
+        return False
+    return is_asked or parts[2] in GROWING

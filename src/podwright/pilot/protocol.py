@@ -31,6 +31,8 @@ EXIT_GIVEN_BACK, EXIT_FENCED, EXIT_FAILED, EXIT_STOPPED = 75, 76, 77, 143
 
 SEPARATOR = "\x1e"
 FRAME_LIMIT_BYTES = 8 * 1024 - 1
+FRAME_PIECE_BYTES = 64 * 1024
+"""More than a piece of a record and the line before it: what inflates to more was not sent by a pilot."""
 FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
@@ -256,9 +258,9 @@ def decode_frame(line: str) -> Optional[Frame]:
         return None
     try:
         _, node, epoch, seq, crc, payload = line[start:].split()
-        if frame_crc(f"{node} {epoch} {seq}", payload) != int(crc, 16):
+        if len(payload) > FRAME_LIMIT_BYTES or frame_crc(f"{node} {epoch} {seq}", payload) != int(crc, 16):
             return None
-        head, data = zlib.decompress(base64.b64decode(payload)).split(b"\n", 1)
+        head, data = _inflate(base64.b64decode(payload)).split(b"\n", 1)
         names = json.loads(head)
         restart, retry = epoch.split(".")
         numbers = [whole_number(text) for text in (node, restart, retry, seq, str(names["o"]))]
@@ -269,6 +271,15 @@ def decode_frame(line: str) -> Optional[Frame]:
     if len(known) < len(numbers):
         return None
     return Frame(known[0], (known[1], known[2]), known[3], name, known[4], data)
+
+
+def _inflate(data: bytes) -> bytes:
+    """Return what was deflated; ValueError for more than any piece holds, before it is made."""
+    inflater = zlib.decompressobj()
+    piece = inflater.decompress(data, FRAME_PIECE_BYTES)
+    if not inflater.eof:
+        raise ValueError("it is cut, or too large")
+    return piece
 
 
 def frame_crc(place: str, payload: str) -> int:

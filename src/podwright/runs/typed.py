@@ -46,7 +46,7 @@ BY_NAME: Mapping[str, Reader] = {
 }
 
 
-class Slot(NamedTuple):
+class FieldReader(NamedTuple):
     """How a field is read."""
 
     name: str
@@ -56,20 +56,20 @@ class Slot(NamedTuple):
 
 
 @cache
-def _slots(kind: type) -> tuple[Slot, ...]:
+def _readers_of(kind: type) -> tuple[FieldReader, ...]:
     slots = []
     for field in fields(kind):
         written = str(field.type)
         read = BY_NAME.get(field.name) or BY_TYPE[written.removesuffix(OPTIONAL)]
         is_required = field.default is MISSING and field.default_factory is MISSING
-        slots.append(Slot(field.name, read, written.endswith(OPTIONAL), is_required))
+        slots.append(FieldReader(field.name, read, written.endswith(OPTIONAL), is_required))
     return tuple(slots)
 
 
 def read_fields(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a dataclass by name; ValueError says in words what is wrong. Names unknown are left out."""
     values = {}
-    for slot in _slots(kind):
+    for slot in _readers_of(kind):
         if slot.name not in row:
             if slot.is_required:
                 raise ValueError(f"{slot.name} is missing")

@@ -26,9 +26,9 @@ def stand_in_record(folder: RunFolder, last: Record | None, reason: str) -> Reco
         return known
     fold = Fold(stand_in_asked(known), str(folder.path))
     fold.take(folder.events())
-    told = fold.record(time.time())
-    if told.state in SETTLED:
-        return told
+    folded = fold.record(time.time())
+    if folded.state in SETTLED:
+        return folded
     return replace(known, state="lost", reason=reason, ended_at=known.ended_at or _changed_at(folder))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from pathlib import Path
 
 import pytest
 
 from podwright.engines.frames import assemble
-from podwright.pilot.protocol import Frame, encode_frame
+from podwright.pilot.protocol import FRAME_LIMIT_BYTES, Frame, decode_frame, encode_frame, frame_crc
 
 PIECES = [b"one\n", b"two\n", b"three\n", b"four\n"]
 
@@ -101,3 +104,47 @@ def test_no_frames_make_no_record(tmp_path: Path) -> None:
     assert assemble([put(tmp_path, "only chatter", "\x1e")], tmp_path / "record") == []
     assert assemble([], tmp_path / "record") == []
     assert not (tmp_path / "record").exists()
+
+
+def forged(place: str, head: object, data: bytes) -> str:
+    payload = base64.b64encode(zlib.compress(json.dumps(head).encode() + b"\n" + data, 9)).decode()
+    return f"\x1epw1 {place} {frame_crc(place, payload):08x} {payload}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        forged("0 0.0 0", {"f": "n².r0/events.jsonl", "o": 0}, b"x"),
+        forged("0 0.0 0", {"f": "n1.r0/events.jsonl", "o": 0}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/report.html", "o": 0}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/../../run.json", "o": 0}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/events.jsonl", "o": 1 << 39}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/events.jsonl", "o": -1}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/events.jsonl", "o": "²"}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/events.jsonl"}, b"x"),
+        forged("0 0.0 0", [], b"x"),
+        forged("² 0.0 0", {"f": "n0.r0/events.jsonl", "o": 0}, b"x"),
+        forged("0 0 0", {"f": "n0.r0/events.jsonl", "o": 0}, b"x"),
+        forged("0 0.0 0", {"f": "n0.r0/events.jsonl", "o": 0}, bytes(4 << 20)),
+    ],
+)
+def test_a_forged_frame_writes_nothing(tmp_path: Path, line: str) -> None:
+    assert assemble([put(tmp_path, line)], tmp_path / "record") == []
+    assert tree(tmp_path / "record") == {}
+
+
+def test_a_small_frame_that_inflates_to_much_is_refused_before_it_does() -> None:
+    line = forged("0 0.0 0", {"f": "n0.r0/merged.log", "o": 0}, bytes(4 << 20))
+    assert len(line) < FRAME_LIMIT_BYTES
+    assert decode_frame(line) is None
+
+
+def test_what_lies_in_the_way_of_a_piece_makes_it_missing(tmp_path: Path) -> None:
+    (tmp_path / "record" / "n0.r0" / "merged.log").mkdir(parents=True)
+    rows = [*lines(), frame(4, 0, b"{}\n", "n0.r0/events.jsonl")]
+    assert assemble([put(tmp_path, *rows)], tmp_path / "record") == ["n0.r0: 4 of 5 pieces of the record are missing"]
+    assert tree(tmp_path / "record") == {"n0.r0/events.jsonl": b"{}\n"}
+
+
+def test_a_log_of_frames_that_is_a_folder_has_none(tmp_path: Path) -> None:
+    assert assemble([tmp_path], tmp_path / "record") == []

@@ -144,3 +144,75 @@ def test_another_client_that_is_at_it_is_left_to_it(sides: Sides) -> None:
         sides.exchange()
         assert not (sides.here / EVENTS).exists()
     assert [path.name for path in sides.here.iterdir()] == ["mirror.lock"]
+
+
+GOOD = {"r": "toy-2222", "f": EVENTS, "o": 0, "i": 7, "n": 1}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n": -25},
+        {"n": "1"},
+        {"n": None},
+        {"n": 1 << 70},
+        {"o": -1},
+        {"o": "0"},
+        {"o": 1 << 40},
+        {"o": 1 << 70},
+        {"f": 7},
+        {"f": "record/n0.r0/\0"},
+        {"f": "record/n0.r0/" + "x" * 5000},
+        {"f": ["record"]},
+        {"i": "x"},
+        {"r": ["toy-2222"]},
+    ],
+)
+def test_a_forged_piece_is_left_out_and_never_loops(sides: Sides, changes: dict[str, Any]) -> None:
+    forged = json.dumps({**GOOD, **changes}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        assert mirror.bring(lambda question: forged + b'\n{"end": true, "more": true}\n', str(sides.root)) == {}
+    sizes = {path.name: path.stat().st_size for path in sides.here.rglob("*") if path.is_file()}
+    assert sizes.get("events.jsonl", 0) == 0
+    sides.write(EVENTS, "one\n")
+    sides.exchange()
+    assert (sides.here / EVENTS).read_text() == "one\n"
+
+
+@pytest.mark.parametrize("name", ["report.html", "metrics.parquet", "cancelled", "x.lock", "engine.jsonl", "lease/0"])
+def test_only_the_record_and_what_was_asked_for_is_written(sides: Sides, name: str) -> None:
+    piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "of": 1, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.question(str(sides.root), ["results"])
+        mirror.take(piece)
+    assert [path.name for path in sides.here.rglob("*") if path.is_file()] == ["mirror.lock"]
+
+
+def test_the_other_side_keeps_to_the_limit_or_is_cut_off(sides: Sides) -> None:
+    def flood(question: dict[str, Any]) -> bytes:
+        _, offset = question["at"].get("toy-2222", ["", 0])
+        head = {"r": "toy-2222", "f": "results/large", "o": offset, "of": 1, "n": 400}
+        return json.dumps(head).encode() + b"\n" + b"z" * 400 + b'{"end": true, "more": true}\n'
+
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        assert mirror.bring(flood, str(sides.root), ["results"], limit_bytes=1000) == {}
+    assert (sides.here / "results" / "large").stat().st_size == 800
+
+
+@pytest.mark.parametrize(
+    "state", ["[]", '{"a": 1}', f'{{"{EVENTS}": ["x", -1]}}', "{" * 9, f'{{"{EVENTS}": [1, 1e9]}}']
+)
+def test_a_damaged_state_is_asked_for_again(sides: Sides, state: str) -> None:
+    (sides.here / STATE).write_text(state)
+    sides.write(EVENTS, "one\n")
+    sides.exchange()
+    assert (sides.here / EVENTS).read_text() == "one\n"
+
+
+def test_what_lies_in_the_way_of_a_piece_stays(sides: Sides) -> None:
+    (sides.here / EVENTS).mkdir(parents=True)
+    sides.write(EVENTS, "one\n")
+    sides.write(LOG, "two\n")
+    sides.exchange()
+    assert (sides.here / EVENTS).is_dir()
+    assert (sides.here / LOG).read_text() == "two\n"

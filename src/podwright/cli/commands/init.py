@@ -10,7 +10,6 @@ import typer
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
-from podwright.pilot.protocol import whole_number
 
 if TYPE_CHECKING:
     from podwright.drafts.draft import Guess, ScriptFacts
@@ -85,6 +84,8 @@ def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, argu
     defaults = [option.default for option in contents.options if isinstance(option.default, str)]
     # A default that is no path at all may hold anything, a NUL too, which no file system takes.
     paths = [default for default in defaults if default and "\0" not in default]
+    from podwright.pilot.protocol import whole_number
+
     return ScriptFacts(
         script=script.resolve().relative_to(folder).as_posix(),
         folder=folder.name,
