@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from podwright.pilot.masking import Masker
@@ -28,13 +31,21 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
     line = json.dumps(row).encode() + b"\n"
     path = folder.path / "client.jsonl"
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        _set_aside(path)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
             os.write(file, line)
         finally:
             os.close(file)
     except OSError as error:
         raise home_refusal(folder.path, error) from None
+
+
+def _set_aside(path: Path) -> None:
+    """Move what is no plain file, and lies where ours belongs, out of the way: else the run could never be settled."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            path.rename(path.with_name(f"{path.name}.{time.time_ns()}.aside"))
 
 
 def masker_of(names: Iterable[str]) -> Masker:

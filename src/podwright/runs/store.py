@@ -22,7 +22,7 @@ from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.layout import point_ids
 from podwright.runs.record import Asked, Fold, Record, sum_up
-from podwright.runs.unreadable import stand_in_record
+from podwright.runs.unreadable import closed_record, stand_in_record
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
@@ -210,7 +210,10 @@ class Home:
                 fold = Fold(asked, str(folder.path))
                 self._folds[run_id] = (fold, tail)
             fold.take(events)
-            return fold.record(time.time())
+            record = fold.record(time.time())
+        if record.is_final or not folder.is_sealed:
+            return record
+        return closed_record(folder, record)
 
     def read_anyway(self, run_id: str) -> Record:
         """Return the record, or what can be said of a run whose own files say nothing: no run may hide the others."""

@@ -21,7 +21,7 @@ def stand_in_record(folder: RunFolder, last: Record | None, reason: str) -> Reco
 
     `last` is what was last known of it.
     """
-    known = _sealed(folder) or last or _bare(folder)
+    known = sealed_record(folder) or last or _bare(folder)
     if known.state in SETTLED:
         return known
     fold = Fold(stand_in_asked(known), str(folder.path))
@@ -53,7 +53,14 @@ def stand_in_asked(record: Record) -> Asked:
     )
 
 
-def _sealed(folder: RunFolder) -> Record | None:
+def closed_record(folder: RunFolder, folded: Record) -> Record:
+    """Return how a run ended whose folder is closed, but whose events do not say so any more."""
+    reason = "its record cannot be read: its last events are gone"
+    return sealed_record(folder) or replace(folded, state="lost", reason=reason, ended_at=_changed_at(folder))
+
+
+def sealed_record(folder: RunFolder) -> Record | None:
+    """Return the record that was written when the folder was closed; None where there is none that can be read."""
     with suppress(OSError, ValueError, RecursionError):
         record = from_row(json.loads(read_plain(folder.path / "record.json")))
         if record.id == folder.id:

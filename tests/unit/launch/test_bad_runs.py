@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from podwright import launch
+from podwright.launch import Session
 from podwright.runs import Home
 from tests.fixtures.bad_runs import BAD, add_run, bad_home, call, good_rows
 
@@ -132,6 +134,23 @@ def test_a_run_that_ended_before_its_file_was_damaged_has_ended(bad_home: Home) 
     append("run.json", "{")(folder)
     row = json.loads(call("show", BAD, "--json")[1])
     assert (row["state"], row["exit_code"]) == ("succeeded", 0)
+
+
+@pytest.mark.parametrize("remove", [emptied, shutil.rmtree])
+def test_a_client_that_follows_a_run_whose_folder_goes_ends_with_it(
+    bad_home: Home, remove: Callable[[Path], None]
+) -> None:
+    folder = add_run(bad_home, BAD)
+    lines = (folder / EVENTS).read_text().splitlines()
+    (folder / EVENTS).write_text("\n".join(lines[:-1]) + "\n")
+    session = Session(bad_home)
+    run = launch.find(session, BAD)
+    assert bad_home.read(BAD).state == "running"
+    remove(folder)
+    record = run.wait(60)
+    assert record.state == "lost"
+    assert record.reason in ("its record cannot be read: run.json is gone", "its folder is gone")
+    assert record.attempts == 1
 
 
 @pytest.fixture
