@@ -102,6 +102,14 @@ _ROWS = (
     ),
     Command("rm", "Keep", "cancel", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
     Command(
+        "prune",
+        "Keep",
+        "prune",
+        "Remove runs that ended long ago, with their folders",
+        "podwright prune --older 30d --keep-last 20 --dry-run",
+        "What they left on clusters goes too; a run whose cluster cannot be reached is left and named.",
+    ),
+    Command(
         "rebuild",
         "Keep",
         "rebuild",

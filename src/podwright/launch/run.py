@@ -61,7 +61,7 @@ class Run:
         if self.folder.asked.after is None or not engine.holds:
             return False
         with self._session.using(engine):
-            statuses = engine.status([part.folder for part in self._parts()])
+            statuses = engine.status([part.folder for part in self.parts()])
         return any(status.held_for for status in statuses.values())
 
     def points(self) -> list[Run]:
@@ -79,7 +79,8 @@ class Run:
             return self._session.home.read_anyway(self.id), points
         return self.record(), []
 
-    def _parts(self) -> list[Run]:
+    def parts(self) -> list[Run]:
+        """Return the points of a run that has some, else the run itself."""
         return self.points() or [self]
 
     def record(self) -> Record:
@@ -95,7 +96,7 @@ class Run:
             return record.is_final
         if not self.folder.is_readable:
             return True  # nobody can close it
-        if all(part.folder.is_sealed for part in self._parts()):
+        if all(part.folder.is_sealed for part in self.parts()):
             return True
         late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
         return self._session.clock.time() - record.ended_at > late_s
@@ -163,7 +164,7 @@ class Run:
         """Ask what is not over to end, with the grace it was promised."""
         if not self.folder.is_readable:
             return self._cancel_anyway()
-        parts = self._parts()
+        parts = self.parts()
         records = reconcile(self._session, [part.id for part in parts])
         live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
         for part in live:
@@ -174,7 +175,7 @@ class Run:
 
     def _cancel_anyway(self) -> None:
         """Ask a run whose run.json cannot be read to end."""
-        for part in self._parts():
+        for part in self.parts():
             record = part.record()
             if not record.is_final:
                 engine, folder = engine_anyway(self._session, record)

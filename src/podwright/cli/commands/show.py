@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright.launch import Session, find
+    from podwright.launch.prune import size_bytes
 
     with Session.open() as session:
         shown = find(session, run)
         record, points = shown.records()
+        size = sum(size_bytes(part.folder.path) for part in shown.parts())
         if as_json:
-            return output.print_json(document_of(record, points))
+            return output.print_json({**document_of(record, points), "bytes": size})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
             why = shown.explain()
-    for word, text in facts(record, len(points), why):
+    for word, text in (*facts(record, len(points), why), ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
         print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))

@@ -307,7 +307,9 @@ class SlurmEngine:
     def remove(self, folder: RunFolder) -> None:
         if not self._reach.is_here and self._queue.handle(folder):
             root = f"{site_of(folder)['folder']}/runs"
-            self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+            answer = self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+            if answer.code:
+                raise refuse(f"its folder on the cluster cannot be removed: {_last(answer)}", exit_code=3)
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: Slurm itself knows which job comes after which."""

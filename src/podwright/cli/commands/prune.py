@@ -1,0 +1,80 @@
+"""`prune`: old runs go, with what they left on their clusters."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson, Yes
+from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.verdict import UNREACHABLE
+
+if TYPE_CHECKING:
+    from podwright.launch.prune import Pruned
+
+
+def prune_command(
+    older: Annotated[
+        str, typer.Option("--older", metavar="TIME", help="Only runs that ended longer ago than this.")
+    ] = "30d",
+    keep_last: Annotated[
+        int, typer.Option("--keep-last", metavar="N", min=0, help="Keep the newest N that have ended.")
+    ] = 0,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="Remove only the checkpoints on this machine.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> int:
+    """Remove runs that ended long ago; what cannot be reached is left and named."""
+    from podwright.launch import Session, recent
+    from podwright.launch.prune import Pruned, old_runs, prune, sizes
+
+    older_s = _seconds(older)
+    with Session.open() as session:
+        old = sizes(session, old_runs(recent(session, None), older_s, keep_last), checkpoints)
+        planned = Pruned(tuple(old), sum(old.values()))
+        if dry_run or not old:
+            return _tell(planned, "would go", as_json)
+        if not _is_confirmed(planned, checkpoints, yes):
+            return 1
+        return _tell(prune(session, old, checkpoints), "removed", as_json)
+
+
+def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:
+    from podwright.spec.problems import refuse
+
+    what = figures.count(len(planned.runs), "run")
+    if checkpoints:
+        what = f"the checkpoints of {what}"
+    if not yes and not sys.stdin.isatty():
+        hint = "say --yes where nobody can be asked; --dry-run shows them"
+        raise refuse(f"{what} would be removed, {figures.size(planned.size_bytes)}", hint, field="--yes")
+    return output.confirm(f"Remove {what}, {figures.size(planned.size_bytes)}?", yes)
+
+
+def _tell(pruned: Pruned, word: str, as_json: bool) -> int:
+    for run_id in pruned.runs:
+        output.say(word, run_id)
+    for left in pruned.left:
+        output.say("left", f"{left.id}: {left.reason}")
+    if as_json:
+        rows = [{"id": left.id, "reason": left.reason} for left in pruned.left]
+        output.print_json({"runs": len(pruned.runs), "bytes": pruned.size_bytes, "left": rows})
+    else:
+        print(f"{figures.count(len(pruned.runs), 'run')}, {figures.size(pruned.size_bytes)}", flush=True)
+    return UNREACHABLE if pruned.left else 0
+
+
+def _seconds(text: str) -> float:
+    from podwright.spec.problems import Refusal, refuse
+    from podwright.spec.quantity import duration_s
+
+    try:
+        return duration_s(text)
+    except Refusal as refusal:
+        problem = refusal.problems[0]
+        raise refuse(problem.message, problem.hint, field="--older") from None

@@ -1,0 +1,91 @@
+"""Old runs go, those that have ended and no others; what cannot be reached is left and named."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from podwright.launch import Session, recent
+from podwright.launch.prune import Left, old_runs, prune, sizes
+from podwright.runs import Home, RunFolder
+from podwright.spec.problems import refuse
+from tests.fixtures.bad_runs import add_run, bad_home, call
+from tests.fixtures.fake_engine import FakeEngine
+
+__all__ = ["bad_home"]
+
+DAY_S = 86400.0
+
+
+@pytest.fixture
+def old(bad_home: Home) -> list[str]:
+    """Give two runs that ended long ago, beside those that ended just now."""
+    for days, run_id in ((90, "old-2222"), (60, "old-3333")):
+        folder = add_run(bad_home, run_id, created_at=time.time() - days * DAY_S)
+        (folder / "checkpoints").mkdir()
+        (folder / "checkpoints" / "step-1.pt").write_bytes(b"x" * 5000)
+    return ["old-2222", "old-3333"]
+
+
+def there(home: Home) -> list[str]:
+    return sorted(run_id for run_id in home.all_ids() if run_id.startswith("old"))
+
+
+def test_what_ended_long_ago_goes(bad_home: Home, old: list[str]) -> None:
+    code, out, err = call("prune", "--yes", "--json")
+    document = json.loads(out)
+    assert (code, document["runs"], document["left"]) == (0, 2, []), err
+    assert document["bytes"] > 10_000
+    assert there(bad_home) == []
+    assert bad_home.is_there("good-2222")
+
+
+def test_the_newest_are_kept(bad_home: Home, old: list[str]) -> None:
+    assert call("prune", "--yes", "--older", "0s", "--keep-last", "4")[0] == 0
+    assert there(bad_home) == ["old-3333"]
+
+
+def test_a_dry_run_and_a_question_nobody_can_answer_remove_nothing(bad_home: Home, old: list[str]) -> None:
+    code, out, _ = call("prune", "--dry-run", "--json")
+    assert (code, json.loads(out)["runs"]) == (0, 2)
+    code, _, err = call("prune")
+    assert code == 2
+    assert "--yes: 2 runs would be removed" in err
+    assert there(bad_home) == old
+
+
+def test_only_checkpoints_go(bad_home: Home, old: list[str]) -> None:
+    code, out, _ = call("prune", "--checkpoints", "--yes", "--json")
+    assert (code, json.loads(out)) == (0, {"runs": 2, "bytes": 10_000, "left": []})
+    assert not (bad_home.runs / "old-2222" / "checkpoints").exists()
+    assert there(bad_home) == old
+
+
+class AwayEngine(FakeEngine):
+    """An engine whose target cannot be reached."""
+
+    def remove(self, folder: RunFolder) -> None:
+        raise refuse("the cluster is away", exit_code=3)
+
+
+def test_a_run_that_cannot_be_reached_is_left_and_named(bad_home: Home, old: list[str]) -> None:
+    session = Session(bad_home, engines={"local": AwayEngine})
+    planned = sizes(session, old_runs(recent(session, None), 30 * DAY_S))
+    pruned = prune(session, planned)
+    assert (pruned.runs, pruned.size_bytes) == ((), 0)
+    assert pruned.left == tuple(Left(run_id, "the cluster is away") for run_id in old)
+    assert there(bad_home) == old
+
+
+def test_runs_that_have_not_ended_stay(bad_home: Home) -> None:
+    add_run(bad_home, "old-2222", created_at=time.time() - 90 * DAY_S)
+    events = bad_home.runs / "old-2222" / "record" / "n0.r0" / "events.jsonl"
+    events.write_text("".join(line + "\n" for line in events.read_text().splitlines()[:-1]))
+    assert old_runs([bad_home.read("old-2222")], 30 * DAY_S) == []
+
+
+def test_show_has_a_runs_size(bad_home: Home, old: list[str]) -> None:
+    assert json.loads(call("show", "old-2222", "--json")[1])["bytes"] > 5000
+    assert "\nsize      " in call("show", "old-2222")[1]
