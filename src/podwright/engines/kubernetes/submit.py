@@ -118,7 +118,7 @@ def _filled(manifest: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
         if key == "token":
             raw = (folder.path / "token").read_bytes().strip()
         else:
-            raw = os.environ[key.removeprefix("env.")].encode()
+            raw = os.fsencode(os.environ[key.removeprefix("env.")])
         values[key] = base64.b64encode(raw).decode()
     return {**manifest, "data": values}
 
