@@ -31,9 +31,11 @@ def describe(error: BaseException, args: list[str]) -> tuple[str, str]:
 
 def clean(text: str) -> str:
     """Take the values of secrets out of a text, each by the name of its variable."""
+    from podwright.pilot.masking import Masker
+
     for name, value in os.environ.items():
-        if len(value) >= 4 and (name in _kept_out or _SECRET_NAME.search(name)):
-            text = text.replace(value, f"<{name}>")
+        if name in _kept_out or _SECRET_NAME.search(name):
+            text = Masker([value], mask=f"<{name}>").text(text)
     return text
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from ipaddress import ip_address
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from podwright.clients.reasons import connection_reason
@@ -83,12 +84,12 @@ def digest_of(data: bytes) -> str:
 class Registry:
     """One repository. A registry on this machine's own loopback needs no certificate; any other must show one."""
 
-    def __init__(self, host: str, repository: str) -> None:
+    def __init__(self, host: str, repository: str, transport: urllib.request.BaseHandler | None = None) -> None:
         self.host, self.repository = host, repository
         local = _is_loopback(host)
         scheme = "http" if local else "https"
         self._root = f"{scheme}://{host}"
-        self._opener = _opener(host, local)
+        self._opener = urllib.request.build_opener(transport or _transport(host, local), _StayEncrypted())
         self._authorization = ""
 
     def manifest(self, tag: str) -> Manifest | None:
@@ -138,7 +139,8 @@ class Registry:
     def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[HTTPMessage, bytes]:
         """Ask the registry; tell who the user is once it asks for that, and then only to the registry itself."""
         url = self._url(path)
-        same = urlsplit(url).netloc == urlsplit(self._root).netloc
+        _check_step(self._root, url)
+        same = _origin(url) == _origin(self._root)
         for attempt in (1, 2):
             request = urllib.request.Request(url, body, dict(headers), method=method)
             if self._authorization and same:
@@ -206,15 +208,43 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _opener(host: str, local: bool) -> urllib.request.OpenerDirector:
-    """Return an opener with the proxy and the authorities of the user and the site; the loopback needs neither."""
+def _transport(host: str, local: bool) -> urllib.request.BaseHandler:
+    """Return how a registry is reached: with the authorities of user and site; the loopback has no proxy before it."""
     if local:
-        return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        return urllib.request.ProxyHandler({})
     context = ssl.create_default_context()
     for folder in CERTIFICATES:
         for path in sorted(Path(folder).expanduser().joinpath(host).glob("*.crt")):
             context.load_verify_locations(path)
-    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+    return urllib.request.HTTPSHandler(context=context)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Return to whom credentials belong: the same host without encryption is somebody else."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _check_step(before: str, after: str) -> None:
+    """Refuse a step from https to anything else: image and credentials would be anybody's to read on the way."""
+    if urlsplit(before).scheme == "https" and urlsplit(after).scheme != "https":
+        host, place = urlsplit(before).netloc, urlsplit(after)
+        raise RegistryError(0, f"{host} leads from https to {place.scheme}://{place.netloc}, which is not encrypted")
+
+
+class _StayEncrypted(urllib.request.HTTPRedirectHandler):
+    """Follows redirections, but none that leaves https."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request that follows, as urllib makes it."""
+        try:
+            _check_step(req.full_url, newurl)
+        except RegistryError:
+            fp.close()
+            raise
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _error(error: urllib.error.HTTPError) -> RegistryError:

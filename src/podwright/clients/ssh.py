@@ -6,15 +6,21 @@ dropped is opened again. Values that must not be seen travel on standard input.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shlex
+import shutil
+import stat
+import string
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -28,10 +34,16 @@ PERSIST_S = 120
 MARK = "== podwright"
 """What a login's profile prints comes before this line and is not ours."""
 REMOTE = f"""\
-while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
+while IFS= read -r line && [ -n "$line" ]; do
+    value=$(printf '%b.' "${{line#*=}}")
+    export "${{line%%=*}}=${{value%.}}"
+done
+unset line value
 echo '{MARK}'
 exec "$@"
 """
+"""Takes variables from standard input, then starts the command. The dot saves newlines at a value's end."""
+LETTERS = frozenset(string.ascii_letters.encode() + string.digits.encode())
 
 
 @dataclass(frozen=True)
@@ -100,8 +112,8 @@ class Ssh:
         It is tried again when the connection breaks before the command was started: the mark is its sign. After that
         only its answer counts, since nobody knows how far it came.
         """
-        head = "".join(f"{name}={value}\n" for name, value in (env or {}).items()).encode() + b"\n"
-        command = [*self._ssh(), "-T", self._login, _remote(argv)]
+        head = "".join(f"{name}={_escaped(value)}\n" for name, value in (env or {}).items()).encode() + b"\n"
+        command = [*self._ssh(), "-T", "--", self._login, _remote(argv)]
         for turn in range(TRIES):
             done = subprocess.run(command, input=head + stdin, capture_output=True, check=False)
             _, mark, out = done.stdout.partition(f"{MARK}\n".encode())
@@ -118,7 +130,7 @@ class Ssh:
         return refuse(f"{self._login}: {message}: {reason}", hint=hint, exit_code=3)
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
-        return [*self._ssh(), "-t", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
+        return [*self._ssh(), "-t", "--", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
 
     def _ssh(self) -> list[str]:
         """Return ssh with its options, for one connection that all commands share."""
@@ -142,16 +154,37 @@ class Ssh:
         return command
 
 
+def _escaped(value: str) -> str:
+    """Return a value as letters, digits and octal escapes: whatever it holds, it is one line for `printf %b`.
+
+    That is built into sh, so no other process of the login node sees the value among its arguments.
+    """
+    return "".join(chr(byte) if byte in LETTERS else f"\\0{byte:03o}" for byte in os.fsencode(value))
+
+
 def _remote(argv: Sequence[str]) -> str:
     """Return one line for whatever shell the user has there: a login shell of sh, so that its profile counts."""
     return "exec sh -lc " + shlex.join([REMOTE, "podwright", *argv])
 
 
 def _sockets() -> Path:
-    """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only."""
+    """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only.
+
+    Where somebody else has taken its name, this process has a folder of its own: then later commands connect anew.
+    """
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder = base / f"podwright-ssh-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
-        raise refuse(f"{folder} is not this user's alone", hint=f"remove {folder}")
-    return folder
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(OSError):
+        status = folder.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
+            return folder
+    return _own_sockets()
+
+
+@cache
+def _own_sockets() -> Path:
+    own = Path(tempfile.mkdtemp(prefix="podwright-ssh-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own

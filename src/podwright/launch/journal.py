@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 from typing import Any
 
+from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_TIME, Epoch
 from podwright.runs import RunFolder
 from podwright.runs.store import home_refusal
 
 
 def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any) -> None:
-    """Append what a client did or saw to the run's client.jsonl; `epoch` is the attempt it is about, if it is."""
+    """Append what a client did or saw to the run's client.jsonl; `epoch` is the attempt it is about, if it is.
+
+    What others said passes the masker: an error text may repeat a secret.
+    """
     row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
     if epoch is not None:
         row[KEY_EPOCH] = list(epoch)
-    line = json.dumps({**row, **fields}).encode() + b"\n"
+    mask = masker_of(folder.asked.workload.get("secrets", []))
+    for name, value in fields.items():
+        row[name] = mask.text(value) if isinstance(value, str) else value
+    line = json.dumps(row).encode() + b"\n"
     path = folder.path / "client.jsonl"
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -27,3 +35,8 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
             os.close(file)
     except OSError as error:
         raise home_refusal(folder.path, error) from None
+
+
+def masker_of(names: Iterable[str]) -> Masker:
+    """Return what takes the values of these variables out of a text; those that are not set here cannot be in it."""
+    return Masker(os.environ[name] for name in names if name in os.environ)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
-from podwright.launch.journal import note
+from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -156,9 +156,16 @@ def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bo
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
-        raise
+        raise _masked(refusal, folders[0].asked.workload.get("secrets", [])) from None
     for folder in folders:
         note(folder, "submitted", handle=handle)
+
+
+def _masked(refusal: Refusal, secrets: Sequence[str]) -> Refusal:
+    """Return a refusal without the values of secrets: another program's words are in it."""
+    mask = masker_of(secrets)
+    problems = [replace(problem, message=mask.text(problem.message)) for problem in refusal.problems]
+    return Refusal(problems, refusal.exit_code)
 
 
 def _check_secrets(workload: Workload) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Callable, Deque, Dict, List, Sequence, Set
+from typing import Callable, Deque, Dict, List, Sequence
+
+from .masking import Masker
 
 TAIL_LINES = 30
 LINE_BYTES = 64 * 1024
 """A longer line is cut here, so that a rank that never ends a line cannot fill the pilot's memory."""
-LEAST_SECRET = 4
-"""Characters: a shorter one would be found in every other word."""
-
-
 LAUNCHER = "-"
 
 
@@ -51,25 +49,6 @@ class BoundedFile:
 
     def close(self) -> None:
         os.close(self._file)
-
-
-class Masker:
-    """Replaces the values of secrets, so that a program that prints its environment does not put them on disk."""
-
-    def __init__(self, secrets: Sequence[str]) -> None:
-        parts: Set[str] = set()
-        for secret in secrets:
-            # Line by line too: the lines of a secret may come in pieces.
-            parts.update([secret, *secret.splitlines()])
-        longest_first = sorted(parts, key=len, reverse=True)
-        self._values = [part.encode("utf-8", "surrogateescape") for part in longest_first if len(part) >= LEAST_SECRET]
-        self.overlap = max((len(value) - 1 for value in self._values), default=0)
-
-    def __call__(self, data: bytes) -> bytes:
-        for value in self._values:
-            if value in data:
-                data = data.replace(value, b"***")
-        return data
 
 
 class RankLog:

@@ -16,8 +16,9 @@ from . import __version__, topology
 from .journal import Clock, Journal
 from .leader import EXITS
 from .lease import Leases
-from .logs import Masker, NodeLog
+from .logs import NodeLog
 from .loop import Loop
+from .masking import Masker
 from .paths import Paths
 from .place import NodePlace
 from .processes import adopt_orphans, signal_name
@@ -148,8 +149,9 @@ class Node:
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
         except (SetupFailed, OSError) as error:
             lines = getattr(error, "tail", [])
-            tail = [self.log.mask(line.encode()).decode() for line in lines]
-            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), str(error), tail)
+            tail = [self.log.mask.text(line) for line in lines]
+            why = self.log.mask.text(str(error))
+            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), why, tail)
         try:
             count, rdma = self.order.ranks_per_node, self.order.rdma
             self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)

@@ -102,7 +102,8 @@ def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Call
             raise SetupFailed("setup was stopped", [])
         if child.returncode != 0:
             talk.seek(0)
-            tail = talk.read().decode("utf-8", "replace").splitlines()[-30:]
+            # Bytes that are no UTF-8 are kept for the masker: a secret may hold some.
+            tail = talk.read().decode("utf-8", "surrogateescape").splitlines()[-30:]
             raise SetupFailed(f"setup exited with {child.returncode}", tail)
         dump.seek(0)
         pairs = (item.partition(b"=") for item in dump.read().split(b"\0") if b"=" in item)

@@ -29,6 +29,7 @@ from podwright.spec.types import (
     Hosts,
     Image,
     Line,
+    Login,
     Name,
     Number,
     Power,
@@ -82,7 +83,7 @@ class SlurmScheduler(Strict):
     kind: Literal["slurm"]
     name: Name = Field(default="slurm", description="its name in targets")
     hosts: Hosts | None = Field(default=None, description="the hosts it has; left out: all compute hosts")
-    login: Line | None = Field(default=None, description="the host to reach it through; left out: this machine")
+    login: Login | None = Field(default=None, description="the host to reach it through; left out: this machine")
     ssh_config: Line | None = Field(default=None, description="an ssh configuration to use instead of the user's own")
     folder: Line | None = Field(
         default=None, description="where runs live, on a file system that login and compute hosts share"

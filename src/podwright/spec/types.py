@@ -167,6 +167,13 @@ def _split(command: str) -> list[str]:
         raise wrong("a quote is not closed", "the command is split like a shell would; close the quote") from None
 
 
+def _login(value: str) -> str:
+    """Take no name that ssh would read as an option, before or behind the user's name."""
+    if any(part.startswith("-") for part in value.split("@")):
+        raise wrong(f'"{short(value)}" is not a host: it begins like an option of ssh', "write it like `user@login1`")
+    return value
+
+
 def _lines(value: Any) -> Any:
     if isinstance(value, str):
         return [value]
@@ -219,6 +226,7 @@ Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 Line = Annotated[Text, AfterValidator(_one_line)]
+Login = Annotated[Line, AfterValidator(_login)]
 Lines = Annotated[
     tuple[Text, ...],
     BeforeValidator(_lines),

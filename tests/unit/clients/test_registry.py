@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import threading
+import urllib.request
+import urllib.response
 from collections.abc import Iterator
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -164,3 +168,67 @@ def test_no_password_is_sent_in_the_clear() -> None:
     registry = Registry("registry.example", "toy")
     with pytest.raises(RegistryError, match=r"in the clear to auth\.example"):
         registry._token({"realm": "http://auth.example/token"}, Login("ada", "pw"))
+
+
+class Transport(urllib.request.HTTPSHandler):
+    """Answers for registries under any address, and keeps what they were asked."""
+
+    def __init__(self, location: str, status: int) -> None:
+        super().__init__()
+        self._location, self._status = location, status
+        self.seen: list[tuple[str, str, str | None]] = []
+
+    def https_open(self, req: urllib.request.Request) -> Any:
+        return self._answer(req)
+
+    http_open = https_open
+
+    def _answer(self, req: urllib.request.Request) -> Any:
+        method, given = req.get_method(), req.get_header("Authorization")
+        self.seen.append((method, req.full_url, given))
+        headers = HTTPMessage()
+        status = self._status
+        if method == "HEAD":
+            status = 404
+        elif given is None:
+            status = 401
+            headers["WWW-Authenticate"] = "Basic"
+        headers["Location"] = self._location
+        answer = urllib.response.addinfourl(io.BytesIO(b""), headers, req.full_url, status)
+        answer.msg = ""
+        return answer
+
+
+@pytest.fixture
+def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGISTRY_AUTH_FILE", str(tmp_path / "auth.json"))
+    (tmp_path / "auth.json").write_text(json.dumps({"auths": {"registry.example": auth("ada", "pw")}}))
+
+
+IN_THE_CLEAR = r"^registry\.example leads from https to http://registry\.example, which is not encrypted$"
+
+
+@pytest.mark.usefixtures("logged_in")
+def test_a_place_for_an_upload_that_is_not_encrypted_is_refused() -> None:
+    transport = Transport("http://registry.example/v2/toy/blobs/uploads/7", 202)
+    with pytest.raises(RegistryError, match=IN_THE_CLEAR):
+        Registry("registry.example", "toy", transport).put_blob(b"code")
+    assert all(url.startswith("https:") for _, url, _ in transport.seen)
+    assert [method for method, _, _ in transport.seen] == ["HEAD", "POST", "POST"]
+
+
+@pytest.mark.usefixtures("logged_in")
+def test_a_redirection_that_leaves_https_is_refused() -> None:
+    transport = Transport("http://registry.example/elsewhere", 307)
+    with pytest.raises(RegistryError, match=IN_THE_CLEAR):
+        Registry("registry.example", "toy", transport).blob("sha256:0")
+    assert all(url.startswith("https:") for _, url, _ in transport.seen)
+
+
+@pytest.mark.usefixtures("logged_in")
+def test_credentials_stay_with_their_registry() -> None:
+    transport = Transport("https://storage.example/put", 202)
+    with pytest.raises(RegistryError):
+        Registry("registry.example", "toy", transport).put_blob(b"code")
+    method, url, given = transport.seen[-1]
+    assert (method, url.partition("?")[0], given) == ("PUT", "https://storage.example/put", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import subprocess
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from podwright import launch, spec
 from podwright.engines.local import LocalEngine
 from podwright.engines.payload import compiled_name, pilot_zip
 from podwright.runs import Home, RunFolder
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Refusal, refuse
 from tests.fixtures.launching import Load
 
 start_module = import_module("podwright.launch.start")  # the package has a function of that name
@@ -226,3 +227,27 @@ def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load) -> None:
         assert (record.state, record.reason) == ("lost", words)
     (notes,) = (path.read_text() for path in home.runs.glob("*/client.jsonl"))
     assert notes.count('"lost"') == 1, "it is not tried again and again"
+
+
+class Chatty(Unstarted):
+    """Refuses a run, and repeats what it was given in its words."""
+
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        encoded = base64.b64encode(SECRET.encode()).decode()
+        raise refuse(f"export: {SECRET}: bad variable name ({encoded})", exit_code=3)
+
+
+def test_an_error_text_that_repeats_a_secret_is_masked_in_record_and_words(
+    home: Home, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY", SECRET)
+    session = launch.Session(home, engines={"local": Chatty})
+    with pytest.raises(Refusal) as refused:
+        launch.start(session, load("command: 'true'\nsecrets: [KEY]"))
+    assert str(refused.value) == "export: ***: bad variable name (***)"
+    assert refused.value.exit_code == 3
+    [run_id] = home.all_ids()
+    assert home.read(run_id).reason == "export: ***: bad variable name (***)"
+    noted = (home.folder(run_id).path / "client.jsonl").read_text()
+    assert "bad variable name" in noted
+    assert SECRET not in noted
