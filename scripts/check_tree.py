@@ -14,7 +14,7 @@ import gc
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 # Started by its path, as the Makefile does, Python would look beside this file only.
@@ -25,21 +25,6 @@ from scripts.tree.rules import Result, Rule, apply, folder_table, measure_table,
 from scripts.tree.sources import Finding, Source, is_below
 
 ROOT = Path(__file__).resolve().parent.parent
-
-# Rules that the tree does not satisfy yet: counted and printed, but no failure.
-PENDING: set[str] = {
-    "file-lines",
-    "twin-functions",
-    "class-names",
-    "ternaries",
-    "comprehensions",
-    "local-names",
-    "docstrings",
-    "docstring-form",
-    "cycles",
-    "cli-engines",
-    "patches",
-}
 
 # Class names that src may define more than once, each with the reason why all of them are the same idea.
 SAME_IDEA: dict[str, str] = {}
@@ -123,12 +108,12 @@ def print_findings(result: Result, folders: Sequence[PurePosixPath]) -> None:
     print(f"{result.rule.name}: {len(findings)} places", file=sys.stderr)
 
 
-def print_all(results: Sequence[Result], sources: Sequence[Source], pending: Set[str]) -> int:
-    """Print what is broken and not pending, then the tables; return 1 when there is any."""
-    broken = [result for result in results if result.is_broken and result.rule.name not in pending]
+def print_all(results: Sequence[Result], sources: Sequence[Source]) -> int:
+    """Print what is broken, then the tables; return 1 when there is any."""
+    broken = [result for result in results if result.is_broken]
     for result in broken:
         print(*result.problems(), sep="\n")
-    print(*rule_table(results, pending), sep="\n")
+    print(*rule_table(results), sep="\n")
     print(*measure_table(measures(sources)), sep="\n")
     names = ", ".join(result.rule.name for result in broken)
     print(f"tree: broken: {names}" if broken else "tree: in order")
@@ -147,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.measure:
         print(*folder_table(results, sources, options.paths or [PurePosixPath("src/podwright")]), sep="\n")
         return 0
-    return print_all(results, sources, PENDING)
+    return print_all(results, sources)
 
 
 if __name__ == "__main__":

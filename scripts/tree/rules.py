@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -85,20 +85,17 @@ def shown(value: float) -> str:
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 
 
-def standing(result: Result, pending: Set[str]) -> str:
-    """Say in a word how a tree stands to a rule; `done` may be taken out of the pending ones."""
-    is_pending = result.rule.name in pending
-    if result.is_broken:
-        return "pending" if is_pending else "broken"
-    return "done" if is_pending else "kept"
+def standing(result: Result) -> str:
+    """Say in a word how a tree stands to a rule."""
+    return "broken" if result.is_broken else "kept"
 
 
-def rule_table(results: Sequence[Result], pending: Set[str]) -> list[str]:
+def rule_table(results: Sequence[Result]) -> list[str]:
     """Lay out a line a rule: its value, its ceiling, how the tree stands to it."""
     lines = [f"{'rule':<19}{'value':>8}{'at most':>9}  {'':<9}unit"]
     for result in results:
         value, ceiling = shown(result.value), shown(result.rule.ceiling)
-        state = standing(result, pending)
+        state = standing(result)
         lines.append(f"{result.rule.name:<19}{value:>8}{ceiling:>9}  {state:<9}{result.rule.unit}")
     return lines
 

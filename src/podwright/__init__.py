@@ -72,7 +72,7 @@ def _session_of(home: Path) -> Session:
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when first used: a command that needs no pydantic does not pay for it."""
+    """Import a name when it is first used: a command that needs no pydantic does not pay for it."""
     if name not in _HOMES:
         raise AttributeError(f"module 'podwright' has no attribute {name!r}")
     from importlib import import_module

@@ -156,7 +156,7 @@ def test_a_hang_is_found_and_the_rank_named(shared: Site, how: str, words: str) 
 
 
 def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
-    run = shared.start("--steps 60 --pause 0.2", nodes=2, retries=1)
+    run = shared.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 1)
     record = run.wait(END_S)
@@ -166,17 +166,17 @@ def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
 
 
 def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
-    run = shared.start("--steps 60 --pause 0.2", nodes=2, retries=1)
+    run = shared.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_pilot(run, 0)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
     assert shared.events(run, "go")[-1]["retries_left"] == 1
-    assert record.results["step"] == 60
+    assert record.results["step"] == 6
 
 
 def test_a_killed_rank_resumes(shared: Site) -> None:
-    run = shared.start("--steps 40 --pause 0.2", nodes=2, retries=1)
+    run = shared.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     shared.wait_step(run, 3)
     shared.kill_rank(run, 1)
     record = run.wait(END_S)

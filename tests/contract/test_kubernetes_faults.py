@@ -58,13 +58,13 @@ def struck(site: KubernetesSite, strike: Callable[[str], None], host: str) -> It
 
 
 def test_a_kubernetes_pod_that_is_deleted_comes_back(kubernetes: KubernetesSite) -> None:
-    run = kubernetes.start("--steps 80 --pause 0.2", nodes=2, retries=1)
+    run = kubernetes.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     kubernetes.wait_step(run, 3)
     victim = second(kubernetes, run.id)
     kubernetes.lab.kubectl("delete", "pod", victim["metadata"]["name"], "--namespace=lab", "--wait=false")
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
-    assert record.results["step"] == 80
+    assert record.results["step"] == 6
 
 
 def test_an_api_server_that_restarts_loses_no_run(kubernetes: KubernetesSite) -> None:
@@ -148,7 +148,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     kubernetes: KubernetesSite, kind: str, fields: dict[str, str]
 ) -> None:
     """As Kueue does when the quota goes to somebody else: no retry is spent on it."""
-    run = kubernetes.start("--steps 150 --pause 0.2", nodes=2, **fields)
+    run = kubernetes.start("--steps 16 --hold-at 12", nodes=2, **fields)
     kubernetes.wait_step(run, 12)
     suspend(kubernetes, kind, run, True)
     assert reason(run, "suspended") == "is suspended"
@@ -158,7 +158,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
-    assert sorted(set(told)) == list(range(1, 151))
+    assert sorted(set(told)) == list(range(1, 17))
     assert told.count(1) == 1, "it began anew instead of going on from its checkpoint"
 
 

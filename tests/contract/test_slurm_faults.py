@@ -44,8 +44,19 @@ def healthy(slurm: SlurmSite) -> None:
     until(idle, "all nodes are idle")
 
 
-def counting(site: SlurmSite, pause_s: float = 0.1, **fields: object) -> Run:
-    return site.start(f"--steps {STEPS} --pause {pause_s}", nodes=2, retries=1, grace="2s", **fields)
+class AtOnce(random.Random):
+    """Chance that never lets time pass: what is struck is struck as soon as it is there."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return a
+
+
+def counting(site: SlurmSite, step: int, chance: random.Random, pause_s: float = 0.1, **fields: object) -> Run:
+    """A run that is to be struck after a step: it waits there, unless chance shall pick the moment."""
+    arguments = f"--steps {STEPS} --pause {pause_s}"
+    if isinstance(chance, AtOnce):
+        arguments = f"--steps {STEPS} --hold-at {step}"
+    return site.start(arguments, nodes=2, retries=1, grace="2s", **fields)
 
 
 def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
@@ -90,8 +101,8 @@ def jobs_of(site: SlurmSite, run: Run) -> list[str]:
 
 
 def lose_a_node(site: SlurmSite, chance: random.Random) -> list[Run]:
-    run = counting(site)
     step, victim = chance.randint(2, 12), chance.randrange(2)
+    run = counting(site, step, chance)
     site.wait_step(run, step, victim)
     site.lab.kill_node(run.record().hosts[victim])
     try:
@@ -107,8 +118,8 @@ def cut_a_node_off(site: SlurmSite, chance: random.Random) -> list[Run]:
 
     It counts slowly enough to be at it still when Slurm has found out and started the run elsewhere.
     """
-    run = counting(site, pause_s=1.2)
     step, victim = chance.randint(1, 4), chance.randrange(2)
+    run = counting(site, step, chance, pause_s=1.2)
     site.wait_step(run, step, victim)
     hosts = run.record().hosts
     site.lab.cut_node(hosts[victim])
@@ -178,8 +189,9 @@ def lose_the_client(site: SlurmSite, chance: random.Random) -> list[Run]:
 
 def end_a_slice(site: SlurmSite, chance: random.Random) -> list[Run]:
     """Slurm's warning, as it comes before the time of a slice is over."""
-    run = counting(site, slurm="{time: 10m}")
-    site.wait_step(run, chance.randint(2, 12), rank=0)
+    step = chance.randint(2, 12)
+    run = counting(site, step, chance, slurm="{time: 10m}")
+    site.wait_step(run, step, rank=0)
     site.slurm("scancel", "--batch", "--signal=USR2", *set(jobs_of(site, run)))
     went_on(site, run, 0)
     nothing_stays(site, run)
@@ -194,13 +206,6 @@ KINDS: dict[str, Callable[[SlurmSite, random.Random], list[Run]]] = {
     "client": lose_the_client,
     "slice": end_a_slice,
 }
-
-
-class AtOnce(random.Random):
-    """Chance that never lets time pass: what is struck is struck as soon as it is there."""
-
-    def uniform(self, a: float, b: float) -> float:
-        return a
 
 
 @pytest.mark.xdist_group("slurm")
@@ -225,7 +230,7 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
 
 def test_a_run_that_lost_its_leader_and_finds_no_other_node_waits(slurm: SlurmSite) -> None:
     """Nobody was left to write that it was stopped: Slurm's word counts."""
-    run = slurm.start(f"--steps {STEPS} --pause 0.5", nodes=4, grace="2s", slurm="{exclusive: true}")
+    run = slurm.start(f"--steps {STEPS} --hold-at 6", nodes=4, grace="2s", slurm="{exclusive: true}")
     slurm.wait_step(run, 6, rank=0)
     slurm.lab.kill_node(run.record().hosts[0])
     until(lambda: run.record().state == "pending", "it is back in the queue", END_S)

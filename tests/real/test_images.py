@@ -122,7 +122,7 @@ def test_a_cancel_that_comes_while_the_container_starts_is_not_lost(site: Contai
 
 
 def test_podman_that_dies_is_a_lost_node(site: ContainerSite) -> None:
-    run = site.start("--steps 60 --pause 0.2", nodes=2, retries=1)
+    run = site.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     site.wait_step(run, 3)
     os.kill(_child(site.pilot(run, 1), b"podman"), signal.SIGKILL)
     record = run.wait(END_S)

@@ -48,8 +48,8 @@ class Hooks:
 
 
 def hooks_of(pod: Pod, scheduler: SlurmScheduler) -> list[tuple[list[str], Hooks]]:
-    """Gives the hosts of each kind with their hooks: its GPUs, the memory that slurm.conf says, the pod's mounts."""
-    mounts = tuple(one.mount for one in pod.storage if one.mount)
+    """Return the hosts of each kind with their hooks: its GPUs, the memory that slurm.conf says, the pod's mounts."""
+    mounts = tuple(storage.mount for storage in pod.storage if storage.mount)
     return [
         (kind.hosts, Hooks(gpus=kind.gpu_count, memory_mib=kind.memory_mib, mounts=mounts))
         for kind in kinds_of(pod, scheduler)
@@ -57,12 +57,12 @@ def hooks_of(pod: Pod, scheduler: SlurmScheduler) -> list[tuple[list[str], Hooks
 
 
 def render(hooks: Hooks) -> dict[str, str]:
-    """Gives every file by its name in the folder; all are to be root's, the two hooks and health.sh executable."""
+    """Return every file by its name in the folder; all are to be root's, the two hooks and health.sh executable."""
     return {**SCRIPTS, CONFIG: _config(hooks)}
 
 
 def settings(hooks: Hooks) -> dict[str, str]:
-    """Gives what slurm.conf must say.
+    """Return what slurm.conf must say.
 
     Alloc: the hooks run on every node of a job before it starts, not with its first step there. Without the scheduler's
     parameter a job that met a bad node would be held instead of going to another one; where SchedulerParameters is set
@@ -94,8 +94,4 @@ def _config(hooks: Hooks) -> str:
         ("PROC", hooks.proc, "where the kernel tells of GPUs, memory and mounts"),
     )
     head = "# What the hooks of Podwright look at on this node, and where they write. Read by /bin/sh.\n"
-    return head + "".join(f"{_comment(words)}{name}={shlex.quote(str(value))}\n" for name, value, words in rows)
-
-
-def _comment(words: str) -> str:
-    return f"# {words}\n" if words else ""
+    return head + "".join(f"# {meaning}\n{name}={shlex.quote(str(value))}\n" for name, value, meaning in rows)

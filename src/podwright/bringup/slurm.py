@@ -74,20 +74,24 @@ class NodeLine(NamedTuple):
 
     @property
     def gpu_type(self) -> str:
-        """The GPU's family in lower case, which is also part of the name that Slurm detects itself."""
-        return self.model.gpus.model.split("-")[0].lower() if self.model.gpus else ""
+        """Return the GPU's family in lower case, which is also part of the name that Slurm detects itself."""
+        if self.model.gpus is None:
+            return ""
+        return self.model.gpus.model.split("-")[0].lower()
 
     @property
     def cores_per_socket(self) -> int:
+        """Return how many cores a socket has."""
         return self.cores // self.sockets
 
     @property
     def gpu_count(self) -> int:
+        """Return how many GPUs each host has."""
         return self.model.gpus.count if self.model.gpus else 0
 
 
 def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, str]:
-    """Gives every file by its name; slurmdbd.conf only with accounting, plugstack.conf only where Pyxis is."""
+    """Return every file by its name; slurmdbd.conf only with accounting, plugstack.conf only where Pyxis is."""
     kinds = kinds_of(pod, scheduler)
     files = {
         "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
@@ -103,18 +107,22 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
 
 
 def kinds_of(pod: Pod, scheduler: SlurmScheduler) -> list[NodeLine]:
-    """Gives the scheduler's hosts by node group; refuses a model that does not say what Slurm must know."""
+    """Return the scheduler's hosts by node group; refuse a model that does not say what Slurm must know."""
     mine = set(pod.scheduler_hosts(scheduler))
-    groups = [(group, [host for host in group.hosts if host in mine]) for group in pod.nodes]
-    return [_kind(hosts, group.model) for group, hosts in groups if hosts]
+    kinds = []
+    for group in pod.nodes:
+        hosts = [host for host in group.hosts if host in mine]
+        if hosts:
+            kinds.append(_kind(hosts, group.model))
+    return kinds
 
 
 def _kind(hosts: list[str], model: NodeModel) -> NodeLine:
     if not (model.sockets and model.cores and model.threads and model.memory_bytes):
         missing = [name for name in ("sockets", "cores", "threads", "memory_bytes") if not getattr(model, name)]
-        words = ", ".join(name.removesuffix("_bytes") for name in missing)
+        fields = ", ".join(name.removesuffix("_bytes") for name in missing)
         raise refuse(
-            f"the model of {fold_hosts(hosts)} has no {words}, which Slurm must know",
+            f"the model of {fold_hosts(hosts)} has no {fields}, which Slurm must know",
             hint="write the model out in the pod file, with sockets, cores, threads and memory",
             field="nodes.model",
         )
@@ -129,10 +137,12 @@ def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[NodeLine], site
 
 
 def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
-    """Who the cluster is and where its daemons keep things."""
-    address = f"({site.controller_address})" if site.controller_address else ""
+    """Yield who the cluster is and where its daemons keep things."""
+    controller = site.controller
+    if site.controller_address:
+        controller = f"{controller}({site.controller_address})"
     yield "ClusterName", pod.name
-    yield "SlurmctldHost", f"{site.controller}{address}"
+    yield "SlurmctldHost", controller
     yield "SlurmUser", site.slurm_user
     yield "AuthType", "auth/munge"
     yield "SlurmctldParameters", "enable_configless"
@@ -146,19 +156,22 @@ def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
 
 
 def _how(scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> Iterator[tuple[str, str | None]]:
-    """How jobs are placed, held together and ended; good for GPU nodes on a fast fabric."""
+    """Yield how jobs are placed, held together and ended; good for GPU nodes on a fast fabric.
+
+    A key without a value keeps its place in the file for a site that sets it.
+    """
     yield "SchedulerType", "sched/backfill"
     yield "SelectType", "select/cons_tres"
     yield "SelectTypeParameters", "CR_Core_Memory"
     yield "DefMemPerCPU", str(min(kind.memory_mib // kind.threads for kind in kinds))
     yield "TopologyPlugin", "topology/tree"
-    yield "GresTypes", "gpu" if any(kind.gpu_count for kind in kinds) else None
+    yield "GresTypes", _when(any(kind.gpu_count for kind in kinds), "gpu")
     yield "ProctrackType", "proctrack/cgroup"
     yield "TaskPlugin", "task/affinity,task/cgroup"
     yield "PrologFlags", "Alloc,Contain"
     yield "LaunchParameters", "use_interactive_step"
     yield "MpiDefault", "pmix"
-    yield "PlugStackConfig", f"{site.config}/plugstack.conf" if scheduler.container == "pyxis" else None
+    yield "PlugStackConfig", _when(scheduler.container == "pyxis", f"{site.config}/plugstack.conf")
     # A job must not inherit the login node's limit of locked memory: RDMA needs to pin more.
     yield "PropagateResourceLimitsExcept", "MEMLOCK"
     yield "JobRequeue", "1"
@@ -168,13 +181,17 @@ def _how(scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> I
     yield "MaxArraySize", "10001"
     yield "MaxJobCount", "50000"
     yield "HealthCheckProgram", site.health_check or None
-    yield "HealthCheckInterval", "300" if site.health_check else None
-    yield "HealthCheckNodeState", "IDLE" if site.health_check else None
+    yield "HealthCheckInterval", _when(site.health_check, "300")
+    yield "HealthCheckNodeState", _when(site.health_check, "IDLE")
     yield "MetricsType", "metrics/openmetrics"
 
 
+def _when(wanted: object, value: str) -> str | None:
+    return value if wanted else None
+
+
 def _accounts(site: SlurmSite) -> Iterator[tuple[str, str | None]]:
-    """Where it is written what ran: the database, else a plain file, which is all that a finished job then leaves."""
+    """Yield where it is written what ran: the database, else a plain file, all that a finished job then leaves."""
     yield "JobAcctGatherType", "jobacct_gather/cgroup"
     if site.accounting:
         yield "AccountingStorageType", "accounting_storage/slurmdbd"
@@ -187,25 +204,29 @@ def _accounts(site: SlurmSite) -> Iterator[tuple[str, str | None]]:
 
 
 def _node_line(kind: NodeLine) -> str:
-    features = [name for name in (kind.gpu_type, kind.model.name) if name]
-    words = [
+    fields = [
         f"NodeName={fold_hosts(kind.hosts)}",
         f"Sockets={kind.sockets}",
         f"CoresPerSocket={kind.cores_per_socket}",
         f"ThreadsPerCore={kind.threads // kind.cores}",
         f"RealMemory={kind.memory_mib}",
-        f"Gres=gpu:{kind.gpu_type}:{kind.gpu_count}" if kind.gpu_count else "",
-        f"Features={','.join(features)}" if features else "",
-        "State=UNKNOWN",
     ]
-    return " ".join(word for word in words if word)
+    if kind.gpu_count:
+        fields.append(f"Gres=gpu:{kind.gpu_type}:{kind.gpu_count}")
+    features = [name for name in (kind.gpu_type, kind.model.name) if name]
+    if features:
+        fields.append(f"Features={','.join(features)}")
+    return " ".join([*fields, "State=UNKNOWN"])
 
 
 def _partition_lines(kinds: list[NodeLine]) -> Iterator[str]:
-    """Gives a partition of the nodes with GPUs and one of those without; the first that is there is the default."""
+    """Yield a partition of the nodes with GPUs and one of those without; the first that is there is the default."""
     default = "YES"
-    for name, wanted in (("gpu", True), ("cpu", False)):
-        hosts = [host for kind in kinds if bool(kind.gpu_count) is wanted for host in kind.hosts]
+    for name, with_gpus in (("gpu", True), ("cpu", False)):
+        hosts: list[str] = []
+        for kind in kinds:
+            if bool(kind.gpu_count) is with_gpus:
+                hosts += kind.hosts
         if hosts:
             yield (
                 f"PartitionName={name} Nodes={fold_hosts(hosts)} Default={default} MaxTime=INFINITE"
@@ -215,7 +236,7 @@ def _partition_lines(kinds: list[NodeLine]) -> Iterator[str]:
 
 
 def _gres_lines(kinds: list[NodeLine], site: SlurmSite) -> Iterator[str]:
-    """Gives the GPUs' device files, those of one socket on a line with its cores.
+    """Yield the GPUs' device files, those of one socket on a line with its cores.
 
     A NUMA node may be smaller, but Slurm refuses a node whose GPUs are near less than a whole socket.
     """
@@ -224,15 +245,20 @@ def _gres_lines(kinds: list[NodeLine], site: SlurmSite) -> Iterator[str]:
         for socket, gpus in groupby(enumerate(sockets), key=itemgetter(1)):
             files = fold_hosts(f"nvidia{gpu}" for gpu, _ in gpus).removeprefix("nvidia")
             line = f"NodeName={fold_hosts(kind.hosts)} Name=gpu Type={kind.gpu_type} File={site.devices}{files}"
-            yield line if socket is None else f"{line} Cores={_cores_of(kind, socket)}"
+            if socket is not None:
+                line += f" Cores={_cores_of(kind, socket)}"
+            yield line
 
 
 def _socket_of(kind: NodeLine, gpu: int) -> int | None:
-    """Gives the socket that a GPU is near to, by the first core of its NUMA node; None where the model does not say."""
-    places = kind.model.gpus.numa if kind.model.gpus else ()
-    numa = places[gpu] if gpu < len(places) else None
-    cores = next((one.cores for one in kind.model.numa if one.node == numa), None)
-    return None if cores is None else int(re.split("[-,]", cores)[0]) // kind.cores_per_socket
+    """Return the socket that a GPU is near to, by the first core of its NUMA node; None if the model does not say."""
+    gpus = kind.model.gpus
+    if gpus is None or gpu >= len(gpus.numa):
+        return None
+    for numa in kind.model.numa:
+        if numa.node == gpus.numa[gpu] and numa.cores is not None:
+            return int(re.split("[-,]", numa.cores)[0]) // kind.cores_per_socket
+    return None
 
 
 def _cores_of(kind: NodeLine, socket: int) -> str:
@@ -246,7 +272,10 @@ def _cgroup(site: SlurmSite) -> Settings:
 
 
 def _slurmdbd(site: SlurmSite) -> Settings:
-    """The database is on the same host and knows the daemon by its user, over its socket: no password is written."""
+    """Return what slurmdbd.conf says.
+
+    The database is on the same host and knows the daemon by its user, over its socket: no password is written.
+    """
     return {
         "AuthType": "auth/munge",
         "DbdHost": site.controller,

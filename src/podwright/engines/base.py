@@ -230,6 +230,7 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
 
 
 def check_abilities(engine: Engine, request: Request) -> None:
+    """Refuse what the workload asks for and the engine cannot do, all of it at once."""
     lacking, workload = engine.unsupported(), request.workload
     missing = [
         (field, lacking[name], None) for name, field, asks in NEEDS if name in lacking and asks(workload, request)

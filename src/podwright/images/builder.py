@@ -95,9 +95,7 @@ def _within(workload: Workload, name: str) -> dict[str, Path]:
     start = workload.folder / name
     if not start.exists():
         raise workload.refusal([("build", f"{name} is not beside the workload", "paths are relative to its folder")])
-    paths = [start]
-    if start.is_dir():
-        paths = sorted(start.rglob("*"))
+    paths = sorted(start.rglob("*")) if start.is_dir() else [start]
     for path in paths:
         if not path.resolve().is_relative_to(root):
             raise workload.refusal([("build", f"{path.name} leads out of the workload's folder", "copy it beside it")])
@@ -111,9 +109,8 @@ def _is_executable(path: Path) -> bool:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
-    if _is_executable(path):
-        return f"x {content}"
-    return f"- {content}"
+    mark = "x" if _is_executable(path) else "-"
+    return f"{mark} {content}"
 
 
 def build_command(builder: BuildProgram, recipe: Recipe, folder: str, pip_conf: str | None = None) -> list[str]:
@@ -121,9 +118,7 @@ def build_command(builder: BuildProgram, recipe: Recipe, folder: str, pip_conf: 
     options = ["build", *builder.options]
     if builder.name == "podman":
         options = [*builder.options, "build"]
-    secrets = []
-    if pip_conf:
-        secrets = [f"--secret=id=pip,src={pip_conf}"]
+    secrets = [f"--secret=id=pip,src={pip_conf}"] if pip_conf else []
     return [
         builder.name,
         *options,
@@ -145,9 +140,7 @@ def build(workload: Workload, again: bool = False) -> StoredImage:
     """Build the image, or find it built: its name says what is in it."""
     recipe = read_recipe(workload)
     builder = BuildProgram(program(), runtime_options(), own_limits())
-    image = None
-    if not again:
-        image = find_image(recipe.name)
+    image = None if again else find_image(recipe.name)
     if image is None:
         with tempfile.TemporaryDirectory(prefix="podwright-image-") as folder:
             _lay_out(workload, recipe, Path(folder))
@@ -160,18 +153,13 @@ def build(workload: Workload, again: bool = False) -> StoredImage:
 
 
 def _lay_out(workload: Workload, recipe: Recipe, folder: Path) -> None:
-    """Copy the files of the recipe, and nothing else, to where the build sees them.
-
-    Whoever the image runs as can read them.
-    """
+    """Copy the files of the recipe to where the build sees only them, readable for any user of the image."""
     (folder / "Containerfile").write_text(recipe.text)
     for name, source in context_files(workload).items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-        target.chmod(0o644)
-        if _is_executable(source):
-            target.chmod(0o755)
+        target.chmod(0o755 if _is_executable(source) else 0o644)
     for path in folder.rglob("*"):
         if path.is_dir():
             path.chmod(0o755)
@@ -186,9 +174,7 @@ def _pip_conf() -> str | None:
 def push(workload: Workload, to: str, plain_http: bool = False) -> Pushed:
     """Push the built image to a registry; the tag is the recipe's where none is given."""
     image, kept_by = _built(workload), program()
-    name = to
-    if not _has_tag(name):
-        name = f"{to}:{image.name.rpartition(':')[2]}"
+    name = to if _has_tag(to) else f"{to}:{image.name.rpartition(':')[2]}"
     with tempfile.NamedTemporaryFile(prefix="podwright-digest-") as file:
         command = push_command(kept_by, image.name, name, file.name, plain_http)
         hint = f"are you logged in? `{kept_by} login {name.split('/')[0]}`"
@@ -204,9 +190,8 @@ def push_command(kept_by: str, source: str, target: str, digest_file: str, plain
     """
     place = target.split("/")[0]
     host = place.rpartition(":")[0] or place
-    verify = []
-    if plain_http or host in ("localhost", "127.0.0.1", "[::1]"):
-        verify = ["--tls-verify=false"]
+    is_plain = plain_http or host in ("localhost", "127.0.0.1", "[::1]")
+    verify = ["--tls-verify=false"] if is_plain else []
     return [kept_by, "push", *verify, f"--digestfile={digest_file}", source, f"docker://{target}"]
 
 
@@ -224,9 +209,7 @@ def _built(workload: Workload) -> StoredImage:
     name = image_name(workload)
     image = find_image(name)
     if image is None:
-        hint = f"podman pull {name}"
-        if workload.build:
-            hint = f"podwright image build {workload.path.name}"
+        hint = f"podwright image build {workload.path.name}" if workload.build else f"podman pull {name}"
         raise refuse(f"{name} is not on this machine", hint=hint)
     return image
 

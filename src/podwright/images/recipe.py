@@ -133,9 +133,7 @@ def entry_files(entry: str) -> list[str]:
     text = entry.strip()
     if match := re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*)$", text):
         return [match[1].strip().strip("'\"").removeprefix("./")]
-    if text.startswith("./"):
-        return [text.removeprefix("./")]
-    return []
+    return [text.removeprefix("./")] if text.startswith("./") else []
 
 
 def pip_files(build: Build) -> list[str]:
@@ -202,9 +200,7 @@ def _requirement(entry: str) -> str:
         return shlex.join(pip_arguments(entry) or [])
     path = shlex.quote(f"{REQUIREMENTS}/{names[0]}")
     option = re.match(r"-r|-c|--requirement|--constraint", entry.strip())
-    if option:
-        return f"{option[0]} {path}"
-    return path
+    return f"{option[0]} {path}" if option else path
 
 
 def _files(build: Build) -> Iterator[str]:

@@ -74,9 +74,7 @@ def own_limits() -> dict[str, tuple[int, int]]:
 
 def _at_most(limit: int, most: int) -> int:
     """Return the smaller of two limits, of which the first may be none (a negative number)."""
-    if limit < 0:
-        return most
-    return min(limit, most)
+    return most if limit < 0 else min(limit, most)
 
 
 def limit_options(limits: Mapping[str, Sequence[int]]) -> list[str]:

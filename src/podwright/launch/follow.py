@@ -74,7 +74,9 @@ class _Look:
         """Return the records. The engine is asked before they are read: a run that ends in between is not lost."""
         live = [folder for folder in folders if not folder.is_sealed]
         statuses = self._statuses(live)
-        gaps = self.engine.collect(live) if live else {}
+        gaps: Mapping[str, Sequence[str]] = {}
+        if live:
+            gaps = self.engine.collect(live)
         records = {}
         for folder in folders:
             _note_gaps(folder, gaps.get(folder.id, []))
@@ -146,7 +148,9 @@ class _Look:
         if "submitted" not in events and status.handle:
             note(folder, "submitted", handle=status.handle)  # its client died before it could say so
         elif "submitted" not in events and status.state == "gone":
-            return record if "lost" in events else self._finish_submit(folder, record)
+            if "lost" in events:
+                return record
+            return self._finish_submit(folder, record)
         if status.state != "gone":
             return self._still_there(folder, record, status)
         if status.unknown_to_engine and "cancel" not in events:

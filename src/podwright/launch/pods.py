@@ -17,16 +17,17 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
 def folder(home: Home) -> Path:
+    """Return where the pods lie that were made known."""
     return home.path / "pods"
 
 
 def known(home: Home) -> list[str]:
-    """The names of the pods that were made known."""
+    """Return the names of the pods that were made known."""
     return sorted(path.stem for path in folder(home).glob("*.yaml"))
 
 
 def find(home: Home, ref: str) -> Pod:
-    """The pod a user means: a path that ends in .yaml or .yml, else a name."""
+    """Return the pod a user means: a path that ends in .yaml or .yml, else a name."""
     from podwright.spec import load_pod
 
     if ref.endswith((".yaml", ".yml")):
@@ -39,7 +40,9 @@ def find(home: Home, ref: str) -> Pod:
 
 def _unknown(home: Home, ref: str) -> Refusal:
     names = known(home)
-    hint = f"known pods: {', '.join(names)}" if names else "make one known with `podwright pod add POD.yaml`"
+    hint = "make one known with `podwright pod add POD.yaml`"
+    if names:
+        hint = f"known pods: {', '.join(names)}"
     return refuse(f"there is no pod {short(ref)!r}", hint=hint)
 
 
@@ -54,19 +57,24 @@ def add(home: Home, path: Path) -> Pod:
 
 
 def forget(home: Home, name: str) -> None:
-    """Only a name that was made known can be forgotten: a file stays where it is."""
+    """Forget a name that was made known; refuse any other: a file stays where it is."""
     if name not in known(home):
         raise _unknown(home, name)
     (folder(home) / f"{name}.yaml").unlink()
 
 
 def kubernetes_of(pod: Pod, name: str | None) -> KubernetesScheduler:
-    """The scheduler of this name, which must be Kubernetes; without a name the only one of that kind."""
+    """Return the scheduler of this name, which must be Kubernetes; without a name the only one of that kind."""
     from podwright.spec import KubernetesScheduler
 
-    named = [one for one in pod.schedulers if isinstance(one, KubernetesScheduler)]
-    found = named[0] if name is None and len(named) == 1 else pod.scheduler(name)
-    if not isinstance(found, KubernetesScheduler):
-        hint = f"its Kubernetes is {', '.join(one.name for one in named)}" if named else "it has no Kubernetes"
-        raise refuse(f"the scheduler {found.name} of the pod {pod.name} is {found.kind}, not Kubernetes", hint=hint)
-    return found
+    fitting = [scheduler for scheduler in pod.schedulers if isinstance(scheduler, KubernetesScheduler)]
+    if name is None and len(fitting) == 1:
+        return fitting[0]
+    scheduler = pod.scheduler(name)
+    if isinstance(scheduler, KubernetesScheduler):
+        return scheduler
+    hint = "it has no Kubernetes"
+    if fitting:
+        hint = f"its Kubernetes is {', '.join(scheduler.name for scheduler in fitting)}"
+    message = f"the scheduler {scheduler.name} of the pod {pod.name} is {scheduler.kind}, not Kubernetes"
+    raise refuse(message, hint=hint)

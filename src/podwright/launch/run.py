@@ -247,4 +247,10 @@ def _ranges(ranks: Sequence[int]) -> str:
             spans[-1][1] = rank
         else:
             spans.append([rank, rank])
-    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
+    return ", ".join(_span(first, last) for first, last in spans)
+
+
+def _span(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first}-{last}"

@@ -43,7 +43,7 @@ class Prepared:
 def prepare(
     session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
 ) -> Prepared:
-    """Decide everything about a run without starting it: looks at the code folder and the target, touches nothing."""
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
     code, data = _code_and_data(workload)
     request = Request(
@@ -51,26 +51,30 @@ def prepare(
         workload=workload,
         pod=pod,
         points=_points(workload, repeat),
-        code={"file": "code.tar", "sha256": code.sha256} if code else None,
+        code=None,
         data=data,
         after=after,
-        after_handle=_handle_after(session.home, target, after) if after else None,
-        code_tar=code.tar if code else None,
+        after_handle=_handle_after(session.home, target, after),
     )
+    if code:
+        request = replace(request, code={"file": "code.tar", "sha256": code.sha256}, code_tar=code.tar)
     check_abilities(engine, request)
     with session.using(engine):
         job = engine.plan(request, engine.probe(request))
     return Prepared(request, target, engine, job, engine.render(job), code)
 
 
-def _handle_after(home: Home, target: str, after: str) -> str | None:
+def _handle_after(home: Home, target: str, after: str | None) -> str | None:
     """Return what the engine calls the run that is waited for; only within one target can an engine wait."""
+    if not after:
+        return None
     before = home.folder(after)
     if before.asked.target != target:
         message = f"{after} is on {before.asked.target}, and this run goes to {target}"
         raise refuse(message, hint="a run can only come after one on the same target", field="--after")
-    part = home.folder(f"{after}-1") if before.asked.points else before
-    return part.handle
+    if before.asked.points:
+        return home.folder(f"{after}-1").handle
+    return before.handle
 
 
 def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:

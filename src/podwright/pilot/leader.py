@@ -216,7 +216,7 @@ class Leader:
 
     def _go(self) -> bool:
         """Begin the next attempt; return False when its epoch could not be claimed this time."""
-        if self._is_fenced():
+        if self._yield_to_rival():
             return True
         if not self._attempts.claim(self._leases, self._now()):
             return False
@@ -246,8 +246,8 @@ class Leader:
         retries_left = self._order.retries - self._attempts.retries_spent
         self._say("go", **at, hosts=hosts, took_s=took_s, retries_left=retries_left, **go)
 
-    def _is_fenced(self) -> bool:
-        """End the run where a living copy of it, submitted twice, came first; return whether it did."""
+    def _yield_to_rival(self) -> bool:
+        """End this copy of the run where a living one, submitted twice, came first; return whether one did."""
         rival = self._leases.rival()
         if rival is None or rival.epoch[0] < self._restart or self.epoch is not None:
             return False

@@ -25,10 +25,16 @@ ANSWER_BYTES = 32 << 20
 class Giver:
     """Writes one answer and counts what it holds."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int) -> None:
         self._out = out
+        self._piece_bytes, self._answer_bytes = piece_bytes, answer_bytes
         self.given = 0
         self.more = False
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the answer is as large as it may be."""
+        return self.given >= self._answer_bytes
 
     def piece(self, head: Dict[str, Any], file: BinaryIO, size: int) -> None:
         """Give `size` bytes from where the file stands; what was cut off meanwhile is made up with nothing."""
@@ -67,8 +73,8 @@ class Giver:
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
         """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
         file.seek(offset)
-        while offset < end and self.given < ANSWER_BYTES:
-            size = min(PIECE_BYTES, end - offset)
+        while offset < end and not self.is_full:
+            size = min(self._piece_bytes, end - offset)
             self.piece({**head, "o": offset}, file, size)
             offset += size
         self.more = self.more or offset < end
@@ -126,9 +132,11 @@ def walk(path: str, name: str) -> Iterator[Tuple[str, str]]:
                 yield inner, os.path.join(name, os.path.relpath(inner, path))
 
 
-def answer(request: Dict[str, Any], out: BinaryIO) -> None:
+def answer(
+    request: Dict[str, Any], out: BinaryIO, piece_bytes: int = PIECE_BYTES, answer_bytes: int = ANSWER_BYTES
+) -> None:
     """Write the answer to one request."""
-    giver = Giver(out)
+    giver = Giver(out, piece_bytes, answer_bytes)
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):
@@ -136,7 +144,7 @@ def answer(request: Dict[str, Any], out: BinaryIO) -> None:
                 name = f"record/{os.path.basename(path)}/{file}"
                 giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():
-        giver.more = giver.more or giver.given >= ANSWER_BYTES
+        giver.more = giver.more or giver.is_full
         at = request.get("at", {}).get(run, [])
         root = os.path.join(request["folder"], run)
         if giver.more or not giver.trees(run, root, names, int(request.get("limit", 0)), at):

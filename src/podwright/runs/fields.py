@@ -20,9 +20,7 @@ NUMBERS = 1 << 63
 
 def number(value: object) -> float | None:
     """Return a finite number; as it is, since a count must not turn into a fraction in JSON."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, int):
+    if not isinstance(value, float):
         return whole(value)
     if not math.isfinite(value):
         return None
@@ -68,6 +66,8 @@ def text(value: object) -> str | None:
     """Return a text that can be printed: JSON may hold halves of characters, which no file or terminal takes."""
     if not isinstance(value, str):
         return None
+    if value.isascii():
+        return value
     return value.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
@@ -55,12 +56,16 @@ def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
 
 
 class Index:
-    """Every method is one transaction. A broken file is thrown away and filled anew from the folders by `refill`."""
+    """Every method is one transaction, and one thread at a time is inside.
+
+    A broken file is thrown away and filled again from the folders by `refill`.
+    """
 
     def __init__(self, path: Path, refill: Callable[[], None] = lambda: None) -> None:
         self._path = path
         self._refill = refill
         self._link: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
 
     def _open(self) -> sqlite3.Connection:
         if self._link is None:
@@ -77,7 +82,8 @@ class Index:
         return self._link
 
     def _connect(self, path: str) -> sqlite3.Connection:
-        link = sqlite3.connect(path, timeout=30.0, isolation_level=None)
+        # Our own lock keeps threads apart, so that any of them may use the connection.
+        link = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
         try:
             if link.execute("PRAGMA user_version").fetchone()[0] != 1:
                 link.execute("PRAGMA journal_mode = WAL")
@@ -90,44 +96,48 @@ class Index:
 
     def forget(self) -> None:
         """Throw the file away."""
-        self.close()
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        with self._lock:
+            self.close()
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file; the next question opens it again."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        with self._lock:
+            if self._link is not None:
+                self._link.close()
+                self._link = None
 
     def put(self, records: Iterable[Record]) -> None:
         """Put records in, in place of what was known of their runs."""
         values = [(r.id, r.parent, r.created_at, r.state, json.dumps(as_row(r))) for r in records]
         if not values:
             return
-        link = self._open()
-        try:
-            with closing(link.cursor()) as cursor:
-                cursor.execute("BEGIN IMMEDIATE")
-                cursor.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", values)
-                cursor.execute("COMMIT")
-        except sqlite3.OperationalError:
-            if link.in_transaction:
-                link.execute("ROLLBACK")
+        with self._lock:
+            link = self._open()
+            try:
+                with closing(link.cursor()) as cursor:
+                    cursor.execute("BEGIN IMMEDIATE")
+                    cursor.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", values)
+                    cursor.execute("COMMIT")
+            except sqlite3.OperationalError:
+                if link.in_transaction:
+                    link.execute("ROLLBACK")
 
     def _ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._open().execute(query, values).fetchall()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:  # a page of it is damaged
-            self.forget()
-            self._refill()
-            return self._open().execute(query, values).fetchall()
+        with self._lock:
+            try:
+                return self._open().execute(query, values).fetchall()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # a page of it is damaged
+                self.forget()
+                self._refill()
+                return self._open().execute(query, values).fetchall()
 
     def drop(self, ids: Iterable[str]) -> None:
         """Forget runs."""
-        with suppress(sqlite3.OperationalError):  # read-only
+        with self._lock, suppress(sqlite3.OperationalError):  # read-only
             self._open().executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in ids])
 
     def ids(self) -> set[str]:
@@ -172,5 +182,5 @@ class Index:
 
     def see(self, runs_ns: int) -> None:
         """Keep that the folder of all runs was looked through as it was then."""
-        with suppress(sqlite3.OperationalError):  # read-only: the folders are looked at again next time
+        with self._lock, suppress(sqlite3.OperationalError):  # read-only: the folders are looked at again next time
             self._open().execute("INSERT OR REPLACE INTO seen VALUES (1, ?)", (runs_ns,))

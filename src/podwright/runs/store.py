@@ -7,10 +7,12 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from podwright.pilot.protocol import field_lines
 from podwright.runs.events import Event
@@ -23,6 +25,8 @@ from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
 KEEP_S = 5.0
+MOST_KEPT = 50_000
+"""Runs whose record is kept in memory, by a client that lives for weeks."""
 ID = re.compile(r"[a-z0-9-]{1,200}")
 LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
 """No two that look alike: ids are read aloud and typed."""
@@ -40,7 +44,10 @@ def default_home() -> Path:
 
 
 class Home:
-    """Constructing it touches nothing; `open` makes the folder, or says why it cannot."""
+    """Constructing it touches nothing; `open` makes the folder, or says why it cannot.
+
+    Several threads may read records at once: what was read before is kept, one thread at a time adds to it.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,6 +57,7 @@ class Home:
         self._folds: dict[str, tuple[Fold, Tail[Event]]] = {}
         self._folders: dict[str, RunFolder] = {}
         self._kept: dict[str, tuple[str, float]] = {}
+        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, path: Path | None = None) -> Home:
@@ -88,25 +96,30 @@ class Home:
     @property
     def index(self) -> Index:
         """Return the index of all runs, opened when it is first asked."""
-        if self._index is None:
-            self._index = Index(index_path(self.path), self.sync)
-        return self._index
+        with self._lock:
+            if self._index is None:
+                self._index = Index(index_path(self.path), self.sync)
+            return self._index
 
     def folder(self, run_id: str) -> RunFolder:
         """Return the folder of a run, whether it is there or not."""
-        if run_id not in self._folders:
-            self._folders[run_id] = RunFolder(self.runs / run_id)
-        return self._folders[run_id]
+        with self._lock:
+            if run_id not in self._folders:
+                _make_room(self._folders)
+                self._folders[run_id] = RunFolder(self.runs / run_id)
+            return self._folders[run_id]
 
     def keep(self, records: Iterable[Record]) -> None:
         """Put records into the index: at once when a state changed, else every few seconds."""
         now = time.monotonic()
         due = []
-        for record in records:
-            state, at = self._kept.get(record.id, ("", 0.0))
-            if record.state != state or now - at > KEEP_S:
-                self._kept[record.id] = (record.state, now)
-                due.append(record)
+        with self._lock:
+            for record in records:
+                state, at = self._kept.get(record.id, ("", 0.0))
+                if record.state != state or now - at > KEEP_S:
+                    _make_room(self._kept)
+                    self._kept[record.id] = (record.state, now)
+                    due.append(record)
         self.index.put(due)
 
     def new_id(self, name: str) -> str:
@@ -167,8 +180,9 @@ class Home:
             folder.unlink()
         shutil.rmtree(gone, ignore_errors=True)
         self.index.drop([run_id])
-        for cache in (self._folds, self._folders, self._kept):
-            cache.pop(run_id, None)
+        with self._lock:
+            for cache in (self._folds, self._folders, self._kept):
+                cache.pop(run_id, None)
         for path in self.code.iterdir():
             if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
                 path.unlink(missing_ok=True)
@@ -179,11 +193,13 @@ class Home:
         asked = folder.asked
         if asked.points:
             return self._read_parent(asked, folder)
-        if run_id not in self._folds:
-            self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
-        fold, tail = self._folds[run_id]
-        fold.take(tail.read())
-        return fold.record(time.time())
+        with self._lock:
+            if run_id not in self._folds:
+                _make_room(self._folds)
+                self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
+            fold, tail = self._folds[run_id]
+            fold.take(tail.read())
+            return fold.record(time.time())
 
     def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
         points = [self.read(point) for point in point_ids(asked.id, asked.points) if self.has(point)]
@@ -257,6 +273,12 @@ class Home:
         if not matches:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
         raise refuse(f"{ref!r} may be any of {', '.join(matches[:6])}", hint="give more of the id")
+
+
+def _make_room(cache: dict[str, Any]) -> None:
+    """Forget what was kept first where a cache is full: it is read again when it is asked for."""
+    if len(cache) >= MOST_KEPT:
+        del cache[next(iter(cache))]
 
 
 def _write(path: str, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """A rank that is light and can do everything a rank can do wrong. Counts steps, tells the loss of each, checkpoints it.
 
 python count.py --steps 20 [--pause 0.05] [--fail-at 5] [--fail-always] [--hang-at 5] [--ignore-term] [--daemon]
+                [--hold-at 5]
 """
 
 import argparse
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--fail-at", type=int)
     parser.add_argument("--fail-always", action="store_true")
     parser.add_argument("--hang-at", type=int)
+    parser.add_argument("--hold-at", type=int, help="the first attempt waits after this step until it is ended")
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--daemon", action="store_true")
     options = parser.parse_args()
@@ -34,6 +36,8 @@ def main() -> int:
     step = int(file.read_text()) if file.exists() else 0
     print(f"rank {rank} of {os.environ['WORLD_SIZE']} starts at step {step}, attempt {attempt}", flush=True)
     while step < options.steps:
+        while step == options.hold_at and attempt == 1:
+            signal.pause()
         time.sleep(options.pause)
         step += 1
         if bad and step == options.fail_at and (attempt == 1 or options.fail_always):

@@ -12,7 +12,7 @@ import pytest
 from podwright.cli.commands import queue
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
-from podwright.engines.usage import partitions
+from podwright.engines.usage import QueuedJob, partitions
 from podwright.usage.documents import queue_document
 from podwright.usage.gather import TargetQueue
 from tests.paths import CASES as ALL_CASES
@@ -47,6 +47,21 @@ def test_a_cluster_that_is_away() -> None:
     away = TargetQueue("adas", away="login1: it cannot be reached: no route")
     assert list(queue.page(away, 0.0, 80)) == ["adas: login1: it cannot be reached: no route"]
     assert queue_document(away)["error"] == "login1: it cannot be reached: no route"
+
+
+def test_a_cluster_of_which_only_a_part_may_be_seen() -> None:
+    job = QueuedJob("toy-2222", "toy-2222", "lab", "waiting", "", 1, 8, why="is suspended")
+    hidden = "you may not list nodes, so that they and their GPUs are not shown"
+    part = TargetQueue("cloud", jobs=(job,), hidden=(hidden,))
+    assert list(queue.page(part, 0.0, 80)) == [
+        "cloud: 0 jobs run, 1 waits",
+        "",
+        hidden,
+        "",
+        "WAITING   JOB  USER  NODES  GPUS  STARTS",
+        "toy-2222       lab   1      8     -",
+        "  is suspended",
+    ]
 
 
 def test_one_of_all_that_is_away_is_the_exit_code(

@@ -27,6 +27,8 @@ class Sides:
         (self.there / "record" / "n0.r0").mkdir(parents=True)
         self.here.mkdir(parents=True)
         self.answers = 0
+        self.bounds: dict[str, int] = {}
+        """How large a piece and an answer may be, where not as large as the pilot has it."""
 
     def write(self, name: str, text: str) -> None:
         path = self.there / name
@@ -41,7 +43,7 @@ class Sides:
     def answer(self, request: dict[str, Any]) -> bytes:
         self.answers += 1
         out = io.BytesIO()
-        far.answer(json.loads(json.dumps(request)), out)
+        far.answer(json.loads(json.dumps(request)), out, **self.bounds)
         return out.getvalue()
 
 
@@ -105,9 +107,8 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
 
 
-def test_much_comes_in_answers_of_bounded_size(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(far, "PIECE_BYTES", 100)
-    monkeypatch.setattr(far, "ANSWER_BYTES", 350)
+def test_much_comes_in_answers_of_bounded_size(sides: Sides) -> None:
+    sides.bounds = {"piece_bytes": 100, "answer_bytes": 350}
     sides.write(EVENTS, "e" * 800)
     for name in ("results/a/one", "results/b/two", "results/zero"):
         sides.write(name, name[-3:] * 150)
@@ -118,9 +119,8 @@ def test_much_comes_in_answers_of_bounded_size(sides: Sides, monkeypatch: pytest
         assert path.is_dir() or path.read_bytes() == (sides.here / path.relative_to(sides.there)).read_bytes()
 
 
-def test_trees_that_change_under_way_are_not_taken_for_whole(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(far, "PIECE_BYTES", 100)
-    monkeypatch.setattr(far, "ANSWER_BYTES", 100)
+def test_trees_that_change_under_way_are_not_taken_for_whole(sides: Sides) -> None:
+    sides.bounds = {"piece_bytes": 100, "answer_bytes": 100}
     sides.write("results/one", "x" * 500)
     with Mirror([RunFolder(sides.here)]) as mirror:
         assert mirror.take(sides.answer(mirror.question(str(sides.root), ["results"])))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from podwright import launch
+from podwright.engines.base import Status
 from podwright.engines.slurm import SlurmEngine
 from podwright.launch import pods
 from podwright.launch.session import MOST_ENGINES, POD_FILE, Session
@@ -104,3 +107,16 @@ def test_one_thread_at_a_time_uses_an_engine(home: Home) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "other"]
+
+
+def test_threads_share_a_session(home: Home) -> None:
+    """Each asks for all runs of two targets; every answer is whole, whoever else is asking."""
+    targets = {name: FakeEngine() for name in ("left", "right")}
+    session = Session(home, engines={name: (lambda engine=engine: engine) for name, engine in targets.items()})
+    for engine in targets.values():
+        engine.says = Status("there")
+    for index in range(8):
+        home.create(asked(f"toy-{index}", target=("left", "right")[index % 2]), {}, {})
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        answers = list(pool.map(lambda _: [record.id for record in launch.recent(session)], range(40)))
+    assert {tuple(sorted(answer)) for answer in answers} == {tuple(f"toy-{index}" for index in range(8))}

@@ -127,7 +127,7 @@ def test_whatever_is_understood_can_be_shown(rows: list[dict[str, Any]]) -> None
     fold.take(events)
     record = fold.record(START + 200)
     shown = [record.reason, *explain(record, events)]
-    shown += [text for _, text in Progress(record.as_json()).take(record.as_json(), events, [])]
+    shown += [text for _, text in Progress(record).take(record, events, [])]
     assert [text.encode().decode() for text in shown] == shown
 
 

@@ -402,25 +402,18 @@ TWO_FOLDERS = {
 }
 
 
-def checked(pending: set[str]) -> int:
+def checked() -> int:
     files = sources(TWO_FOLDERS)
-    return check_tree.print_all([rules.apply(rule, files) for rule in (LONG, TERNARIES)], files, pending)
+    return check_tree.print_all([rules.apply(rule, files) for rule in (LONG, TERNARIES)], files)
 
 
 def test_a_broken_rule_fails_and_prints_its_findings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked(set()) == 1
+    assert checked() == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "src/podwright/runs/a.py:1: 401 lines, at most 400: a noun is hiding in it"
     assert printed[2].split()[:4] == ["file-lines", "1", "0", "broken"]
     assert printed[3].split()[:4] == ["ternaries", "0.50", "1.90", "kept"]
     assert printed[-1] == "tree: broken: file-lines"
-
-
-def test_a_pending_rule_is_counted_and_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked({"file-lines", "ternaries"}) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[1].split()[:4] == ["file-lines", "1", "0", "pending"]
-    assert printed[2].split()[:4] == ["ternaries", "0.50", "1.90", "done"]
 
 
 def test_a_folder_is_measured_by_itself() -> None:
@@ -437,8 +430,7 @@ def test_a_list_shows_only_what_lies_below_the_paths(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == "src/podwright/spec/a.py:1: x = 1 if y else 2\n"
 
 
-def test_every_pending_name_is_a_rule_and_every_listed_class_has_a_reason() -> None:
+def test_every_rule_has_a_name_of_its_own_and_every_listed_class_a_reason() -> None:
     names = [rule.name for rule in check_tree.RULES]
     assert len(set(names)) == len(names)
-    assert set(names) >= check_tree.PENDING
     assert [name for name, reason in check_tree.SAME_IDEA.items() if len(reason) < 10] == []

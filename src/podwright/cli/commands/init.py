@@ -79,6 +79,7 @@ def _look(script: Path) -> ScriptContents:
 
 
 def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, arguments: tuple[str, ...]) -> ScriptFacts:
+    from podwright.clients.machine import count_gpus
     from podwright.drafts.draft import ScriptFacts
 
     defaults = [option.default for option in contents.options if isinstance(option.default, str)]
@@ -90,7 +91,7 @@ def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, argu
         base=base,
         requirements=next((name for name in _REQUIREMENTS if (folder / name).is_file()), None),
         there=frozenset(path for path in paths if (folder / path).exists()),
-        gpus=len([path for path in Path("/dev").glob("nvidia*") if path.name[6:].isdigit()]),
+        gpus=count_gpus(),
         arguments=arguments,
     )
 

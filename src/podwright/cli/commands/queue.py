@@ -64,7 +64,8 @@ def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
     if queue.partitions or not queue.hidden:
         yield from output.table(HEADS, _partitions(queue))
     yield from away(queue, width)
-    yield from queue.hidden
+    for sentence in queue.hidden:
+        yield output.clip(sentence, width)
     if running:
         rows = [(*_who(job), until(job.ends_at, now)) for job in running]
         yield from ["", *output.table(("running", "job", "user", "nodes", "gpus", "ends"), rows, width)]

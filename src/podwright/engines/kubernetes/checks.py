@@ -23,17 +23,17 @@ LESS_CODE = "leave things out with .podwrightignore, put them into the image, or
 
 
 def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> None:
-    """Refuses what cannot run there: first what keeps everything from running, then the workload's own fields."""
+    """Refuse what cannot run there: first what keeps everything from running, then the workload's own fields."""
     workload, namespace = request.workload, namespace_of(request.workload, scheduler, facts.home)
     if not facts.namespace:
         hint = f"an administrator makes it: `kubectl create namespace {namespace}`"
         raise refuse(f"there is no namespace {namespace}", hint=hint, field="kubernetes.namespace")
     if facts.refused:
-        words = f"you may not {', '.join(facts.refused)} in the namespace {namespace}"
+        message = f"you may not {', '.join(facts.refused)} in the namespace {namespace}"
         hint = f"an administrator grants it: `podwright pod grant {pod.name} --namespace {namespace}`"
-        raise refuse(words, hint=hint, exit_code=3)
+        raise refuse(message, hint=hint, exit_code=3)
     model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
-    found = [
+    problems = [
         *_image(request, scheduler),
         *_code(facts),
         *_queue(request, facts),
@@ -41,8 +41,8 @@ def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Kub
         *_claims(request, pod, scheduler, facts),
         *resources.problems(workload, facts, model),
     ]
-    if found:
-        raise workload.refusal(found)
+    if problems:
+        raise workload.refusal(problems)
 
 
 def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem]:
@@ -58,12 +58,12 @@ def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem
 
 
 def _code(facts: KubernetesFacts) -> Iterator[Problem]:
-    """What ConfigMaps do not hold becomes a layer of the image, which its registry must take."""
+    """Yield why code cannot travel: what ConfigMaps do not hold becomes a layer of the image, in its registry."""
     if facts.code_pieces > MOST_PIECES and not facts.code_image:
         size, most = format_size(facts.code_bytes), format_size(MOST_PIECES * PIECE_BYTES)
         why = facts.code_refused or "its registry was not asked"
-        words = f"takes {size} when it is compressed; more than {most} travels as a layer of the image: {why}"
-        yield "code", words, LESS_CODE
+        message = f"takes {size} when it is compressed; more than {most} travels as a layer of the image: {why}"
+        yield "code", message, LESS_CODE
 
 
 def _queue(request: Request, facts: KubernetesFacts) -> Iterator[Problem]:
@@ -73,7 +73,9 @@ def _queue(request: Request, facts: KubernetesFacts) -> Iterator[Problem]:
     if not facts.has("kueue.x-k8s.io"):
         yield "kubernetes.queue", "the cluster has no Kueue, which keeps queues", "leave it out to run at once"
     elif facts.queues is not None and queue not in facts.queues:
-        hint = f"queues are {', '.join(facts.queues)}" if facts.queues else "it has none"
+        hint = "it has none"
+        if facts.queues:
+            hint = f"queues are {', '.join(facts.queues)}"
         yield "kubernetes.queue", f'the namespace has no queue "{short(queue)}"', hint
 
 
@@ -84,14 +86,16 @@ def _kind(request: Request, scheduler: KubernetesScheduler, facts: KubernetesFac
         hint = f"leave it out, or use `launcher: torchrun` or `ranks` for a {KINDS[asked].name}"
         yield "kubernetes.kind", "an MPI program runs as an MPIJob", hint
     elif kind.made_by and kind.version not in facts.kinds:
-        other = "use `launcher: torchrun` or `ranks`" if kind.field == "launcher" else "leave it out for a Job"
+        other = "leave it out for a Job"
+        if kind.field == "launcher":
+            other = "use `launcher: torchrun` or `ranks`"
         yield kind.field, f"the cluster has no {kind.made_by} ({kind.name}, {kind.version})", f"install it, or {other}"
     elif kind is KINDS["trainjob"]:
         yield from _train_job(request, scheduler)
 
 
 def _train_job(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem]:
-    """Its Kubernetes pods are the training runtime's: nothing is added to them but what that lets be patched."""
+    """Yield what a TrainJob cannot do: to its runtime's Kubernetes pods only what may be patched is added."""
     options = request.workload.kubernetes
     if scheduler.claim is None:
         hint = "name one with `claim:` of the scheduler in the pod file, or use `kind: jobset`"
@@ -105,28 +109,29 @@ def _train_job(request: Request, scheduler: KubernetesScheduler) -> Iterator[Pro
 
 
 def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> Iterator[Problem]:
-    """The scheduler's own claim is the site's to mend, that of a storage system may be the workload's."""
+    """Yield what claims lack: the scheduler's own is the site's to mend, a storage system's may be the workload's."""
     if scheduler.claim is None and facts.version < COUNTS:
         version = ".".join(map(str, facts.version))
-        words = f"Kubernetes {version} cannot carry a record without a volume claim"
-        raise refuse(words, hint="name one with `claim:` of the scheduler in the pod file")
+        message = f"Kubernetes {version} cannot carry a record without a volume claim"
+        raise refuse(message, hint="name one with `claim:` of the scheduler in the pod file")
     if facts.claims is None:
         return
     if scheduler.claim:
         claim = facts.claims.get(scheduler.claim)
-        for words in claim_problems(scheduler.claim, claim, True, request.workload.nodes):
-            raise refuse(words, hint="`claim:` of the scheduler in the pod file names it")
+        for problem in claim_problems(scheduler.claim, claim, True, request.workload.nodes):
+            raise refuse(problem, hint="`claim:` of the scheduler in the pod file names it")
     for mount in mounts(request, pod):
         field = next(
             (f"data.{name}" for name, path in request.target_paths().items() if path.startswith(mount.path)),
             "checkpoint",
         )
         claim = facts.claims.get(mount.claim)
-        for words in claim_problems(mount.claim, claim, not mount.read_only, request.workload.nodes):
-            yield field, words, f"`podwright pod grant {pod.name}` makes the claims of the pod's storage"
+        for problem in claim_problems(mount.claim, claim, not mount.read_only, request.workload.nodes):
+            yield field, problem, f"`podwright pod grant {pod.name}` makes the claims of the pod's storage"
 
 
 def claim_problems(name: str, claim: ClaimFacts | None, writes: bool, nodes: int) -> Iterator[str]:
+    """Yield what keeps a run of so many nodes from using this claim."""
     if claim is None:
         yield f"the namespace has no volume claim {name}"
         return

@@ -30,13 +30,13 @@ USE = f'touch {names.WORK}/used; exec "$@"'
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Of a point it lies in the parent's folder."""
+    """Return what later clients need of a run; of a point it lies in the parent's folder."""
     return _site(folder.path.parent / (folder.asked.parent or folder.id) / SITE)
 
 
 @lru_cache(maxsize=4096)
 def _site(path: Path) -> dict[str, Any]:
-    """Written once, before anything starts."""
+    """Read a file that is written once, before anything starts."""
     loaded: dict[str, Any] = json.loads(path.read_text())
     return loaded
 
@@ -50,34 +50,33 @@ class Reader:
         self._pod: str | None = None
 
     def run(self, folder: RunFolder, command: Sequence[str], given: bytes, timeout_s: float, start_s: float) -> bytes:
-        """In the reader that was there a moment ago, else in one that is looked for or made."""
-        words = ["/bin/sh", "-c", USE, "podwright", *command]
+        """Run a command in the reader that was there a moment ago, else in one that is looked for or made."""
+        marked = ["/bin/sh", "-c", USE, "podwright", *command]
         if self._pod is not None:
             with suppress(ApiError, Away):
-                return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
+                return self._api.run(self._pod, names.PILOT, marked, given, timeout_s)
         self._pod = None
         self._pod = self._start(folder, start_s)
-        return self._api.run(self._pod, names.PILOT, words, given, timeout_s)
+        return self._api.run(self._pod, names.PILOT, marked, given, timeout_s)
 
     def _start(self, folder: RunFolder, start_s: float) -> str:
-        """Made anew when the last one has ended, or its node is gone; waits until it runs, and says why it does not.
+        """Find the reader, or make it anew when it has ended or its node is gone; wait until it runs, or say why not.
 
         What is not ready yet is found further on by the next look.
         """
         deadline = time.monotonic() + start_s
-        path, words = path_of("Job", self._namespace, self._name), ""
+        path, reason = path_of("Job", self._namespace, self._name), "its reader does not start"
         while time.monotonic() < deadline:
             job = lasting(lambda: self._api.find(path)) or self._make(folder, path)
             pods = [pod for pod in lasting(self._pods) if _is_of(pod, job)]
             for pod in pods:
                 if is_ready(pod):
                     return path_of("Pod", self._namespace, pod["metadata"]["name"])
-                words = waiting_words(pod) or words
-            ended = any(one["type"] in ("Complete", "Failed") for one in job.get("status", {}).get("conditions", []))
-            if (ended or any(map(_is_cut_off, pods))) and not job["metadata"].get("deletionTimestamp"):
+                reason = waiting_words(pod) or reason
+            if (_has_ended(job) or any(map(_is_cut_off, pods))) and not job["metadata"].get("deletionTimestamp"):
                 lasting(lambda: self._api.delete(path))
             time.sleep(0.2)
-        raise refuse(f"the claim {self._claim} cannot be read: {words or 'its reader does not start'}", exit_code=3)
+        raise refuse(f"the claim {self._claim} cannot be read: {reason}", exit_code=3)
 
     def _pods(self) -> list[dict[str, Any]]:
         selector = f"batch.kubernetes.io/job-name={self._name}"
@@ -91,24 +90,30 @@ class Reader:
         return job
 
 
+def _has_ended(job: Mapping[str, Any]) -> bool:
+    conditions = job.get("status", {}).get("conditions", [])
+    return any(condition["type"] in ("Complete", "Failed") for condition in conditions)
+
+
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """What ran on a node that is gone is still called running, but not ready."""
+    """Return whether a command can be run in it: on a node that is gone it is still called running, but not ready."""
     conditions = pod["status"].get("conditions") or []
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and not pod["metadata"].get("deletionTimestamp")
 
 
 def _is_of(pod: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """A Kubernetes pod of an earlier reader may stay for as long as its node is gone."""
+    """Return whether a Kubernetes pod is this reader's: an earlier one's may stay for as long as its node is gone."""
     return any(owner["uid"] == job["metadata"].get("uid") for owner in pod["metadata"].get("ownerReferences") or [])
 
 
 def _is_cut_off(pod: Mapping[str, Any]) -> bool:
-    """It ran and is not ready any more, or is taken from a node that cannot say that it is gone."""
+    """Return whether it ran and is not ready any more, or is taken from a node that cannot say that it is gone."""
     return bool(pod["metadata"].get("deletionTimestamp")) or pod["status"].get("phase") == "Running"
 
 
 def reader_job(site: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the Job of a reader, as small as it can be."""
     context: dict[str, Any] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     if site["uid"] is not None:
         context |= {"runAsUser": site["uid"], "runAsGroup": site["uid"], "fsGroup": site["uid"]}

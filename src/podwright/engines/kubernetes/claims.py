@@ -12,7 +12,7 @@ from podwright.theme.words import format_size
 def why_unbound(
     claim: Mapping[str, Any], volumes: Sequence[Mapping[str, Any]] | None, classes: Sequence[Mapping[str, Any]] | None
 ) -> str:
-    """Why a claim has no volume, in words; nothing where it can still get one, or where the user may not look."""
+    """Return why a claim has no volume; nothing where it can still get one, or where the user may not look."""
     wanted = claim["spec"].get("storageClassName")
     if wanted:
         return _why_of_class(claim, str(wanted), volumes, classes)
@@ -27,16 +27,15 @@ def _why_of_class(
     volumes: Sequence[Mapping[str, Any]] | None,
     classes: Sequence[Mapping[str, Any]] | None,
 ) -> str:
-    """A volume may name a class that is no object: then it must be there already."""
-    found = next((one for one in classes or () if one["metadata"]["name"] == wanted), None)
-    if found is None:
+    """Return why a class gives no volume; a volume may name a class that is no object, and is then there already."""
+    known = {row["metadata"]["name"]: row for row in classes or ()}
+    if wanted not in known:
         if classes is None or volumes is None:
             return ""
-        if any(one["spec"].get("storageClassName") == wanted for one in volumes):
+        if any(volume["spec"].get("storageClassName") == wanted for volume in volumes):
             return _why_of_volumes(claim, volumes)
-        known = ", ".join(one["metadata"]["name"] for one in classes) or "none"
-        return f"there is no storage class {wanted}; there are {known}"
-    if found["provisioner"] == "kubernetes.io/no-provisioner" and volumes is not None:
+        return f"there is no storage class {wanted}; there are {', '.join(known) or 'none'}"
+    if known[wanted]["provisioner"] == "kubernetes.io/no-provisioner" and volumes is not None:
         return _why_of_volumes(claim, volumes)
     return ""
 
@@ -50,12 +49,12 @@ def _why_of_volumes(claim: Mapping[str, Any], volumes: Sequence[Mapping[str, Any
         reasons[misfit] = reasons.get(misfit, 0) + 1
     if not reasons:
         return "there are no volumes"
-    told = (f"{count} {words}" for words, count in sorted(reasons.items(), key=lambda row: -row[1]))
-    return f"no volume fits: {', '.join(told)}"
+    counted = [f"{count} {reason}" for reason, count in sorted(reasons.items(), key=lambda row: -row[1])]
+    return f"no volume fits: {', '.join(counted)}"
 
 
 def misfits(claim: Mapping[str, Any], volume: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps a claim from this volume, as Kubernetes looks at it: class, labels, modes, size, and who has it."""
+    """Yield what keeps a claim from this volume, as Kubernetes looks at it: class, labels, modes, size, its owner."""
     asked, given = claim["spec"], volume["spec"]
     if (asked.get("storageClassName") or "") != (given.get("storageClassName") or ""):
         yield f"of the class {given.get('storageClassName') or 'none'}"

@@ -26,6 +26,8 @@ Pods = dict[str, list[dict[str, Any]]]
 
 
 class ClusterWatch:
+    """What was heard last of a cluster's objects, for all runs of one engine."""
+
     def __init__(self, api: Api) -> None:
         self._api = api
         self._listings: dict[tuple[str, str], Listing] = {}
@@ -35,12 +37,11 @@ class ClusterWatch:
         self._events: dict[str, tuple[float, list[dict[str, Any]]]] = {}
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """A server that is away has lost no run: what was known last stays, and nothing is called gone."""
+        """Return what is known of each run; a server that is away has lost none, and nothing is called gone."""
         pods = self.pods(folders)
-        found = {}
         for folder in folders:
-            found[folder.id] = self._known[folder.id] = self._seen(folder, folders, pods.get(folder.id, []))
-        return found
+            self._known[folder.id] = self._seen(folder, folders, pods.get(folder.id, []))
+        return {folder.id: self._known[folder.id] for folder in folders}
 
     def _seen(self, folder: RunFolder, folders: Sequence[RunFolder], pods: Sequence[Mapping[str, Any]]) -> Status:
         site = site_of(folder)
@@ -57,53 +58,57 @@ class ClusterWatch:
         if job is None:
             return _missing(folder)
         maker = BY_NAME[site["kind"]].job
-        events = self._events_of(site["namespace"], maker.format(run=folder.id)) if maker and not pods else ()
-        told = seen(job, pods, events)
-        return replace(told, handle=handle)
+        events: Iterable[dict[str, Any]] = ()
+        if maker and not pods:
+            events = self._events_of(site["namespace"], maker.format(run=folder.id))
+        return replace(seen(job, pods, events), handle=handle)
 
     def _silent(self, folder: RunFolder, why: object) -> Status:
-        """What was known last; but a run that waited when the server was last heard of may be at work by now."""
+        """Return what was known last; but a run that waited then may be at work by now."""
         known = self._known.get(folder.id)
-        return known if known and known.state != "waiting" else Status("there", f"Kubernetes does not answer: {why}")
+        if known and known.state != "waiting":
+            return known
+        return Status("there", f"Kubernetes does not answer: {why}")
 
     def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
-        """A run that was made a moment ago may not have come through a watch yet: absence is asked for by name."""
+        """Ask for a run by name: one that was made a moment ago may not have come through a watch yet."""
         if folder.id in self._absent:
             return None
-        found = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
-        if found is None and folder.handle:
+        job = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
+        if job is None and folder.handle:
             self._absent.add(folder.id)
-        return found
+        return job
 
     def _listing(self, kind: str, namespace: str, folders: Sequence[RunFolder]) -> Listing:
-        """A command that looks at one run asks for that one; whoever looks at many asks for all."""
-        parents = {folder.asked.parent or folder.id for folder in folders}
-        selector = f"{names.JOB}={next(iter(parents))}" if len(parents) == 1 else names.OURS
+        """Return the objects of one run to a command that looks at one; whoever looks at many asks for all."""
         path = path_of(kind, namespace)
         known = self._listings.get((path, names.OURS))
         if known is not None:
             return known
-        if sum(one == path for one, _ in self._listings) >= MOST_SINGLE:
-            selector = names.OURS
+        selector = names.OURS
+        parents = {folder.asked.parent or folder.id for folder in folders}
+        singles = [listed for listed, _ in self._listings if listed == path]
+        if len(parents) == 1 and len(singles) < MOST_SINGLE:
+            selector = f"{names.JOB}={parents.pop()}"
         return self._listings.setdefault((path, selector), Listing(self._api, path, selector))
 
     def pods(self, folders: Sequence[RunFolder]) -> Pods:
-        """Those of each run that are nodes of it, in the order of their making."""
-        found: Pods = {folder.id: [] for folder in folders}
+        """Return the Kubernetes pods of each run that are nodes of it, in the order of their making."""
+        pods: Pods = {folder.id: [] for folder in folders}
         for namespace in {site_of(folder)["namespace"] for folder in folders}:
             listing = self._listing("Pod", namespace, folders)
             try:
                 items = listing.read().values()
             except ApiError:
                 continue
-            for pod in sorted(items, key=lambda one: str(one["metadata"].get("creationTimestamp"))):
+            for pod in sorted(items, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))):
                 labels = pod["metadata"].get("labels") or {}
-                if labels.get(names.RUN) in found and not is_launcher(pod):
-                    found[labels[names.RUN]].append(pod)
-        return found
+                if labels.get(names.RUN) in pods and not is_launcher(pod):
+                    pods[labels[names.RUN]].append(pod)
+        return pods
 
     def _events_of(self, namespace: str, job: str) -> Iterable[dict[str, Any]]:
-        """Why Kubernetes pods could not be made: asked once for all runs that have none."""
+        """Return why Kubernetes pods could not be made: asked once for all runs that have none."""
         asked_at, items = self._events.get(namespace, (-EVENTS_S, []))
         if time.monotonic() - asked_at >= EVENTS_S:
             try:
@@ -115,18 +120,21 @@ class ClusterWatch:
         return [item for item in items if item["involvedObject"]["name"] == job]
 
     def forget(self) -> None:
+        """Let the next look ask anew: something was changed just now."""
         for listing in self._listings.values():
             listing.forget()
 
     def has_begun(self, folder: RunFolder) -> bool:
+        """Return whether a pilot of the run may have written something."""
         known = self._known.get(folder.id)
         return known is None or known.state != "waiting" or any(folder.record_path.glob("n*"))
 
     def is_over(self, folder: RunFolder) -> bool:
+        """Return whether the run was gone at the last look."""
         return self._known.get(folder.id, Status("there")).state == "gone"
 
     def is_due(self, what: str) -> bool:
-        """Whether it was done last long enough ago; if so it counts as done now."""
+        """Return whether it was done last long enough ago; if so it counts as done now."""
         now = time.monotonic()
         if now - self._due.get(what, -COLLECT_S) < COLLECT_S:
             return False

@@ -10,18 +10,20 @@ from podwright.spec.problems import Refusal, refuse
 
 
 def send_code(image: str, code: bytes, wanted: str) -> None:
-    """The image with this code is in the registry afterwards, under the name that the plan counted on."""
+    """Send the image with this code to the registry, under the name that the plan counted on."""
     try:
-        made = prepare(image, code, CODE_FILE)
-        if made.image != wanted:
+        layered = prepare(image, code, CODE_FILE)
+        if layered.image != wanted:
             raise refuse(f"the image {image} was changed just now", hint="start the run again")
-        send(made)
+        send(layered)
     except RegistryError as error:
         raise _refusal(error, image) from None
 
 
 def _refusal(error: RegistryError, image: str) -> Refusal:
     host = image.partition("/")[0]
-    words = f"{host} does not take the code as a layer of {image}: {error}"
-    log_in = f"`podman login {host}` as somebody who may push there; or " if error.status in (401, 403) else ""
-    return refuse(words, hint=log_in + LESS_CODE, field="code", exit_code=2 if 400 <= error.status < 500 else 3)
+    message = f"{host} does not take the code as a layer of {image}: {error}"
+    hint = LESS_CODE
+    if error.status in (401, 403):
+        hint = f"`podman login {host}` as somebody who may push there; or {LESS_CODE}"
+    return refuse(message, hint=hint, field="code", exit_code=2 if 400 <= error.status < 500 else 3)

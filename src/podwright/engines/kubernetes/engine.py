@@ -59,7 +59,9 @@ class KubernetesEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
-        return {} if self._scheduler.claim else {"shared": NO_CLAIM}
+        if self._scheduler.claim:
+            return {}
+        return {"shared": NO_CLAIM}
 
     def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
         """Plan the objects of every part."""
@@ -81,11 +83,11 @@ class KubernetesEngine:
             raise refusal_of(error, "answer") from None
 
     def preflight(self, job: Job) -> None:
-        """The server looks at the run as if it were submitted: what it would refuse never comes to exist."""
+        """Let the server look at the run as if it were submitted: what it would refuse never comes to exist."""
         assert isinstance(job, KubernetesJob)
-        made = job.objects[job.parts[0].run_id][-1]
+        manifest = job.objects[job.parts[0].run_id][-1]
         try:
-            self._api.apply(path_of_object(made), made, dry=True)
+            self._api.apply(path_of_object(manifest), manifest, dry=True)
         except (Away, ApiError) as error:
             raise refusal_of(error, "take the run") from None
         if job.layer is not None:
@@ -113,16 +115,16 @@ class KubernetesEngine:
         self._cluster.forget()
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Deleting lets the pilots give their ranks the grace they were promised.
+        """Delete the runs, which lets the pilots give their ranks the grace they were promised.
 
         Without a claim the record is in the output of containers that are about to go, so that it is taken first.
         """
         shipped = [folder for folder in folders if site_of(folder)["claim"] is None]
-        pods = self._cluster.pods(shipped) if shipped else {}
+        pods = self._cluster.pods(shipped)
         self._delete(folders)
-        for (namespace, _), some in _by_place(shipped):
-            grace_s = max(read_order(str(folder.path / "job" / "order.json")).grace_s for folder in some)
-            self._ships(namespace).follow(some, pods, grace_s + 60.0)
+        for (namespace, _), members in _by_place(shipped):
+            grace_s = max(read_order(str(folder.path / "job" / "order.json")).grace_s for folder in members)
+            self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
         for folder in folders:
@@ -140,26 +142,30 @@ class KubernetesEngine:
     # following
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Of a run that is over and whose claim cannot be read just now, the last word may be there all the same."""
-        found = self._cluster.status(folders)
-        for place, some in _by_place(folders) if self._unread else ():
-            if words := self._unread.get(place):
-                over = [folder for folder in some if found[folder.id].state == "gone"]
-                found |= {folder.id: Status("there", words, "", found[folder.id].handle) for folder in over}
-        return found
+        """Return what is known of each run; one whose claim cannot be read just now may have a last word there."""
+        statuses = self._cluster.status(folders)
+        if not self._unread:
+            return statuses
+        for place, members in _by_place(folders):
+            reason = self._unread.get(place)
+            for folder in members:
+                status = statuses[folder.id]
+                if reason and status.state == "gone":
+                    statuses[folder.id] = Status("there", reason, handle=status.handle)
+        return statuses
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
         pods = self._cluster.pods(folders)
-        for (namespace, claim), some in _by_place(folders):
+        for (namespace, claim), members in _by_place(folders):
             if claim:
-                self._mirror(namespace, claim, some, pods)
+                self._mirror(namespace, claim, members, pods)
             else:
-                gaps |= self._ships(namespace).collect(some, pods)
+                gaps |= self._ships(namespace).collect(members, pods)
         return gaps
 
     def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> None:
-        """A run that has not begun has nothing to bring; one that ended is read once its container is gone."""
+        """Bring what runs that have begun wrote; those that ended are read once their containers are gone."""
         begun = [folder for folder in folders if self._cluster.has_begun(folder)]
         if begun and self._cluster.is_due(f"{namespace}/{claim}"):
             over = any(self._cluster.is_over(folder) for folder in begun)
@@ -174,11 +180,11 @@ class KubernetesEngine:
     ) -> dict[str, list[str]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[str]] = {}
-        for (namespace, claim), some in _by_place(folders):
+        for (namespace, claim), members in _by_place(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(some, names, limit_bytes, pods)
+                left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)
             else:
-                left |= {folder.id: [] for folder in some}
+                left |= {folder.id: [] for folder in members}
         return left
 
     def remove(self, folder: RunFolder) -> None:
@@ -207,15 +213,11 @@ class KubernetesEngine:
             raise refuse(f"node {node} of {folder.id} does not run just now")
         if not shutil.which("kubectl"):
             raise refuse("kubectl is not here, which a shell in a container needs", hint="put it on your PATH")
-        reach = ["--kubeconfig", self._scheduler.kubeconfig] if self._scheduler.kubeconfig else []
-        reach += ["--context", self._api.entry.context]
-        where = [
-            "--namespace",
-            site["namespace"],
-            running[0]["metadata"]["name"],
-            "--container",
-            pilot_name(running[0]),
-        ]
+        reach = ["--context", self._api.entry.context]
+        if self._scheduler.kubeconfig:
+            reach = ["--kubeconfig", self._scheduler.kubeconfig, *reach]
+        pod = running[0]
+        where = ["--namespace", site["namespace"], pod["metadata"]["name"], "--container", pilot_name(pod)]
         return ["kubectl", *reach, "exec", "-it", *where, "--", "/bin/sh", "-c", SHELL]
 
     def _claims(self, namespace: str, claim: str) -> Claimed:
@@ -226,7 +228,7 @@ class KubernetesEngine:
 
 
 def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
-    """Runs of one namespace that have the same claim, or none (""), together."""
+    """Yield runs of one namespace that have the same claim, or none (""), together."""
 
     def place(folder: RunFolder) -> tuple[str, str]:
         site = site_of(folder)
@@ -239,4 +241,4 @@ def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], l
 def _index(pod: Mapping[str, Any]) -> int:
     labels = pod["metadata"].get("labels") or {}
     text = labels.get("batch.kubernetes.io/job-completion-index") or labels.get("training.kubeflow.org/replica-index")
-    return int(text) if text else -1
+    return int(text or -1)

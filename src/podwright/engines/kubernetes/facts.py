@@ -31,6 +31,8 @@ class ClaimFacts:
 
 @dataclass(frozen=True)
 class KubernetesFacts:
+    """What was found out about a cluster, and a namespace of it."""
+
     version: tuple[int, int]
     payload: str
     """Digest of the pilot and its scripts."""
@@ -59,42 +61,54 @@ class KubernetesFacts:
     """What the user may not do of that which a run needs."""
 
     def has(self, group: str) -> bool:
+        """Return whether the cluster serves an API group."""
         return any(kind.startswith(f"{group}/") for kind in self.kinds)
 
     def resource_names(self) -> list[str]:
-        names = {name for kind in self.nodes or () for name, most in kind.resources.items() if most > 0}
+        """Return the names of all that any node offers."""
+        names: set[str] = set()
+        for kind in self.nodes or ():
+            names |= {name for name, most in kind.resources.items() if most > 0}
         return sorted(names)
 
+    def most(self, resource: str) -> int:
+        """Return the most of a resource that one node offers."""
+        return max((kind.resources.get(resource, 0) for kind in self.nodes or ()), default=0)
+
     def as_json(self) -> dict[str, Any]:
+        """Return the facts as plain data, which `facts_from_json` takes."""
         return asdict(self)
 
 
 def facts_from_json(row: Mapping[str, Any]) -> KubernetesFacts:
+    """Return the facts that `as_json` wrote."""
     values = dict(row)
     values["version"] = tuple(values["version"])
     if values.get("nodes") is not None:
-        values["nodes"] = tuple(KubernetesNodeKind(**one) for one in values["nodes"])
+        values["nodes"] = tuple(KubernetesNodeKind(**kind) for kind in values["nodes"])
     if values.get("claims") is not None:
-        values["claims"] = {
-            name: ClaimFacts(**{**one, "modes": tuple(one.get("modes", ()))}) for name, one in values["claims"].items()
-        }
+        values["claims"] = {name: _claim_from_json(claim) for name, claim in values["claims"].items()}
     for name in ("kinds", "refused", "queues"):
         if values.get(name) is not None:
             values[name] = tuple(values[name])
     return KubernetesFacts(**values)
 
 
+def _claim_from_json(row: Mapping[str, Any]) -> ClaimFacts:
+    return ClaimFacts(**{**row, "modes": tuple(row.get("modes", ()))})
+
+
 def node_kinds(items: list[dict[str, Any]]) -> tuple[KubernetesNodeKind, ...]:
-    """Nodes that work may go to, alike ones together; the most there are of come first."""
-    found: dict[tuple[tuple[str, int], ...], int] = {}
+    """Return the nodes that work may go to, alike ones together; the most there are of come first."""
+    counts: dict[tuple[tuple[str, int], ...], int] = {}
     for node in items:
-        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions", []))
+        conditions = node["status"].get("conditions", [])
+        ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
         if not ready or node["spec"].get("unschedulable"):
             continue
         offered = node["status"].get("allocatable", {})
         kept = {name: number_of(value) for name, value in offered.items() if name in ("cpu", "memory") or "/" in name}
         key = tuple(sorted(kept.items()))
-        found[key] = found.get(key, 0) + 1
-    return tuple(
-        KubernetesNodeKind(count, dict(key)) for key, count in sorted(found.items(), key=lambda row: (-row[1], row[0]))
-    )
+        counts[key] = counts.get(key, 0) + 1
+    ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return tuple(KubernetesNodeKind(count, dict(key)) for key, count in ordered)

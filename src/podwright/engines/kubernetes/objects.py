@@ -31,11 +31,16 @@ PATCHED = (
 
 
 def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
-    """In the order in which they are applied; the last one is the run itself, and owns the others."""
-    common = [_order(run, run_id, order), _secret(run, run_id)]
-    service = [_service(run, run_id)] if run.kind is KINDS["job"] and run.nodes > 1 else []
-    made = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
-    return [*common, *service, _held(run, made) if run.after else _queued(run, made)]
+    """Return the objects in the order in which they are applied; the last is the run itself, and owns the others."""
+    objects = [_order(run, run_id, order), _secret(run, run_id)]
+    if run.kind is KINDS["job"] and run.nodes > 1:
+        objects.append(_service(run, run_id))
+    own = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
+    if run.after:
+        _hold(run, own)
+    elif run.queue:
+        own["metadata"]["labels"][names.QUEUE] = run.queue
+    return [*objects, own]
 
 
 def _object(kind: tuple[str, str], run: RunSpec, run_id: str, **fields: Any) -> Object:
@@ -47,27 +52,29 @@ def _object(kind: tuple[str, str], run: RunSpec, run_id: str, **fields: Any) -> 
 def _order(run: RunSpec, run_id: str, order: str) -> Object:
     data = {"order.json": order}
     if run.mpi and run.named_uid is not None:
-        gid = run.uid if run.uid is not None else 0
-        data["passwd"] = PASSWD.format(uid=run.named_uid, gid=gid, home=f"{names.WORK}/home")
+        data["passwd"] = PASSWD.format(uid=run.named_uid, gid=run.uid or 0, home=f"{names.WORK}/home")
     return _object(("v1", "ConfigMap"), run, run_id, immutable=True, data=data)
 
 
 def _secret(run: RunSpec, run_id: str) -> Object:
-    """Without its values: they come in when it is submitted, and are written down nowhere else."""
-    made = _object(("v1", "Secret"), run, run_id, type="Opaque")
-    made["metadata"]["annotations"] = {HOLDS: " ".join(["token", *(f"env.{name}" for name in run.secrets)])}
-    return made
+    """Return the Secret without its values: they come in when it is submitted, and are written nowhere else."""
+    secret = _object(("v1", "Secret"), run, run_id, type="Opaque")
+    secret["metadata"]["annotations"] = {HOLDS: " ".join(["token", *(f"env.{name}" for name in run.secrets)])}
+    return secret
 
 
 def _service(run: RunSpec, run_id: str) -> Object:
-    """Without an address of its own: it gives the nodes of the run names, before they are ready."""
+    """Return a Service without an address of its own: it gives the run's nodes names, before they are ready."""
     selector = {names.RUN: run_id}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     return _object(("v1", "Service"), run, run_id, spec=spec)
 
 
 def _job(run: RunSpec, run_id: str, **kept: int) -> Object:
-    """No podFailurePolicy: with one, Kubernetes fills the place of a node that is gone only once that node is back."""
+    """Return a Job's spec.
+
+    It has no podFailurePolicy: with one, Kubernetes fills the place of a node that is gone only once that node is back.
+    """
     return {
         "completionMode": "Indexed",
         "completions": run.nodes,
@@ -83,7 +90,7 @@ def _kept_job(run: RunSpec, run_id: str) -> Object:
 
 
 def _jobset(run: RunSpec, run_id: str) -> Object:
-    """One Job, which replaces its nodes by itself: a restart of the whole set would count them anew.
+    """Return a set of one Job, which replaces its nodes by itself: a restart of the whole set would count them anew.
 
     The set gives its nodes names in the network, so that no Service of ours is needed.
     """
@@ -96,12 +103,13 @@ def _jobset(run: RunSpec, run_id: str) -> Object:
 
 
 def _trainjob(run: RunSpec, run_id: str) -> Object:
-    """The training runtime decides what its Kubernetes pods are; the pilot takes the place of the program in them.
+    """Return a TrainJob's spec: its runtime decides what the Kubernetes pods are, the pilot is the program in them.
 
     Its own deadline counts from before there are nodes, so that none is set: the pilot itself keeps to the time limit.
     """
     template = merged(node_template(run, run_id), run.patch)
-    container = next(one for one in template["spec"]["containers"] if one["name"] == run.kind.container)
+    containers = {container["name"]: container for container in template["spec"]["containers"]}
+    container = containers[run.kind.container]
     trainer = {name: container[name] for name in ("image", "command", "env")}
     trainer |= {"numNodes": run.nodes, "numProcPerNode": run.ranks_per_node}
     if "resources" in container:
@@ -118,14 +126,14 @@ def _trainjob(run: RunSpec, run_id: str) -> Object:
 
 
 def _replaced(run: RunSpec) -> Object:
-    """How often nodes are: one that is lost again and again ends the run."""
+    """Return how often nodes are replaced: one that is lost again and again ends the run."""
     if run.counted:
         return {"backoffLimitPerIndex": names.MOST_LOST, "maxFailedIndexes": 0}
     return {"backoffLimit": names.MOST_LOST * run.nodes}
 
 
 def _mpijob(run: RunSpec, run_id: str) -> Object:
-    """Workers are the nodes of the run. All stay when they are over: their logs may not be saved yet.
+    """Return an MPIJob's spec, with the run's nodes as workers. All stay when over: logs may not be saved yet.
 
     Without a claim nobody counts how often a node began, so that it begins once only.
     """
@@ -154,18 +162,14 @@ def _replicas(count: int, template: Object) -> Object:
 
 
 def _beside(patch: Object) -> Object:
-    """What of the user's patch is for the launcher too: all but containers, which it has none of."""
-    spec = {name: one for name, one in patch.get("spec", {}).items() if name not in ("containers", "initContainers")}
-    return {**patch, "spec": spec} if "spec" in patch else patch
+    """Return what of the user's patch is for the launcher too: all but containers, which it has none of."""
+    if "spec" not in patch:
+        return patch
+    spec = {name: field for name, field in patch["spec"].items() if name not in ("containers", "initContainers")}
+    return {**patch, "spec": spec}
 
 
-def _queued(run: RunSpec, made: Object) -> Object:
-    if run.queue:
-        made["metadata"]["labels"][names.QUEUE] = run.queue
-    return made
-
-
-def _held(run: RunSpec, made: Object) -> Object:
+def _hold(run: RunSpec, own: Object) -> None:
     """Suspend a run that comes after another: a client releases it when that one has succeeded.
 
     Kueue resumes whatever has the label of a queue as soon as there is room, so that the label waits too.
@@ -173,13 +177,12 @@ def _held(run: RunSpec, made: Object) -> Object:
     annotations = {names.HELD: run.after}
     if run.queue:
         annotations[names.HELD_QUEUE] = run.queue
-    made["metadata"]["annotations"] = annotations
-    *folders, field = run.kind.suspend.strip("/").split("/")
-    place = made
-    for name in folders:
+    own["metadata"]["annotations"] = annotations
+    *above, field = run.kind.suspend.strip("/").split("/")
+    place = own
+    for name in above:
         place = place[name]
     place[field] = True
-    return made
 
 
 SPECS: dict[str, Callable[[RunSpec, str], Object]] = {

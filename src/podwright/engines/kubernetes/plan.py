@@ -35,6 +35,7 @@ class KubernetesJob(Job):
 
 
 def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> KubernetesJob:
+    """Decide everything that is applied for a job, or refuse all that cannot be at once."""
     check(request, pod, scheduler, facts)
     if request.code:
         file = names.CODE_FILE if facts.code_image else f"{names.WORK}/code.tar"
@@ -45,7 +46,9 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         order = order_of(request, index, **_of_engine(request, pod, scheduler, run, run_id))
         parts.append(Part(run_id, point or None, order))
     objects = {part.run_id: run_objects(run, part.run_id, part.order.text()) for part in parts}
-    layer = (image_of(request.workload, scheduler), request.code_tar or b"") if facts.code_image else None
+    layer = None
+    if facts.code_image:
+        layer = (image_of(request.workload, scheduler), request.code_tar or b"")
     return KubernetesJob(
         run_id=request.run_id,
         parts=tuple(parts),
@@ -57,7 +60,7 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
 
 
 def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: RunSpec, run_id: str) -> dict[str, Any]:
-    """Names of a node's own network interfaces mean nothing inside a container."""
+    """Return what the engine adds to an order; names of a node's own network mean nothing inside a container."""
     model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
     env = network_env(request, pod, model)
     env.pop("NCCL_SOCKET_IFNAME", None)
@@ -86,6 +89,7 @@ def _site(run: RunSpec) -> dict[str, Any]:
 
 
 def render_job(job: KubernetesJob) -> Files:
+    """Return the files of a job: orders, objects, the scripts, and what later clients need."""
     files: Files = {}
     for part in job.parts:
         files[f"{part.run_id}/job/order.json"] = part.order.text()
@@ -96,7 +100,7 @@ def render_job(job: KubernetesJob) -> Files:
 
 
 def code_pieces(tar: bytes) -> list[bytes]:
-    """The code as it lies in ConfigMaps: compressed, the same bytes each time, cut where a ConfigMap is full.
+    """Return the code as it lies in ConfigMaps: compressed, always the same bytes, cut where a ConfigMap is full.
 
     What is far too much is compressed in a hurry, since it is only counted.
     """

@@ -19,7 +19,7 @@ BESIDE = {"cpu": "100m", "memory": "128Mi"}
 
 
 def node_template(run: RunSpec, run_id: str) -> Object:
-    """Of the pilot, before the user's patch."""
+    """Return the template of a node, before the user's patch."""
     spec = pod_spec(run, run_id)
     spec["containers"] = [pilot_container(run, run_id)]
     if run.claim is None:
@@ -28,9 +28,9 @@ def node_template(run: RunSpec, run_id: str) -> Object:
 
 
 def launcher_template(run: RunSpec, run_id: str) -> Object:
-    """Of an MPIJob's launcher, which is no node of the run and needs no device."""
+    """Return the template of an MPIJob's launcher, which is no node of the run and needs no device."""
     spec = pod_spec(run, run_id)
-    spec["volumes"] = [one for one in spec["volumes"] if one["name"] in ("job", "work")]
+    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] in ("job", "work")]
     spec.pop("affinity", None)
     mounts = [mount for mount in _mounts(run) if mount["name"] in ("job", "work")]
     env = [value(name, text) for name, text in (("PODWRIGHT_RUN", run_id), ("HOME", f"{names.WORK}/home"))]
@@ -47,7 +47,7 @@ def _metadata(run: RunSpec, run_id: str) -> Object:
 
 
 def pod_spec(run: RunSpec, run_id: str) -> Object:
-    """Everything of a Kubernetes pod but its containers."""
+    """Return everything of a Kubernetes pod but its containers."""
     spec: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": run.grace_s}
     if run.kind is KINDS["job"] and run.nodes > 1:
         spec["subdomain"] = run_id
@@ -67,7 +67,7 @@ def pod_spec(run: RunSpec, run_id: str) -> Object:
 
 
 def _who(run: RunSpec) -> Object:
-    """Where the cluster decides who runs, nothing is said of it."""
+    """Return who the processes are; where the cluster decides that, nothing is said of it."""
     context: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     if run.uid is not None:
         context |= {"runAsUser": run.uid, "runAsGroup": run.uid, "fsGroup": run.uid}
@@ -76,36 +76,38 @@ def _who(run: RunSpec) -> Object:
 
 
 def _tolerations(run: RunSpec) -> list[Object]:
-    """GPU nodes are kept for those who ask."""
-    found = gone_tolerations()
+    """Return which nodes it may go to all the same: those with GPUs are kept for those who ask."""
+    tolerations = gone_tolerations()
     if any(name.startswith("nvidia.com/") for name in run.limits):
-        found.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
-    return found
+        tolerations.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
+    return tolerations
 
 
 def gone_tolerations() -> list[Object]:
-    """A node that is gone is given up after half a minute, not after five."""
+    """Return the tolerations by which a node that is gone is given up after half a minute, not after five."""
     gone = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": names.UNREACHABLE_S}
     return [{"key": f"node.kubernetes.io/{why}", **gone} for why in ("unreachable", "not-ready")]
 
 
 def _near(run_id: str) -> Object:
-    """Wanted, not demanded: a unit that is nearly full must not keep a run from starting."""
+    """Return a wish, not a demand: a unit that is nearly full must not keep a run from starting."""
     same = {"matchLabels": {names.RUN: run_id}}
     return {"weight": 100, "podAffinityTerm": {"labelSelector": same, "topologyKey": names.UNIT}}
 
 
 def _volumes(run: RunSpec, run_id: str) -> list[Object]:
-    own = ["order.json", *(["passwd"] if _named(run) else [])]
+    own = ["order.json"]
+    if _named(run):
+        own.append("passwd")
     sources = [
         _from_map(names.payload_name(run.payload), run.pilot_files),
         _from_map(run_id, own),
-        *(_from_map(one, [f"code.{index}"]) for index, one in enumerate(run.code)),
+        *(_from_map(name, [f"code.{index}"]) for index, name in enumerate(run.code)),
     ]
     shm: Object = {"medium": "Memory"}
     if run.shm_bytes is not None:
         shm["sizeLimit"] = size_text(run.shm_bytes)
-    found: list[Object] = [
+    volumes: list[Object] = [
         {"name": "job", "projected": {"defaultMode": 0o444, "sources": sources}},
         {"name": "token", "secret": {"secretName": run_id, "defaultMode": 0o440, "items": [_item("token")]}},
         {"name": "work", "emptyDir": {}},
@@ -113,11 +115,13 @@ def _volumes(run: RunSpec, run_id: str) -> list[Object]:
         {"name": "shm", "emptyDir": shm},
     ]
     if run.claim:
-        found.append({"name": "claim", "persistentVolumeClaim": {"claimName": run.claim}})
+        volumes.append({"name": "claim", "persistentVolumeClaim": {"claimName": run.claim}})
     for index, mount in enumerate(run.mounts):
-        claim = {"claimName": mount.claim, **({"readOnly": True} if mount.read_only else {})}
-        found.append({"name": f"data-{index}", "persistentVolumeClaim": claim})
-    return found
+        claim: Object = {"claimName": mount.claim}
+        if mount.read_only:
+            claim["readOnly"] = True
+        volumes.append({"name": f"data-{index}", "persistentVolumeClaim": claim})
+    return volumes
 
 
 def _from_map(name: str, keys: Any) -> Object:
@@ -133,7 +137,7 @@ def _named(run: RunSpec) -> bool:
 
 
 def _mounts(run: RunSpec) -> list[Object]:
-    found: list[Object] = [
+    mounts: list[Object] = [
         {"name": "job", "mountPath": names.JOB_FOLDER, "readOnly": True},
         {"name": "token", "mountPath": names.TOKEN, "readOnly": True},
         {"name": "work", "mountPath": names.WORK},
@@ -141,16 +145,19 @@ def _mounts(run: RunSpec) -> list[Object]:
         {"name": "shm", "mountPath": "/dev/shm"},
     ]
     if _named(run):
-        found.append({"name": "job", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True})
+        mounts.append({"name": "job", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True})
     if run.claim:
-        found.append({"name": "claim", "mountPath": names.CLAIM})
+        mounts.append({"name": "claim", "mountPath": names.CLAIM})
     for index, mount in enumerate(run.mounts):
         row: Object = {"name": f"data-{index}", "mountPath": mount.path}
-        found.append({**row, "readOnly": True} if mount.read_only else row)
-    return found
+        if mount.read_only:
+            row["readOnly"] = True
+        mounts.append(row)
+    return mounts
 
 
 def value(name: str, text: str) -> Object:
+    """Return a variable of a container."""
     return {"name": name, "value": text}
 
 
@@ -159,17 +166,19 @@ def _field(name: str, path: str) -> Object:
 
 
 def environment(run: RunSpec, run_id: str) -> list[Object]:
-    """How a pilot finds its place. Where there is no claim, a Job tells how many copies of the node failed before."""
-    first = run.kind.first.format(run=run_id)
-    leader = f"{first}.{run_id}" if run.nodes > 1 else "127.0.0.1"
-    found = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
+    """Return how a pilot finds its place; without a claim, a Job tells how many copies of the node failed before."""
+    leader = "127.0.0.1"
+    if run.nodes > 1:
+        leader = f"{run.kind.first.format(run=run_id)}.{run_id}"
+    env = [value("PODWRIGHT_RUN", run_id), value("PODWRIGHT_LEADER", leader)]
     if run.mpi:
-        found += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
-        found += [value("PODWRIGHT_WORKERS", str(run.nodes))]
+        env += [_field("JOB_COMPLETION_INDEX", REPLICA), value("PODWRIGHT_JOB", run_id)]
+        env += [value("PODWRIGHT_WORKERS", str(run.nodes))]
     else:
-        found += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
-        found += [] if run.claim else [_field("PODWRIGHT_RESTART", FAILURES)]
-    found += [
+        env += [_field("PODWRIGHT_JOB", UID_OF_JOB)]
+    if not run.mpi and not run.claim:
+        env += [_field("PODWRIGHT_RESTART", FAILURES)]
+    env += [
         _field("PODWRIGHT_HOST", "spec.nodeName"),
         value("PODWRIGHT_TOKEN_FILE", f"{names.TOKEN}/token"),
         value("PODWRIGHT_CLAIM", names.run_folder(run_id) if run.claim else ""),
@@ -177,11 +186,12 @@ def environment(run: RunSpec, run_id: str) -> list[Object]:
         value("TMPDIR", "/tmp"),
     ]
     for name in run.secrets:
-        found.append({"name": name, "valueFrom": {"secretKeyRef": {"name": run_id, "key": f"env.{name}"}}})
-    return found
+        env.append({"name": name, "valueFrom": {"secretKeyRef": {"name": run_id, "key": f"env.{name}"}}})
+    return env
 
 
 def pilot_container(run: RunSpec, run_id: str) -> Object:
+    """Return the container of a node's pilot."""
     container = _container(run.kind.container, run.image, "enter.sh", environment(run, run_id))
     if run.limits:
         container["resources"] = {"limits": dict(run.limits)}
@@ -191,8 +201,9 @@ def pilot_container(run: RunSpec, run_id: str) -> Object:
 
 
 def ship_container(run: RunSpec, run_id: str) -> Object:
-    """Sends the record through its own output. It ends after the pilot, whatever becomes of that one."""
-    env = [one for one in environment(run, run_id) if one["name"].startswith(("PODWRIGHT_R", "PODWRIGHT_J", "JOB_"))]
+    """Return the container that sends the record through its own output; it ends after the pilot in any case."""
+    wanted = ("PODWRIGHT_R", "PODWRIGHT_J", "JOB_")
+    env = [variable for variable in environment(run, run_id) if variable["name"].startswith(wanted)]
     container = _container(names.SHIP, run.image, "ship.sh", env)
     container["restartPolicy"] = "Always"
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([])}

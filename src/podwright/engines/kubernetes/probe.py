@@ -16,7 +16,7 @@ from podwright.clients.kubernetes.paths import path_of
 from podwright.clients.kubernetes.quantities import number_of
 from podwright.engines.base import Request
 from podwright.engines.kubernetes.claims import why_unbound
-from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts, node_kinds
+from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts, KubernetesNodeKind, node_kinds
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
@@ -39,28 +39,27 @@ LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 
 
 def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> KubernetesFacts:
-    """The questions do not wait for each other."""
+    """Look at a cluster; the questions do not wait for each other."""
     claim, image = scheduler.claim, image_of(request.workload, scheduler)
     with ThreadPoolExecutor(max_workers=7) as pool:
         version = pool.submit(api.get, "/version")
         groups = pool.submit(api.get, "/apis")
         space = pool.submit(_allowed, api, path_of("Namespace", None, namespace))
-        nodes = pool.submit(_items, api, path_of("Node", None))
+        nodes = pool.submit(_nodes, api)
         claims = pool.submit(_claims, api, namespace)
         rights = pool.submit(_refused, api, request, namespace, claim)
         payload = of_payload(request.code_tar)
         layered = pool.submit(_layered, image, request.code_tar, payload["code_pieces"])
         kinds = tuple(_kinds(groups.result()))
         queues = _queues(api, namespace, kinds)
-        found = nodes.result()
         return KubernetesFacts(
             version=_version(version.result()),
             kinds=kinds,
-            nodes=node_kinds(found) if found is not None else None,
+            nodes=nodes.result(),
             claims=claims.result(),
             queues=queues,
             home=api.entry.namespace or "default",
-            refused=tuple(words for words in rights.result() if words not in _unknown(request, kinds)),
+            refused=tuple(right for right in rights.result() if right not in _unknown(request, kinds)),
             **_of_namespace(space.result()),
             **payload,
             **layered.result(),
@@ -68,21 +67,25 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
 
 
 def of_payload(tar: bytes | None) -> dict[str, Any]:
-    """What travels, by its digests."""
+    """Return what travels, by its digests."""
     files = {"pilot.pyz": pilot_zip(), compiled_name(): compiled_pilot()}
     files |= {name: text.encode() for name, text in SCRIPTS.items()}
-    pieces = code_pieces(tar) if tar is not None else []
+    pieces: list[bytes] = []
+    code = ""
+    if tar is not None:
+        pieces = code_pieces(tar)
+        code = hashlib.sha256(b"".join(pieces)).hexdigest()[:12]
     return {
         "payload": payload_digest(files),
         "compiled": compiled_name(),
-        "code": hashlib.sha256(b"".join(pieces)).hexdigest()[:12] if pieces else "",
+        "code": code,
         "code_pieces": len(pieces),
         "code_bytes": sum(map(len, pieces)),
     }
 
 
 def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
-    """More code than ConfigMaps hold goes with the image; a registry that does not answer is told of later."""
+    """Return the image for more code than ConfigMaps hold; a registry that does not answer is told of later."""
     if pieces <= MOST_PIECES or tar is None or not image:
         return {}
     from podwright.clients.registry import RegistryError
@@ -91,14 +94,16 @@ def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
     try:
         return {"code_image": prepare(image, tar, CODE_FILE).image}
     except RegistryError as error:
+        if error.status not in (401, 403):
+            return {"code_refused": str(error)}
         host = image.partition("/")[0]
-        closed = f"{host} says: {error}; is `podman login {host}` done?"
-        return {"code_refused": closed if error.status in (401, 403) else str(error)}
+        return {"code_refused": f"{host} says: {error}; is `podman login {host}` done?"}
 
 
 def _version(row: dict[str, Any]) -> tuple[int, int]:
-    minor = re.match(r"\d+", str(row["minor"]))
-    return int(row["major"]), int(minor[0]) if minor else 0
+    """Return release and minor number, which some vendors write with a plus behind it."""
+    digits = re.findall(r"^\d+", str(row["minor"])) or ["0"]
+    return int(row["major"]), int(digits[0])
 
 
 def _kinds(row: dict[str, Any]) -> Iterator[str]:
@@ -108,7 +113,7 @@ def _kinds(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _allowed(api: Api, path: str) -> dict[str, Any] | bool | None:
-    """The object; None where there is none; True where the user may not look."""
+    """Return the object; None where there is none; True where the user may not look."""
     try:
         return api.find(path)
     except ApiError as error:
@@ -117,17 +122,17 @@ def _allowed(api: Api, path: str) -> dict[str, Any] | bool | None:
         raise
 
 
-def _of_namespace(found: dict[str, Any] | bool | None) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        return {"namespace": bool(found)}
-    metadata = found["metadata"]
+def _of_namespace(namespace: dict[str, Any] | bool | None) -> dict[str, Any]:
+    if not isinstance(namespace, dict):
+        return {"namespace": bool(namespace)}
+    metadata = namespace["metadata"]
     uids = str((metadata.get("annotations") or {}).get("openshift.io/sa.scc.uid-range", "")).partition("/")[0]
     enforced = (metadata.get("labels") or {}).get("pod-security.kubernetes.io/enforce", "")
     return {"pod_security": enforced, "uid": int(uids) if uids.isdigit() else None}
 
 
 def _items(api: Api, path: str) -> list[dict[str, Any]] | None:
-    """None where the user may not look."""
+    """Return None where the user may not look."""
     try:
         return api.items(path)[0]
     except ApiError as error:
@@ -136,18 +141,27 @@ def _items(api: Api, path: str) -> list[dict[str, Any]] | None:
         raise
 
 
+def _nodes(api: Api) -> tuple[KubernetesNodeKind, ...] | None:
+    items = _items(api, path_of("Node", None))
+    if items is None:
+        return None
+    return node_kinds(items)
+
+
 def _claims(api: Api, namespace: str) -> dict[str, ClaimFacts] | None:
     items = _items(api, path_of("PersistentVolumeClaim", namespace))
     if items is None:
         return None
-    found = {}
+    claims = {}
     for item in items:
         status = item["status"]
         size = number_of((status.get("capacity") or {}).get("storage", 0))
-        words = why_unbound(item, *_volumes(api)) if status.get("phase") == "Pending" else ""
+        reason = ""
+        if status.get("phase") == "Pending":
+            reason = why_unbound(item, *_volumes(api))
         modes = tuple(status.get("accessModes") or item["spec"].get("accessModes") or ())
-        found[item["metadata"]["name"]] = ClaimFacts(str(status.get("phase")), modes, size, words)
-    return found
+        claims[item["metadata"]["name"]] = ClaimFacts(str(status.get("phase")), modes, size, reason)
+    return claims
 
 
 def _volumes(api: Api) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]] | None]:
@@ -155,16 +169,22 @@ def _volumes(api: Api) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]
 
 
 def _queues(api: Api, namespace: str, kinds: Iterable[str]) -> tuple[str, ...] | None:
-    """Kueue names the release of its kinds that it likes best first."""
+    """Return the queues of a namespace; Kueue names the release of its kinds that it likes best first."""
     version = next((kind for kind in kinds if kind.startswith("kueue.x-k8s.io/")), None)
-    items = _items(api, path_of("LocalQueue", namespace, group=version)) if version else None
-    return tuple(item["metadata"]["name"] for item in items) if items is not None else None
+    if version is None:
+        return None
+    items = _items(api, path_of("LocalQueue", namespace, group=version))
+    if items is None:
+        return None
+    return tuple(item["metadata"]["name"] for item in items)
 
 
 def _unknown(request: Request, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The right to make what the cluster does not know is nobody's to give: that it lacks it is told instead."""
+    """Return rights that are nobody's to give, since the cluster does not know the kind: that is told instead."""
     kind = kind_of(request.workload)
-    return (_making(kind),) if kind.made_by and kind.version not in kinds else ()
+    if kind.made_by and kind.version not in kinds:
+        return (_making(kind),)
+    return ()
 
 
 def _making(kind: ObjectKind) -> str:
@@ -172,8 +192,12 @@ def _making(kind: ObjectKind) -> str:
 
 
 def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> list[str]:
-    """What the user may not do of that which the run needs."""
-    made = kind_of(request.workload)
-    own = ("create", made.group, made.plural, _making(made))
-    wanted = [own, *RIGHTS, *(CLAIM_RIGHTS if claim else LOG_RIGHTS)]
-    return [words for verb, group, kind, words in dict.fromkeys(wanted) if not may(api, namespace, verb, group, kind)]
+    """Return what the user may not do of that which the run needs."""
+    kind = kind_of(request.workload)
+    own = ("create", kind.group, kind.plural, _making(kind))
+    carrier = CLAIM_RIGHTS if claim else LOG_RIGHTS
+    refused = []
+    for verb, group, plural, right in dict.fromkeys([own, *RIGHTS, *carrier]):
+        if not may(api, namespace, verb, group, plural):
+            refused.append(right)
+    return refused

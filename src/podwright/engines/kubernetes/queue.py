@@ -134,8 +134,10 @@ def _folded(rows: Sequence[tuple[str, QueuedJob]]) -> Iterator[QueuedJob]:
     groups: dict[tuple[str, str], list[QueuedJob]] = {}
     for parent, row in rows:
         # What runs keeps a row of its own, as does what belongs to no matrix.
-        own = row.state == "running" or not parent
-        groups.setdefault((row.name, "") if own else (parent, row.why), []).append(row)
+        key = (parent, row.why)
+        if row.state == "running" or not parent:
+            key = (row.name, "")
+        groups.setdefault(key, []).append(row)
     for (name, _), group in groups.items():
         if len(group) == 1:
             yield group[0]
@@ -279,7 +281,7 @@ def node_rows(snapshot: ClusterSnapshot) -> list[NodeUse]:
 def _node_row(node: Object, used: int, busy: bool) -> NodeUse:
     labels = node["metadata"].get("labels") or {}
     gpus = gpus_in(node["status"].get("allocatable") or {})
-    partition = labels.get(PRODUCT) or ("gpu" if gpus else "cpu")
+    partition = labels.get(PRODUCT, "gpu" if gpus else "cpu")
     row = NodeUse(partition, node["metadata"]["name"], "free", gpus, min(used, gpus))
     why = _why_away(node)
     if why:

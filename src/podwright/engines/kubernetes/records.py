@@ -46,7 +46,7 @@ class Claimed:
         self._failed_at = -AGAIN_S
 
     def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> None:
-        """`over`: there is a run among them that ended, so that a reader is worth its while."""
+        """Bring what runs wrote; `over`: one of them has ended, so that a reader is worth its while."""
         if not running(pods) and not over:
             return
         with Mirror(folders) as mirror:
@@ -55,11 +55,12 @@ class Claimed:
     def fetch(
         self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
     ) -> dict[str, list[str]]:
+        """Bring these paths of the runs' folders; return what was too much, by run."""
         with Mirror(folders) as mirror:
             return mirror.bring(partial(self._ask, pods, folders[0], START_S), names.RUNS, paths, limit_bytes)
 
     def remove(self, folder: RunFolder) -> None:
-        """By a reader: a container that still runs belongs to another run."""
+        """Remove a run's folder by a reader: a container that still runs belongs to another run."""
         self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"", START_S)
 
     def _ask(self, pods: Pods, folder: RunFolder, start_s: float, asked: Mapping[str, Any]) -> bytes:
@@ -84,21 +85,23 @@ class Claimed:
 
 
 def running(pods: Pods) -> list[dict[str, Any]]:
-    """Kubernetes pods whose pilot runs, one of each node that is there: all of them see the whole claim."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return Kubernetes pods whose pilot runs, one of each node that is there: all of them see the whole claim."""
+    by_node: dict[str, dict[str, Any]] = {}
     for group in pods.values():
         for pod in group:
             statuses = pod["status"].get("containerStatuses") or []
-            pilot: dict[str, Any] = next((one for one in statuses if one["name"] in CONTAINERS), {})
+            pilot: dict[str, Any] = next((status for status in statuses if status["name"] in CONTAINERS), {})
             if "running" in pilot.get("state", {}) and is_ready(pod):
-                found.setdefault(str(pod["spec"].get("nodeName")), pod)
-    return list(found.values())
+                by_node.setdefault(str(pod["spec"].get("nodeName")), pod)
+    return list(by_node.values())
 
 
 def pilot_name(pod: Mapping[str, Any]) -> str:
-    """Of the container that a pilot runs in."""
-    found = [one["name"] for one in pod["spec"]["containers"] if one["name"] in CONTAINERS]
-    return str(found[0]) if found else names.PILOT
+    """Return the name of the container that a pilot runs in."""
+    for container in pod["spec"]["containers"]:
+        if container["name"] in CONTAINERS:
+            return str(container["name"])
+    return names.PILOT
 
 
 class Shipped:
@@ -110,6 +113,7 @@ class Shipped:
         self._closed: set[str] = set()
 
     def collect(self, folders: Sequence[RunFolder], pods: Pods) -> dict[str, list[str]]:
+        """Bring what side containers sent since the last look; return what is missing, by run."""
         groups = {folder.id: pods.get(folder.id, ()) for folder in folders}
         pause_s = max(LOG_S, LOG_EACH_S * sum(map(len, groups.values())))
         gaps = {}
@@ -121,7 +125,7 @@ class Shipped:
         return gaps
 
     def _look(self, folder: RunFolder, pod: dict[str, Any], pause_s: float) -> Path | None:
-        """The log of one side container, if something was added to it; one that ended is read once more."""
+        """Return the log of a side container, if something was added to it; one that ended is read once more."""
         name, now = pod["metadata"]["name"], time.monotonic()
         state = _ship(pod).get("state", {})
         ended = "terminated" in state
@@ -134,27 +138,29 @@ class Shipped:
             added = self._read(log, name)
             if ended:
                 self._closed.add(name)
-            return log if added else None
+            if added:
+                return log
         return None
 
     def _read(self, log: Path, pod: str) -> bool:
-        """What came since the last line that is here; lines of that second come again, and are left out."""
+        """Append what came since the last line that is here; lines of that second come again, and are left out."""
         query: dict[str, str | int] = {"container": names.SHIP, "timestamps": "true"}
         last = _last_line(log)
         if last:
             query["sinceTime"] = last.split(b" ", 1)[0].decode()
         data = self._api.text(f"{path_of('Pod', self._namespace, pod)}/log", **query)
-        at = data.find(last) if last else -1
-        fresh = data[at + len(last) :] if at >= 0 else data
+        _, known, rest = data.partition(last) if last else (b"", b"", b"")
+        fresh = rest if known else data
         return bool(fresh) and append(log, fresh)
 
     def follow(self, folders: Sequence[RunFolder], pods: Pods, timeout_s: float) -> None:
-        """Until the side containers have ended: what is deleted takes its output along."""
+        """Read on until the side containers have ended: what is deleted takes its output along."""
         from concurrent.futures import ThreadPoolExecutor
 
-        wanted = [
-            (one, pod) for one in folders for pod in pods.get(one.id, ()) if "running" in _ship(pod).get("state", {})
-        ]
+        wanted = []
+        for folder in folders:
+            running = [pod for pod in pods.get(folder.id, ()) if "running" in _ship(pod).get("state", {})]
+            wanted += [(folder, pod) for pod in running]
         if not wanted:
             return
         with ThreadPoolExecutor(max_workers=min(len(wanted), 64)) as pool:
@@ -176,16 +182,16 @@ class Shipped:
 
 def _ship(pod: Mapping[str, Any]) -> dict[str, Any]:
     statuses = pod["status"].get("initContainerStatuses") or []
-    return next((one for one in statuses if one["name"] == names.SHIP), {})
+    return next((status for status in statuses if status["name"] == names.SHIP), {})
 
 
 def _log_of(folder: RunFolder, pod: Mapping[str, Any]) -> Path:
-    """A side container that was started anew numbers its pieces anew, so that it has a log of its own."""
+    """Return the log of a side container; one that was started anew numbers its pieces anew, and has its own."""
     return folder.path / "frames" / f"{pod['metadata']['name']}.{_ship(pod).get('restartCount', 0)}.log"
 
 
 def _last_line(log: Path) -> bytes:
-    """The last whole line that begins with a time; a line is shorter than what is looked at."""
+    """Return the last whole line that begins with a time; a line is shorter than what is looked at."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 32768))
@@ -196,6 +202,7 @@ def _last_line(log: Path) -> bytes:
 
 
 def append(log: Path, data: bytes) -> bool:
+    """Append to a log in one write, so that two clients never mix their lines."""
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

@@ -19,31 +19,33 @@ GPU, SHARED_GPU, MIG = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mi
 
 
 def limits(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) -> dict[str, str | int]:
-    """Limits of the pilot's container, which are its requests too: only so are cores and NUMA nodes its own."""
+    """Return the limits of the pilot's container, which are its requests too: only so are its cores its own."""
     resources = workload.resources
-    found: dict[str, str | int] = {}
+    amounts: dict[str, str | int] = {}
     if resources.cpus is not None:
-        found["cpu"] = resources.cpus
+        amounts["cpu"] = resources.cpus
     if resources.memory_bytes is not None:
-        found["memory"] = size_text(resources.memory_bytes)
+        amounts["memory"] = size_text(resources.memory_bytes)
     if resources.gpus:
-        found[gpu_name(workload, facts)] = resources.gpus
+        amounts[gpu_name(workload, facts)] = resources.gpus
     if resources.rdma:
-        found |= dict.fromkeys(rdma_names(facts, model), 1)
-    return found
+        amounts |= dict.fromkeys(rdma_names(facts, model), 1)
+    return amounts
 
 
 def gpu_name(workload: Workload, facts: KubernetesFacts) -> str:
-    """Slices have names of their own where a cluster mixes them; shared GPUs where the site renamed them."""
+    """Return what a GPU is called: slices have names of their own, and so have shared GPUs where a site wants it."""
     names = facts.resource_names()
     profile = workload.resources.mig
     if profile is not None:
         return MIG + profile.replace("+", ".")
-    return SHARED_GPU if SHARED_GPU in names and GPU not in names else GPU
+    if SHARED_GPU in names and GPU not in names:
+        return SHARED_GPU
+    return GPU
 
 
 def rdma_names(facts: KubernetesFacts, model: NodeModel | None) -> list[str]:
-    """The devices of the compute fabric.
+    """Return the devices of the compute fabric.
 
     Where the cluster says what it has, that counts; of names that end in a number those of the compute ports, as
     further ones lead to storage. Else one name for each compute port, as bring-up gives them.
@@ -54,20 +56,22 @@ def rdma_names(facts: KubernetesFacts, model: NodeModel | None) -> list[str]:
         return port_names(len(ports) or 1)
     numbered = [name for name in offered if re.search(r"\d$", name)]
     wanted = [name for name in numbered if int(re.findall(r"\d+$", name)[0]) < len(ports)]
-    return wanted if len(wanted) == len(ports) > 0 else offered
+    if ports and len(wanted) == len(ports):
+        return wanted
+    return offered
 
 
 def port_names(count: int) -> list[str]:
-    """What the RDMA shared device plugin is told to call the compute ports."""
+    """Return what the RDMA shared device plugin is told to call the compute ports."""
     return [f"rdma/shared_ib{index}" for index in range(count)]
 
 
 def problems(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) -> Iterator[Problem]:
-    """What no node of the cluster has is named; else it is said how many nodes have all of it."""
+    """Yield what no node of the cluster has; else how many nodes have all of it, where those are too few."""
     if facts.nodes is None:
         return
     wanted = {name: amount_of(workload, name, value) for name, value in limits(workload, facts, model).items()}
-    most = {name: max((kind.resources.get(name, 0) for kind in facts.nodes), default=0) for name in wanted}
+    most = {name: facts.most(name) for name in wanted}
     lacking = [name for name, amount in wanted.items() if amount > most[name]]
     for name in lacking:
         yield _lack(workload, name, wanted[name], most[name], facts)
@@ -81,27 +85,30 @@ def problems(workload: Workload, facts: KubernetesFacts, model: NodeModel | None
 
 
 def amount_of(workload: Workload, name: str, value: str | int) -> int:
-    return workload.resources.memory_bytes or 0 if name == "memory" else int(value)
+    """Return a limit as a number: memory is written with a unit."""
+    if name == "memory":
+        return workload.resources.memory_bytes or 0
+    return int(value)
 
 
 def _fit(kind: KubernetesNodeKind, wanted: dict[str, int]) -> int:
-    """How many nodes of the run one node of the cluster could hold if it were empty."""
+    """Return how many nodes of the run one node of the cluster could hold if it were empty."""
     rooms = [kind.resources.get(name, 0) // amount for name, amount in wanted.items() if amount]
     return min(rooms, default=1_000_000)
 
 
 def _lack(workload: Workload, name: str, wanted: int, most: int, facts: KubernetesFacts) -> Problem:
     if name == "memory":
-        words = f"{format_size(wanted)} per node is asked for; the largest node gives {format_size(most)}"
-        return "resources.memory", words, None
+        message = f"{format_size(wanted)} per node is asked for; the largest node gives {format_size(most)}"
+        return "resources.memory", message, None
     if name == "cpu":
         return "resources.cpus", f"{wanted} cores per node are asked for; the largest node gives {most}", None
     if name.startswith(MIG):
-        slices = [one.removeprefix(MIG) for one in facts.resource_names() if one.startswith(MIG)]
+        slices = [name.removeprefix(MIG) for name in facts.resource_names() if name.startswith(MIG)]
         hint = f"it has {', '.join(slices)}" if slices else "it has whole GPUs only"
-        words = f'the cluster has no {wanted} slices "{short(workload.resources.mig or "")}" on one node'
-        return "resources.mig", words, hint
+        message = f'the cluster has no {wanted} slices "{short(workload.resources.mig or "")}" on one node'
+        return "resources.mig", message, hint
     if name in (GPU, SHARED_GPU):
-        words = f"{wanted} GPUs per node are asked for; the largest node of the cluster has {most}"
-        return "resources.gpus", words, "the GPU operator makes them known" if most == 0 else None
+        message = f"{wanted} GPUs per node are asked for; the largest node of the cluster has {most}"
+        return "resources.gpus", message, "the GPU operator makes them known" if most == 0 else None
     return "resources.rdma", f"no node of the cluster offers {name}", None

@@ -43,6 +43,8 @@ class Mount:
 
 @dataclass(frozen=True)
 class RunSpec:
+    """A run with everything decided that its objects say."""
+
     parent: str
     name: str
     namespace: str
@@ -82,10 +84,12 @@ class RunSpec:
 
     @property
     def mpi(self) -> bool:
+        """Return whether it is an MPI program."""
         return self.kind is KINDS["mpi"]
 
 
 def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> RunSpec:
+    """Return what a request is to this cluster, with every default decided."""
     workload, openshift = request.workload, scheduler.dialect == "openshift"
     model = pod.model_of(pod.scheduler_hosts(scheduler)[0])
     locks = workload.resources.rdma and facts.pod_security not in ("baseline", "restricted")
@@ -124,30 +128,32 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
 
 
 def namespace_of(workload: Workload, scheduler: KubernetesScheduler, home: str) -> str:
+    """Return the namespace of a run: the workload's, else the scheduler's, else that of the user's context."""
     return workload.kubernetes.namespace or scheduler.namespace or home
 
 
 def image_of(workload: Workload, scheduler: KubernetesScheduler) -> str:
+    """Return the image of a run: the workload's own, else the scheduler's."""
     return workload.image or scheduler.image or ""
 
 
 def _deadline_s(workload: Workload) -> int | None:
-    """Of one Kubernetes pod, from when it runs: time in a queue is no time of the run. The pilot itself is stricter."""
+    """Return how long a Kubernetes pod may run, not wait; the pilot itself is stricter."""
     if workload.time_limit_s is None:
         return None
     return int(workload.time_limit_s + workload.join_timeout_s + workload.grace_s) + MARGIN_S
 
 
 def mounts(request: Request, pod: Pod) -> list[Mount]:
-    """Storage of the pod that the workload names a path in; only what holds checkpoints is mounted for writing."""
-    found = []
+    """Return the storage that the workload names a path in; only what holds checkpoints is mounted for writing."""
+    mounted = []
     checkpoint = request.workload.checkpoint
     for storage in pod.storage:
         inside = [path for path in request.target_paths().values() if storage.mount and _is_in(path, storage.mount)]
         writes = storage.mount is not None and _is_in(checkpoint, storage.mount)
         if storage.mount and (inside or writes):
-            found.append(Mount(storage.name, storage.mount, not writes))
-    return found
+            mounted.append(Mount(storage.name, storage.mount, not writes))
+    return mounted
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -197,7 +197,7 @@ SCRIPTS = {
 
 
 def payload_digest(files: Mapping[str, bytes]) -> str:
-    """One name for the pilot and its scripts together: another release of either is another ConfigMap."""
+    """Return one name for the pilot and its scripts together: another release of either is another ConfigMap."""
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(f"{name} {len(files[name])}\n".encode() + files[name])

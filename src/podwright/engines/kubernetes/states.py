@@ -55,10 +55,11 @@ OTHERWISE = (
 
 
 def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Status:
-    """What a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits."""
+    """Return what a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits."""
     if job["metadata"].get("deletionTimestamp"):
         return Status("there", "is being ended")
-    conditions = {one["type"]: one for one in job.get("status", {}).get("conditions", []) if one["status"] == "True"}
+    rows = job.get("status", {}).get("conditions", [])
+    conditions = {row["type"]: row for row in rows if row["status"] == "True"}
     if any(name in conditions for name in DONE):
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
@@ -94,7 +95,7 @@ def kueue_reason(workload: Object) -> str:
         condition = conditions.get(name, {})
         if condition.get("status") != "True":
             message = _shorter(str(condition.get("message") or ""))
-            return f"{head}: {message}" if message else head
+            return ": ".join(filter(None, [head, message]))
     return ""
 
 
@@ -104,9 +105,9 @@ def is_launcher(pod: Object) -> bool:
 
 
 def _all_ended(job: Object, pods: Sequence[Object]) -> bool:
-    """Every node's containers have ended well: the Job itself says so some seconds later."""
+    """Return whether every node's containers have ended well: the Job itself says so some seconds later."""
     done = {_index(pod) for pod in pods if _is_done(pod)}
-    parts = [one["template"]["spec"] for one in job["spec"].get("replicatedJobs", ())] or [job["spec"]]
+    parts = [part["template"]["spec"] for part in job["spec"].get("replicatedJobs", ())] or [job["spec"]]
     indexed = [part for part in parts if part.get("completionMode") == "Indexed"]
     return bool(indexed) and len(done - {""}) == sum(int(part["completions"]) for part in indexed)
 
@@ -123,50 +124,53 @@ def _is_done(pod: Object) -> bool:
 
 def _alive(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Status:
     live = [pod for pod in pods if pod["status"].get("phase") in ("Pending", "Running", "Unknown")]
-    waiting = [words for words in map(waiting_words, live) if words]
-    if waiting:
-        state = "waiting" if len(waiting) == len(live) else "there"
-        return Status(state, max(set(waiting), key=lambda words: (waiting.count(words), words)))
-    if not live:
-        refused = [str(one.get("message", "")) for one in events if one.get("reason") in CREATION_FAILED]
-        return Status("waiting", creation_words(refused[-1]) if refused else "waits for its nodes")
-    return Status("there")
+    reasons = list(filter(None, map(waiting_words, live)))
+    if reasons:
+        state = "waiting" if len(reasons) == len(live) else "there"
+        # What most of them wait for; of equals always the same, so that the reason does not change with every look.
+        return Status(state, max(set(reasons), key=lambda reason: (reasons.count(reason), reason)))
+    if live:
+        return Status("there")
+    refused = [str(event.get("message", "")) for event in events if event.get("reason") in CREATION_FAILED]
+    if refused:
+        return Status("waiting", creation_words(refused[-1]))
+    return Status("waiting", "waits for its nodes")
 
 
 def _failure(condition: Object, pods: Sequence[Object]) -> str:
-    words = FAILURES.get(str(condition.get("reason")), "")
-    last = _last_words(pods)
-    if words:
-        return f"{words}: {last}" if last else words
-    return last or str(condition.get("message") or "ended with an error")
+    parts = [FAILURES.get(str(condition.get("reason")), ""), _last_words(pods)]
+    reason = ": ".join(filter(None, parts))
+    return reason or str(condition.get("message") or "ended with an error")
 
 
 def _last_words(pods: Sequence[Object]) -> str:
-    """What the pilots' containers left behind: a reason of their own, or how they were killed."""
-    found = []
+    """Return what the pilots' containers left behind: a reason of their own, or how they were killed."""
+    ends: list[tuple[str, str]] = []
     for pod in pods:
         for status in pod["status"].get("containerStatuses") or []:
             ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
             if status["name"] in CONTAINERS and ended:
-                found.append((str(ended.get("finishedAt") or ""), _end_words(ended)))
+                ends.append((str(ended.get("finishedAt") or ""), _end_words(ended)))
         if pod["status"].get("reason") == "Evicted":
-            found.append(("", f"was evicted: {pod['status'].get('message', '')}"))
-    told = [words for _, words in sorted(found) if words]
-    return told[-1] if told else ""
+            ends.append(("", f"was evicted: {pod['status'].get('message', '')}"))
+    last_words = [reason for _, reason in sorted(ends) if reason]
+    return last_words[-1] if last_words else ""
 
 
 def _end_words(ended: Object) -> str:
     if ended.get("reason") == "OOMKilled":
         return "used more memory than it had asked for"
     lines = [line for line in str(ended.get("message") or "").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else ""
+    if not lines:
+        return ""
+    return lines[-1].strip()
 
 
 def waiting_words(pod: Object) -> str:
-    """Why one Kubernetes pod does not run; nothing when it does."""
-    for one in pod["status"].get("conditions") or []:
-        if one["type"] == "PodScheduled" and one["status"] == "False":
-            return scheduling_words(str(one.get("message") or ""))
+    """Return why a Kubernetes pod does not run; nothing when it does."""
+    for condition in pod["status"].get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return scheduling_words(str(condition.get("message") or ""))
     statuses = [*(pod["status"].get("initContainerStatuses") or []), *(pod["status"].get("containerStatuses") or [])]
     for status in statuses:
         waits = status.get("state", {}).get("waiting")
@@ -174,41 +178,45 @@ def waiting_words(pod: Object) -> str:
             row = WAITS.get(str(waits.get("reason")), "waits: Kubernetes says {message}")
             message = _shorter(str(waits.get("message") or waits.get("reason") or ""))
             return row.format(image=status.get("image", ""), message=message)
-    return "waits for a node" if pod["status"].get("phase") == "Pending" and not statuses else ""
+    if pod["status"].get("phase") == "Pending" and not statuses:
+        return "waits for a node"
+    return ""
 
 
 def scheduling_words(message: str) -> str:
-    """`0/140 nodes are available: 140 Insufficient nvidia.com/gpu.` as a sentence without its subject."""
+    """Return `0/140 nodes are available: 140 Insufficient nvidia.com/gpu.` as a sentence without its subject."""
+    if not message:
+        return "waits for nodes to become free"
     match = re.match(r"0/(\d+) nodes are available: (.*?)(?: preemption:.*)?$", message, re.S)
     if match is None:
-        return f"waits: {_shorter(message)}" if message else "waits for nodes to become free"
+        return f"waits: {_shorter(message)}"
     nodes, rest = int(match[1]), match[2]
     short = [_lack(name) for name in re.findall(r"Insufficient ([\w./-]+\w)", rest)]
-    others = [_filled(pattern, words, rest) for pattern, words in OTHERWISE if re.search(pattern, rest)]
+    others = [_filled(pattern, text, rest) for pattern, text in OTHERWISE if re.search(pattern, rest)]
     if not short and not others:
         return f"waits: {_shorter(message)}"
     head = f"waits: {nodes} nodes" if nodes != 1 else "waits: one node"
-    return "; ".join([head + (f", none with enough {' and '.join(_unique(short))}" if short else ""), *_unique(others)])
-
-
-def _unique(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))
+    if short:
+        head += f", none with enough {' and '.join(dict.fromkeys(short))}"
+    return "; ".join([head, *dict.fromkeys(others)])
 
 
 def _lack(name: str) -> str:
     if name.startswith("nvidia.com/mig-"):
         return f"free slices {name.removeprefix('nvidia.com/mig-')}"
-    return LACKS.get(name) or (f"free RDMA devices ({name[5:]})" if name.startswith("rdma/") else f"free {name}")
+    if name.startswith("rdma/"):
+        return f"free RDMA devices ({name.removeprefix('rdma/')})"
+    return LACKS.get(name, f"free {name}")
 
 
-def _filled(pattern: str, words: str, text: str) -> str:
-    match = re.search(pattern, text)
+def _filled(pattern: str, text: str, message: str) -> str:
+    match = re.search(pattern, message)
     assert match is not None
-    return words.format(*(group or "" for group in match.groups()))
+    return text.format(*(group or "" for group in match.groups()))
 
 
 def creation_words(message: str) -> str:
-    """Why a Job could not make its Kubernetes pods."""
+    """Return why a Job could not make its Kubernetes pods."""
     quota = re.search(
         r"exceeded quota: ([\w.-]+), requested: ([^,]+(?:,[^:]+=[^,]+)*?), used: (.+?), limited: (.+)$", message
     )
@@ -225,4 +233,6 @@ def creation_words(message: str) -> str:
 
 def _shorter(text: str, limit: int = 200) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 3] + "..."
+    if len(line) <= limit:
+        return line
+    return line[: limit - 3] + "..."

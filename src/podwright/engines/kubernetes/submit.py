@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def submit(api: Api, site: Mapping[str, Any], parent: Path, folders: Sequence[RunFolder]) -> None:
-    """The run itself comes first, all else belongs to it: what it leaves behind goes with it, at any moment.
+    """Give the run's own object first, all else belongs to it: what it leaves behind goes with it, at any moment.
 
     Kubernetes pods that come before their files wait for them. Points of a matrix are made some at a time.
     """
@@ -37,62 +37,66 @@ def submit(api: Api, site: Mapping[str, Any], parent: Path, folders: Sequence[Ru
     maps = list(shared_maps(site, parent))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         for at in range(0, len(folders), CHUNK):
-            some = folders[at : at + CHUNK]
-            begun = list(pool.map(lambda folder: _begin(api, known, folder), some))
+            chunk = folders[at : at + CHUNK]
+            begun = list(pool.map(lambda folder: _begin(api, known, folder), chunk))
             owners = [owner for owner, _ in begun]
-            holder = owners[0] if len(folders) == 1 else _anchor(api, site, parent.name, owners)
-            for made in maps if at == 0 else []:
-                share(api, made, holder)
-            list(pool.map(lambda folder, made: _follow_up(api, folder, *made), some, begun))
+            holder = owners[0]
+            if len(folders) > 1:
+                holder = _anchor(api, site, parent.name, owners)
+            # What is shared needs one owner: the first chunk gives it.
+            while maps:
+                share(api, maps.pop(0), holder)
+            list(pool.map(lambda folder, pair: _follow_up(api, folder, *pair), chunk, begun))
 
 
 def _known(api: Api, site: Mapping[str, Any], parent: str) -> dict[str, dict[str, Any]]:
-    """What of the job is there already, since a client may have died in the middle of it."""
+    """Return what of the job is there already, since a client may have died in the middle of it."""
     items, _ = api.items(path_of(site["kind"], site["namespace"]), labelSelector=f"{names.JOB}={parent}")
     return {item["metadata"]["name"]: item for item in items}
 
 
 def _begin(api: Api, known: Mapping[str, dict[str, Any]], folder: RunFolder) -> tuple[dict[str, Any], list[Any]]:
-    """The run's own object, made or found, and those that follow. One of its name that is not ours is left alone."""
+    """Return the run's own object, made or found, and those that follow; one of its name that is not ours stays."""
     *others, job = yaml_objects((folder.path / OBJECTS).read_text())
     mark = owner_mark(folder)
     job["metadata"].setdefault("annotations", {})[names.OWNER] = mark
-    found = known.get(folder.id) or _apply(api, job)
-    if found["metadata"].get("annotations", {}).get(names.OWNER) != mark:
-        words = f"the namespace {job['metadata']['namespace']} has a run {folder.id} of somebody else"
-        raise refuse(words, hint="start it again: it gets another name")
-    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": found["metadata"]}, others
+    metadata = (known.get(folder.id) or _apply(api, job))["metadata"]
+    if metadata.get("annotations", {}).get(names.OWNER) != mark:
+        message = f"the namespace {job['metadata']['namespace']} has a run {folder.id} of somebody else"
+        raise refuse(message, hint="start it again: it gets another name")
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "metadata": metadata}, others
 
 
 def _follow_up(api: Api, folder: RunFolder, owner: Mapping[str, Any], others: Sequence[dict[str, Any]]) -> None:
-    for made in others:
-        _apply(api, _owned(_filled(made, folder), owner))
+    for manifest in others:
+        _apply(api, _owned(_filled(manifest, folder), owner))
 
 
 def _anchor(api: Api, site: Mapping[str, Any], parent: str, owners: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Holds what the points of a matrix share, for as long as one of them is there: a small object with many owners."""
+    """Make what holds all that the points of a matrix share, while one of them is there: an object with many owners."""
     path = path_of("ConfigMap", site["namespace"], parent)
     labels = {"app.kubernetes.io/managed-by": names.MANAGER, names.JOB: parent}
     metadata = {"name": parent, "namespace": site["namespace"], "labels": labels}
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    anchor = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     references = {"metadata": {"ownerReferences": [reference(owner) for owner in owners]}}
     if not lasting(lambda: api.find(path)):
-        lasting(lambda: api.apply(path, made))
+        lasting(lambda: api.apply(path, anchor))
     metadata = lasting(lambda: api.patch(path, json.dumps(references).encode(), STRATEGIC))["metadata"]
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def owner_mark(folder: RunFolder) -> str:
+    """Return the mark by which we know a run's object as our own; it does not give the token away."""
     token = (folder.path / "token").read_bytes().strip()
     return hashlib.sha256(b"owner " + token).hexdigest()[:32]
 
 
-def _apply(api: Api, made: Mapping[str, Any]) -> dict[str, Any]:
-    return lasting(lambda: api.apply(path_of_object(made), made))
+def _apply(api: Api, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return lasting(lambda: api.apply(path_of_object(manifest), manifest))
 
 
 def lasting(ask: Callable[[], T]) -> T:
-    """Asks until the server is back, or gives up in words."""
+    """Ask until the server is back, or give up in words."""
     deadline = time.monotonic() + COME_BACK_S
     while True:
         try:
@@ -105,30 +109,33 @@ def lasting(ask: Callable[[], T]) -> T:
             time.sleep(0.5)
 
 
-def _filled(made: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
-    """A Secret gets its values here and nowhere else."""
-    if made["kind"] != "Secret":
-        return made
+def _filled(manifest: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+    """Give a Secret its values, here and nowhere else."""
+    if manifest["kind"] != "Secret":
+        return manifest
     values = {}
-    for key in made["metadata"]["annotations"][HOLDS].split():
-        name = key.removeprefix("env.")
-        raw = (folder.path / "token").read_bytes().strip() if key == "token" else os.fsencode(os.environ[name])
+    for key in manifest["metadata"]["annotations"][HOLDS].split():
+        if key == "token":
+            raw = (folder.path / "token").read_bytes().strip()
+        else:
+            raw = os.fsencode(os.environ[key.removeprefix("env.")])
         values[key] = base64.b64encode(raw).decode()
-    return {**made, "data": values}
+    return {**manifest, "data": values}
 
 
 def reference(owner: Mapping[str, Any]) -> dict[str, str]:
+    """Return how an object names the one that it goes with."""
     metadata = owner["metadata"]
     row = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
     return {**row, "name": metadata["name"], "uid": metadata["uid"]}
 
 
-def _owned(made: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
-    return {**made, "metadata": {**made["metadata"], "ownerReferences": [reference(owner)]}}
+def _owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference(owner)]}}
 
 
 def shared_maps(site: Mapping[str, Any], parent: Path) -> Iterable[dict[str, Any]]:
-    """ConfigMaps that runs have in common: the pilot with its scripts, and the code piece by piece."""
+    """Yield the ConfigMaps that runs have in common: the pilot with its scripts, and the code piece by piece."""
     payload = {name: (parent / "job" / name).read_bytes() for name in site["payload"]["files"]}
     yield _map(site, site["payload"]["name"], payload)
     if site["code"]:
@@ -151,31 +158,31 @@ def _map(site: Mapping[str, Any], name: str, files: Mapping[str, bytes]) -> dict
     }
 
 
-def share(api: Api, made: dict[str, Any], owner: Mapping[str, Any]) -> None:
-    """One more run has it: it goes with the last one. It may go just now, and is then made anew."""
-    path = path_of("ConfigMap", made["metadata"]["namespace"])
+def share(api: Api, shared: dict[str, Any], owner: Mapping[str, Any]) -> None:
+    """Let one more run have a ConfigMap, which goes with the last one; it may go just now, and is then made anew."""
+    path, name = path_of("ConfigMap", shared["metadata"]["namespace"]), shared["metadata"]["name"]
     one_more = json.dumps({"metadata": {"ownerReferences": [reference(owner)]}}).encode()
     for _ in range(5):
-        if lasting(lambda: _is_shared(api, f"{path}/{made['metadata']['name']}", one_more)):
+        if lasting(lambda: _is_shared(api, f"{path}/{name}", one_more)):
             return
-        if lasting(lambda: _is_made(api, path, _owned(made, owner))):
+        if lasting(lambda: _is_made(api, path, _owned(shared, owner))):
             return
-    raise refuse(f"the ConfigMap {made['metadata']['name']} comes and goes", exit_code=3)
+    raise refuse(f"the ConfigMap {name} comes and goes", exit_code=3)
 
 
 def _is_shared(api: Api, path: str, one_more: bytes) -> bool:
     try:
-        found = api.patch(path, one_more, STRATEGIC)
+        changed = api.patch(path, one_more, STRATEGIC)
     except ApiError as error:
         if error.status == 404:
             return False
         raise
-    return "deletionTimestamp" not in found["metadata"]
+    return "deletionTimestamp" not in changed["metadata"]
 
 
-def _is_made(api: Api, path: str, made: Mapping[str, Any]) -> bool:
+def _is_made(api: Api, path: str, manifest: Mapping[str, Any]) -> bool:
     try:
-        api.create(path, made)
+        api.create(path, manifest)
     except ApiError as error:
         if error.status == 409:
             return False

@@ -15,6 +15,7 @@ from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.plan import KubernetesJob
 from podwright.engines.kubernetes.release import release_patch
+from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
 CASE_OF_KIND = {"Job": "ranks-claim", "MPIJob": "dgx1-16x1", "JobSet": "jobset", "TrainJob": "trainjob"}
@@ -27,7 +28,7 @@ def planned(case: str, after: str | None) -> dict[str, Any]:
     workload, pod = spec.load_workload(folder / "workload.yaml"), spec.load_pod(folder / "pod.yaml")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
-    data = row.get("data", {"frames": "frames"})
+    data = inputs(row.get("data", {"frames": "frames"}))
     request = Request(row["run_id"], workload, pod, ({},), row.get("code"), data, after=after)
     job = KubernetesEngine(pod, scheduler).plan(request, facts_from_json(row["facts"]))
     assert isinstance(job, KubernetesJob)
