@@ -171,7 +171,7 @@ def _banded(chart: Chart, span: Span) -> dict[str, Any]:
 
 
 def _head_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
-    x = [round(grid.start - span.start, 3), round(grid.step, 6), grid.count]
+    x = [round(span.at(grid.start), 3), round(grid.step, 6), grid.count]
     return {"key": chart.kind.key, "title": chart.kind.title, "unit": chart.kind.unit, "top": chart.kind.top, "x": x}
 
 

@@ -47,6 +47,7 @@ def record(**given: Any) -> Record:
         "results": {"epoch": 6, "loss": 0.31, "mean_iou": 0.7123},
         "cost": None,
         "folder": "/home/me/.local/share/podwright/runs/segmentation-7f3k",
+        "goal_value": 0.6612,
         **given,
     }
     return from_row(row)
