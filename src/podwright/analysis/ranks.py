@@ -213,6 +213,16 @@ class Story:
     attempts: Sequence[Attempt]
     clock: TrainingClock
 
+    def shares_host(self, node: int) -> bool:
+        """Return whether another node of the run is on the same machine."""
+        host = self.hosts.get(node)
+        return bool(host) and list(self.hosts.values()).count(str(host)) > 1
+
+    @property
+    def is_one_local_node(self) -> bool:
+        """Return whether the run is one node on the machine it was started from, among whatever else runs there."""
+        return self.data.asked.get("engine") == "local" and len(self.hosts) == 1
+
     def name(self, node: int | None) -> str:
         """Return what a node is called."""
         if node is None:

@@ -191,7 +191,8 @@ def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
 def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for chart in drawn:
-        groups.setdefault(chart.kind.group, []).append({"kind": chart.kind, "rows": charts.table(chart)})
+        entry = {"kind": chart.kind, "rows": charts.table(chart), "note": chart.note}
+        groups.setdefault(chart.kind.group, []).append(entry)
     lines = list(itertools.chain.from_iterable(chart.lines for chart in drawn))
     many = any(chart.many for chart in drawn)
     nodes: set[int] = set()

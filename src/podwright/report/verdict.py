@@ -307,11 +307,15 @@ def _attempts_note(story: Story, attempts: int) -> str:
 
 def _energy(story: Story) -> KeyFigure | None:
     """Return what the energy counters of GPUs and CPUs counted, when there are any."""
-    joules, parts = 0.0, set()
-    for (_, name), track in story.data.readings.items():
+    # Nodes on one machine read the same counters: each counts once for its machine.
+    counted: dict[tuple[str, str], float] = {}
+    parts = set()
+    for (node, name), track in story.data.readings.items():
         if name.endswith("energy_joules_total") and len(track.v) > 1 and track.v[-1] > track.v[0]:
-            joules += track.v[-1] - track.v[0]
+            machine = story.hosts.get(node) or story.name(node)
+            counted[machine, name] = max(counted.get((machine, name), 0.0), track.v[-1] - track.v[0])
             parts.add("GPUs" if name.startswith("gpu.") else "CPUs")
+    joules = sum(counted.values())
     if not joules:
         return None
     energy = f"{words.number(joules / 3600)} Wh"

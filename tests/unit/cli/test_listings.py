@@ -132,6 +132,13 @@ def test_top(golden: Golden) -> None:
     golden(CASES / "top" / "two-runs.txt", text(top.listing([_busy(), Progress(RECORDS[0])], 80)))
 
 
+def test_one_node_here_is_called_the_machine_whose_values_it_has() -> None:
+    progress = Progress(record(state="running", nodes=1, **ACTIVE))
+    progress.take(progress.record, [], [Sample(1.0, (0, 0), 0, {"cpu_percent": 42.2, "memory_used_bytes": 2.0**36})])
+    [_, row] = top.listing([progress], 80)
+    assert row.split() == ["segmentation-7f3k", "machine", "42%", "64", "GiB", "-", "-", "-", "-"]
+
+
 def test_top_of_nothing() -> None:
     assert top.listing([], 80) == ["no active runs"]
 
