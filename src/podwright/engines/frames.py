@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from podwright.pilot.protocol import Frame, decode_frame, parse_record_name
+from podwright.runs.files import make_private
 
 SHIPPED = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", "ship.jsonl"})
 
@@ -45,7 +46,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _place(path: Path, offset: int, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if os.pread(file, len(data), offset) != data:  # else it is there; a gap may be filled by a later reading

@@ -11,7 +11,7 @@ from typing import Any
 
 from podwright.pilot.protocol import parse_line, parse_record_name
 from podwright.runs import RunFolder
-from podwright.runs.files import write_whole
+from podwright.runs.files import make_private, write_whole
 from podwright.runs.locks import try_lock
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
@@ -98,7 +98,7 @@ class Mirror:
                 path.replace(path.with_name(path.name + ".1"))
             self._known[folder.id].pop(head["f"], None)
             return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         if "of" in head and head["o"] == 0:  # a file of a tree begins: an older one of this name may be longer
             flags |= os.O_TRUNC

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_TIME, Epoch
 from podwright.runs import RunFolder
 from podwright.runs.store import home_refusal
+from podwright.spec.problems import Refusal
+
+TEXTS = ("why", "reason", "text")
+"""Fields that hold what another program said."""
 
 
 def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any) -> None:
@@ -22,10 +27,7 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
     row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
     if epoch is not None:
         row[KEY_EPOCH] = list(epoch)
-    mask = masker_of(folder.asked.workload.get("secrets", []))
-    for name, value in fields.items():
-        row[name] = mask.text(value) if isinstance(value, str) else value
-    line = json.dumps(row).encode() + b"\n"
+    line = json.dumps({**row, **fields, **_masked_texts(folder, fields)}).encode() + b"\n"
     path = folder.path / "client.jsonl"
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -35,6 +37,17 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
             os.close(file)
     except OSError as error:
         raise home_refusal(folder.path, error) from None
+
+
+def _masked_texts(folder: RunFolder, fields: Mapping[str, Any]) -> dict[str, str]:
+    texts = {name: fields[name] for name in TEXTS if isinstance(fields.get(name), str)}
+    if not texts:
+        return {}
+    names: list[str] = []
+    with suppress(Refusal):  # of a run whose own words cannot be read, nobody knows which secrets it had
+        names = folder.asked.workload.get("secrets", [])
+    mask = masker_of(names)
+    return {name: mask.text(text) for name, text in texts.items()}
 
 
 def masker_of(names: Iterable[str]) -> Masker:

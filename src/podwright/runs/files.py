@@ -35,6 +35,13 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
         part.unlink(missing_ok=True)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone, whatever the umask is."""
+    if not folder.parent.exists():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def kind_of(mode: int) -> str:
     """Return what something is that is no plain file, in words."""
     return KINDS.get(stat.S_IFMT(mode), "something odd")
