@@ -181,7 +181,7 @@ def _title(stories: Sequence[Story]) -> str:
 def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> str:
     """Say which point did best where a goal says what is best; else between what the first figure lies."""
     if not figures:
-        return "None of these points told a value."
+        return "None of these points reported a value."
     figure = figures[0]
     known, are_whole = _compared(stories, figure)
     least = min(known, key=lambda pair: pair[0])

@@ -50,7 +50,7 @@ def _succeeded(story: Story) -> Verdict:
     if train is not None:
         reached = f"Reached {_hit(story, goal)} in {words.duration(train)}."
         return Verdict("Succeeded", "succeeded", reached, _later(story, goal))
-    got = f"no {name} was told"
+    got = f"no {name} was reported"
     if last is not None:
         got = f"{name} {goal.show(last)}"
     missed = f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
@@ -269,7 +269,7 @@ def _loss(story: Story) -> KeyFigure | None:
     loss = _number(story.data.mapping("results").get("loss"))
     if loss is None:
         return None
-    return KeyFigure("Loss", words.number(loss), "last value told")
+    return KeyFigure("Loss", words.number(loss), "last value reported")
 
 
 def _cost(story: Story) -> KeyFigure:

@@ -69,7 +69,7 @@ def _success(record: Record, goal: Goal | None, took: str) -> str:
         return f"{_met(record, metric, wanted)}, time to train {train_time}; ended{_at(record, metric)} in {took}"
     last = record.results.get(metric)
     if last is None:
-        return f"{metric} was never told (goal {wanted}), in {took}"
+        return f"{metric} was never reported (goal {wanted}), in {took}"
     return f"{metric} {figures.value(last)}, goal {wanted} not reached, in {took}"
 
 
