@@ -69,7 +69,8 @@ _ROWS = (
         "wait",
         "Wait until runs have ended",
         "podwright wait segmentation-7f3k last --timeout 2h",
-        "The exit code reports how they ended: 0 succeeded, 1 failed or lost, 4 cancelled; of several, 1 comes before 4.",
+        "The exit code reports how they ended: 0 succeeded, 1 failed or lost, 4 cancelled;"
+        " of several, 1 comes before 4.",
     ),
     Command("cancel", "Run", "cancel", "Cancel runs", "podwright cancel segmentation-7f3k"),
     Command("ps", "Look", "ps", "List the runs that are active and the latest others", "podwright ps --all --json"),
