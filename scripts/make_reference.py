@@ -20,7 +20,7 @@ from podwright.cli.table import EVERY
 from scripts.make_site import slug
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
-NOTE = "<!-- made by scripts/make_reference.py: mend the code, then `make docs` -->\n\n"
+NOTE = "<!-- made by scripts/make_reference.py: fix the code, then `make docs` -->\n\n"
 
 INTROS = {
     "workload": """\

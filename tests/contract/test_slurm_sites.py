@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -88,6 +89,19 @@ def test_a_secret_reaches_the_ranks_and_no_file(slurm: SlurmSite, monkeypatch: p
     assert (there / "token").exists(), "this is where its files lie"
     for folder in (there, run.folder.path):
         held = [path for path in folder.rglob("*") if path.is_file() and b"quoted" in path.read_bytes()]
+        assert held == []
+
+
+def test_a_key_of_several_lines_reaches_the_ranks_whole(slurm: SlurmSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\n\nLD_PRELOAD=evil.so\n-----END KEY-----\n"
+    monkeypatch.setenv("PEM_KEY", key)
+    code = "import hashlib, os; print(hashlib.sha256(os.fsencode(os.environ['PEM_KEY'])).hexdigest())"
+    run = slurm.start(command=json.dumps([sys.executable, "-c", code]), secrets="[PEM_KEY]")
+    assert run.wait(END_S).state == "succeeded", run.explain()
+    [line] = [line.text for line in run.logs()]
+    assert line == hashlib.sha256(key.encode()).hexdigest()
+    for folder in (slurm.lab.shared / "runs" / run.id, run.folder.path):
+        held = [path for path in folder.rglob("*") if path.is_file() and b"MIIEvQIBADANBg" in path.read_bytes()]
         assert held == []
 
 

@@ -224,3 +224,14 @@ def test_a_run_whose_first_run_failed_is_ended_with_words(site: KubernetesSite) 
     assert record.reason == f"{first.id}, which it comes after, did not succeed"
     gone = ("get", "job", second.id, "--namespace=lab", "--ignore-not-found", "--output=name")
     until(lambda: not site.lab.kubectl(*gone).stdout, "its object is gone")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fields", [{"kubernetes": "{kind: jobset}"}, {"launcher": "mpi"}], ids=["jobset", "mpijob"])
+def test_every_kind_of_run_is_held_and_released(site: KubernetesSite, fields: dict[str, str]) -> None:
+    first = site.start("--steps 1", kubernetes=BEHIND_THE_GATE)
+    second = site.start("--steps 1", nodes=2, after=first.id, **fields)
+    assert second.record().reason == f"waits for {first.id} to succeed"
+    with open_gate(site):
+        assert first.wait(END_S).state == "succeeded"
+    assert second.wait(END_S).state == "succeeded", second.explain()

@@ -38,6 +38,25 @@ class QualityGoal:
         name = "at_least" if self.at_least else "at_most"
         return goal_reached({name: self.bound}, value)
 
+    def is_better(self, value: float, other: float) -> bool:
+        """Return whether a value is closer to what was asked for, or further beyond it, than another."""
+        if self.at_least:
+            return value > other
+        return value < other
+
+    def best_of(self, points: Sequence[CurvePoint]) -> CurvePoint:
+        """Return the best of some points, the earliest of equal ones."""
+        if self.at_least:
+            return max(points, key=_value)
+        return min(points, key=_value)
+
+    def show(self, value: float | None) -> str:
+        """Return a value as briefly as the bound, with more figures where it would else read as the bound."""
+        text = words.score(value)
+        if value != self.bound and text == words.score(self.bound):
+            return words.number(value, 4)
+        return text
+
     @property
     def text(self) -> str:
         """Return `at least 0.65`."""
@@ -122,7 +141,7 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict
     return {
         "label": label or curve.title,
         "line": line,
-        "time": [round(p.t - span.start, 2) for p in points],
+        "time": [round(span.at(p.t), 2) for p in points],
         "step": steps,
         "values": [float(f"{p.value:.5g}") for p in points],
     }
@@ -167,7 +186,7 @@ def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, s
         picks = sorted({round(i * last / (limit - 1)) for i in range(limit)})
     return [
         {
-            "time": words.duration(points[i].t - span.start),
+            "time": words.duration(span.at(points[i].t)),
             "step": words.number(points[i].step),
             "value": words.number(points[i].value, 4),
         }

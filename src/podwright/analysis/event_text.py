@@ -46,7 +46,7 @@ def moment(event: Event, story: Story) -> Moment:
     if isinstance(event, DeviceSeen):
         kind = _SEEN.get(event.what or "", "seen")
     return Moment(
-        at=words.duration(event.time - story.span.start),
+        at=words.duration(story.span.at(event.time)),
         clock=words.clock(event.time),
         where=story.name(event.place),
         kind=kind,
@@ -121,7 +121,8 @@ def _checkpoint(event: CheckpointSeen) -> str:
 
 
 def _goal(event: GoalReached) -> str:
-    return " ".join([words.metric_name(str(event.metric)), words.score(event.value), *_lasted("after", event.took_s)])
+    # The event's own time is counted from the start of its attempt: the row has that of the run's clock.
+    return f"{words.metric_name(str(event.metric))} {words.number(event.value)}"
 
 
 def _result(event: ResultTold) -> str:

@@ -11,6 +11,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from podwright.analysis.data import Confusion, Example, LastLines, ReportData, T
 from podwright.analysis.figures import as_number
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, Sample
+from podwright.runs.files import UNTRUSTED_BYTES, read_untrusted
 from podwright.spec.problems import Refusal
 
 _TAIL_LINES = 40
@@ -25,6 +27,7 @@ _MOST_TAILS = 16
 _MOST_EXAMPLES = 12
 _MOST_PICTURE_BYTES = 8 * 1024 * 1024
 _MOST_FILE_CHARS = 200_000
+_MOST_RECORD_BYTES = 256 * 1024 * 1024
 _SHOWN_FILES = ("spec/workload.yaml", "spec/pod.yaml", "job/order.json")
 
 
@@ -37,7 +40,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     events = in_order(run.events())
     return ReportData(
         record=_record(run, events, now, unread),
-        asked=_json(folder / "run.json", unread),
+        asked=_json(folder, "run.json", unread),
         read_at=now,
         events=events,
         readings=_readings(run, unread),
@@ -53,7 +56,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
 
 def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[str]) -> Mapping[str, Any]:
     """Return the sealed record, else what the events add up to."""
-    sealed = _json(run.path / "record.json", unread)
+    sealed = _json(run.path, "record.json", unread, _MOST_RECORD_BYTES)
     if sealed:
         return sealed
     try:
@@ -75,19 +78,27 @@ def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]
     return {key: _in_order(track) for key, track in tracks.items()}
 
 
-def _json(path: Path, unread: list[str]) -> dict[str, Any]:
+def _json(folder: Path, name: str, unread: list[str], limit_bytes: int = UNTRUSTED_BYTES) -> dict[str, Any]:
     """Read an object from a JSON file; {} when it is not there, named in `unread` when it cannot be understood."""
+    shown = Path(name).name
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(read_untrusted(folder, name, limit_bytes).decode())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        unread.append(f"{path.name}: {error}")
+    except (OSError, ValueError, RecursionError) as error:
+        unread.append(f"{shown}: {_reason(error)}")
         return {}
     if not isinstance(value, dict):
-        unread.append(f"{path.name}: not an object")
+        unread.append(f"{shown}: not an object")
         return {}
     return value
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file was not read; the file itself is named beside it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:1].lower() + error.strerror[1:]
+    return str(error)
 
 
 def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
@@ -108,7 +119,7 @@ def _in_order(track: Track) -> Track:
 
 
 def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
-    document = _json(folder / "results" / "confusion.json", unread)
+    document = _json(folder, "results/confusion.json", unread)
     if not document:
         return None
     try:
@@ -137,16 +148,16 @@ def _color(value: object) -> str:
 
 def _iou(folder: Path, unread: list[str]) -> dict[str, float | None]:
     """Read IoU per class; null says that no frame held the class, and anything else but a number is left out."""
-    document = _json(folder / "results" / "iou.json", unread)
+    document = _json(folder, "results/iou.json", unread)
     return {name: as_number(value) for name, value in document.items() if value is None or as_number(value) is not None}
 
 
 def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
     """Yield the example frames until their pictures weigh more than a page should."""
-    listed = _listed_examples(folder / "results", unread)
+    listed = _listed_examples(folder, unread)
     left = _MOST_PICTURE_BYTES
     for row in listed[:_MOST_EXAMPLES]:
-        pictures = {kind: _picture(folder / "results", row.get(kind)) for kind in ("image", "truth", "prediction")}
+        pictures = {kind: _picture(folder, row.get(kind)) for kind in ("image", "truth", "prediction")}
         left -= sum(len(picture) for picture in pictures.values())
         if left < 0:
             unread.append("examples: the other frames are too large for one page; they are in the run's results folder")
@@ -165,14 +176,11 @@ def _frame_name(row: Mapping[str, Any]) -> str:
     return str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
 
 
-def _listed_examples(results: Path, unread: list[str]) -> list[dict[str, Any]]:
-    path = next((p for p in (results / "examples.json", results / "examples" / "examples.json") if p.exists()), None)
-    if path is None:
-        return []
+def _listed_examples(folder: Path, unread: list[str]) -> list[dict[str, Any]]:
     try:
-        rows = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        unread.append(f"examples.json: {error}")
+        rows = _example_rows(folder)
+    except (OSError, ValueError, RecursionError) as error:
+        unread.append(f"examples.json: {_reason(error)}")
         return []
     if isinstance(rows, dict):
         rows = rows.get("examples")
@@ -181,14 +189,24 @@ def _listed_examples(results: Path, unread: list[str]) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _picture(results: Path, name: object) -> str:
+def _example_rows(folder: Path) -> Any:
+    for name in ("results/examples.json", "results/examples/examples.json"):
+        with suppress(FileNotFoundError):
+            return json.loads(read_untrusted(folder, name).decode())
+    return []
+
+
+def _picture(folder: Path, name: object) -> str:
     """Return a PNG as a data: address; only files within the results folder, since a run writes its own list."""
-    path = (results / str(name or "")).resolve()
-    if not name or not path.is_relative_to(results.resolve()) or path.suffix.lower() != ".png":
+    if not name:
         return ""
     try:
-        content = path.read_bytes()
-    except OSError:
+        root = folder.resolve() / "results"
+        path = (root / str(name)).resolve()
+        if not path.is_relative_to(root) or path.suffix.lower() != ".png":
+            return ""
+        content = read_untrusted(root, path.relative_to(root).as_posix(), _MOST_PICTURE_BYTES)
+    except (OSError, ValueError, RuntimeError):
         return ""
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
@@ -212,7 +230,7 @@ def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
 def _files(folder: Path) -> Iterator[TextFile]:
     for name in _SHOWN_FILES:
         try:
-            text = (folder / name).read_text("utf-8", errors="replace")
+            text = read_untrusted(folder, name).decode("utf-8", errors="replace")
         except OSError:
             continue
         yield TextFile(name, text[:_MOST_FILE_CHARS])

@@ -20,20 +20,29 @@ from podwright.runs.events import (
     Retry,
     RunEnded,
 )
+from podwright.runs.training_clock import TrainingClock
 from podwright.theme import words
 
 
 @dataclass(frozen=True)
 class Span:
-    """From the first thing known of a run to the last, in Unix seconds: the one time axis of the page."""
+    """From the first thing known of a run to the last, in Unix seconds: the one time axis of the page.
+
+    The page counts from `zero`, where the clock of time to train starts; what came before has a time below zero.
+    """
 
     start: float
     end: float
+    zero: float
 
     @property
     def length_s(self) -> float:
         """Return how long it is, never zero, so that it can be divided by."""
         return max(self.end - self.start, 1e-3)
+
+    def at(self, t: float) -> float:
+        """Return when a moment was, in seconds by the clock of time to train."""
+        return t - self.zero
 
     def share(self, t: float) -> float:
         """Return where a moment lies in the span, 0 to 1."""
@@ -71,13 +80,22 @@ class Attempt:
 
 def span_of(data: ReportData) -> Span:
     """Return the page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
+    began = clock_of(data).began or words.unix(data.record.get("started_at"))
     times = [event.time for event in data.of(PilotEvent)]
     for track in data.readings.values():
         times += [*track.t[:1], *track.t[-1:]]
     if not times:
-        began = words.unix(data.record.get("started_at") or data.record.get("created_at"))
-        return Span(began or data.read_at, began or data.read_at)
-    return Span(min(times), max(times))
+        known = began or words.unix(data.record.get("created_at")) or data.read_at
+        return Span(known, known, known)
+    return Span(min(times), max(times), began or min(times))
+
+
+def clock_of(data: ReportData) -> TrainingClock:
+    """Return the clock of time to train as the events tell it."""
+    clock = TrainingClock()
+    for event in data.events:
+        clock = clock.after(event)
+    return clock
 
 
 def hosts_by_node(data: ReportData) -> dict[int, str]:
@@ -193,6 +211,17 @@ class Story:
     names: Mapping[int, str]
     ranks: Sequence[RankSummary]
     attempts: Sequence[Attempt]
+    clock: TrainingClock
+
+    def shares_host(self, node: int) -> bool:
+        """Return whether another node of the run is on the same machine."""
+        host = self.hosts.get(node)
+        return bool(host) and list(self.hosts.values()).count(str(host)) > 1
+
+    @property
+    def is_one_local_node(self) -> bool:
+        """Return whether the run is one node on the machine it was started from, among whatever else runs there."""
+        return self.data.asked.get("engine") == "local" and len(self.hosts) == 1
 
     def name(self, node: int | None) -> str:
         """Return what a node is called."""
@@ -204,4 +233,5 @@ class Story:
 def story_of(data: ReportData) -> Story:
     """Work out everything about who, where and when from the events."""
     span, hosts = span_of(data), hosts_by_node(data)
-    return Story(data, span, hosts, node_names(hosts), ranks_of(data), attempts_of(data, span))
+    names, ranks, attempts = node_names(hosts), ranks_of(data), attempts_of(data, span)
+    return Story(data, span, hosts, names, ranks, attempts, clock_of(data))

@@ -91,7 +91,7 @@ def _config(hooks: Hooks) -> str:
         ("DCGM_FOLDER", hooks.dcgm_folder, "for dcgm-exporter --hpc-job-mapping-dir; empty: not written"),
         ("JOBSTATS_FOLDER", hooks.jobstats_folder, "for jobstats; empty: not written"),
         ("SCONTROL", hooks.scontrol, "with its path where it is in none of the usual folders"),
-        ("PROC", hooks.proc, "where the kernel tells of GPUs, memory and mounts"),
+        ("PROC", hooks.proc, "where the kernel reports GPUs, memory and mounts"),
     )
     head = "# What the hooks of Podwright look at on this node, and where they write. Read by /bin/sh.\n"
     return head + "".join(f"# {meaning}\n{name}={shlex.quote(str(value))}\n" for name, value, meaning in rows)

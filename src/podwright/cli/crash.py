@@ -57,13 +57,14 @@ def _without_value(arg: str) -> str:
 
 
 def _save(text: str) -> Path | None:
+    from podwright.runs.files import make_private
     from podwright.runs.store import default_home
 
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
     # Where there is no home, the folder of temporary files serves; the name there says whose file it is.
     for path in (default_home() / "faults" / name, Path(tempfile.gettempdir()) / f"podwright-fault-{name}"):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)

@@ -14,6 +14,7 @@ import typer
 
 from podwright.cli import crash
 from podwright.cli.table import COMMANDS
+from podwright.cli.terminal.output import plain
 
 if TYPE_CHECKING:
     from podwright.spec.problems import Refusal
@@ -41,7 +42,7 @@ def explain(error: Exception, args: list[str]) -> int:
 
         print(json.dumps(refusal.as_json(), indent=2), flush=True)
     else:
-        print(refusal, file=sys.stderr, flush=True)
+        print(plain(str(refusal)), file=sys.stderr, flush=True)
     return refusal.exit_code
 
 
@@ -90,7 +91,7 @@ def _fault(error: Exception, args: list[str]) -> int:
     if os.environ.get("PODWRIGHT_DEBUG") == "1":
         traceback.print_exception(error)
     what, where = crash.describe(error, args)
-    print(f"{what}\n{where}", file=sys.stderr)
+    print(plain(f"{what}\n{where}"), file=sys.stderr)
     if wants_json(args):
         import json
 

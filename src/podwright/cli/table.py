@@ -44,7 +44,7 @@ class Command:
 _RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
 
 _UP_TOO = (
-    "What the machine lacks (Slurm, containerd, ...) is told with the command that installs it.\n"
+    "What the machine lacks (Slurm, containerd, ...) is reported with the command that installs it.\n"
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
 )
 
@@ -69,7 +69,8 @@ _ROWS = (
         "wait",
         "Wait until runs have ended",
         "podwright wait segmentation-7f3k last --timeout 2h",
-        "The exit code tells how they ended: 0 succeeded, 1 failed or lost, 4 cancelled; of several, 1 comes before 4.",
+        "The exit code reports how they ended: 0 succeeded, 1 failed or lost, 4 cancelled;"
+        " of several, 1 comes before 4.",
     ),
     Command("cancel", "Run", "cancel", "Cancel runs", "podwright cancel segmentation-7f3k"),
     Command("ps", "Look", "ps", "List the runs that are active and the latest others", "podwright ps --all --json"),
@@ -113,7 +114,7 @@ _ROWS = (
         "rebuild",
         "Keep",
         "rebuild",
-        "Make the index of runs anew from their folders",
+        "Make the index of runs again from their folders",
         "podwright rebuild",
         "The folders are the truth and the index is a cache of them: nothing is lost.",
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from podwright.pilot.protocol import Frame, decode_frame, parse_record_name
+from podwright.runs.files import make_private
 
 MOST_BYTES = 256 << 20
 """Of a file that comes in frames: a pilot's budget holds less, and no forged offset makes a file of terabytes."""
@@ -62,7 +63,7 @@ def _is_safe(frame: Frame) -> bool:
 def _place(path: Path, offset: int, data: bytes) -> bool:
     """Write a piece; return False where something else lies in its place: then it counts as missing."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         if error.errno in IN_THE_WAY:

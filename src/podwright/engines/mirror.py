@@ -15,7 +15,7 @@ from typing import Any
 from podwright.engines.frames import IN_THE_WAY
 from podwright.pilot.protocol import parse_line, parse_record_name
 from podwright.runs import RunFolder, fields
-from podwright.runs.files import read_plain, write_whole
+from podwright.runs.files import make_private, read_untrusted, write_whole
 from podwright.runs.locks import try_lock
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
@@ -163,7 +163,7 @@ def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
 
 
 def _write(path: Path, piece: Piece, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     if piece.inode is None and piece.offset == 0:  # a file of a tree begins: an older one of this name may be longer
         flags |= os.O_TRUNC
@@ -203,7 +203,7 @@ def _pieces(answer: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
 def _read_state(folder: RunFolder) -> dict[str, list[int]]:
     """Return what this machine has of each file; one that is shorter than that was lost here and is asked for again."""
     try:
-        known = json.loads(read_plain(folder.path / STATE))
+        known = json.loads(read_untrusted(folder.path, STATE))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(known, dict):

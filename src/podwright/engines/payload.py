@@ -48,6 +48,9 @@ exit 69
 """
 LIMIT_BYTES = 1 << 30
 IGNORED = (".git", "__pycache__", ".podwrightignore")
+NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+"""A repository may name programs for git to run; looking at it runs none."""
+NO_REPOSITORY = "not a git repository (or any"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNCHECKED = (1).to_bytes(4, "little")
 """Bytecode that is valid by the hash it was made with; nobody looks for its source."""
@@ -145,9 +148,20 @@ def _link_target(root: Path, path: Path) -> Path:
     target, end = path.readlink(), Path(os.path.realpath(path))
     if not end.is_relative_to(root):
         raise refuse(f"the link {path} leaves the code folder", field="code", hint="put it in .podwrightignore")
-    if target.is_absolute():  # it must lead to the copy, not back to the original
+    # It must lead to the copy: not back to the original, nor by the name of a folder that is another one there.
+    if target.is_absolute() or _steps_out(path.relative_to(root), target):
         return Path(os.path.relpath(end, path.parent))
     return target
+
+
+def _steps_out(link: Path, target: Path) -> bool:
+    """Return whether a relative link goes above the code folder, though it may come back."""
+    depth = len(link.parent.parts)
+    for part in target.parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
 
 
 def _code_files(root: Path) -> Iterator[str]:
@@ -161,14 +175,29 @@ def _code_files(root: Path) -> Iterator[str]:
 
 
 def _git_files(root: Path) -> list[str] | None:
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    """Return what git tracks or would add; None where there is no repository, or no git."""
+    command = ["git", *NO_PROGRAMS, "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except FileNotFoundError:
         return None
     if done.returncode:
+        _check_no_repository(done.stderr.decode(errors="replace"))
         return None
     return done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+
+
+def _check_no_repository(text: str) -> None:
+    """Refuse a repository that git refuses: what it ignores, such as `.env`, would travel with the rest."""
+    if NO_REPOSITORY in text:
+        return
+    lines = [line.strip() for line in text.splitlines()]
+    reason = next((line for line in lines if line.startswith("fatal: ")), "fatal: it says no reason")
+    command = next((line for line in lines if line.startswith("git config ")), None)
+    hint = "mend the repository; without git nobody knows which files must stay behind"
+    if command:
+        hint = f"if you trust it: `{command}`"
+    raise refuse(f"git refuses the code folder: {reason.removeprefix('fatal: ')}", field="code", hint=hint)
 
 
 def _ignore_patterns(root: Path) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,10 @@ from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_TIME, Epoch
 from podwright.runs import RunFolder
 from podwright.runs.store import home_refusal
+from podwright.spec.problems import Refusal
+
+TEXTS = ("why", "reason", "text")
+"""Fields that hold what another program said."""
 
 
 def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any) -> None:
@@ -25,10 +29,7 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
     row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
     if epoch is not None:
         row[KEY_EPOCH] = list(epoch)
-    mask = masker_of(folder.asked.secrets)
-    for name, value in fields.items():
-        row[name] = mask.text(value) if isinstance(value, str) else value
-    line = json.dumps(row).encode() + b"\n"
+    line = json.dumps({**row, **fields, **_masked_texts(folder, fields)}).encode() + b"\n"
     path = folder.path / "client.jsonl"
     try:
         _set_aside(path)
@@ -46,6 +47,17 @@ def _set_aside(path: Path) -> None:
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
             path.rename(path.with_name(f"{path.name}.{time.time_ns()}.aside"))
+
+
+def _masked_texts(folder: RunFolder, fields: Mapping[str, Any]) -> dict[str, str]:
+    texts = {name: fields[name] for name in TEXTS if isinstance(fields.get(name), str)}
+    if not texts:
+        return {}
+    names: list[str] = []
+    with suppress(Refusal):  # of a run whose own words cannot be read, nobody knows which secrets it had
+        names = folder.asked.secrets
+    mask = masker_of(names)
+    return {name: mask.text(text) for name, text in texts.items()}
 
 
 def masker_of(names: Iterable[str]) -> Masker:

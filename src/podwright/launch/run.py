@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.unreadable import engine_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
+from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import prepare
@@ -200,22 +200,27 @@ class Run:
             engine.remove(folder)
         return None
 
-    def pull(self, paths: Sequence[str], to: Path) -> list[Path]:
-        """Copy results and checkpoints, or the named paths of the run's folder, to `to`."""
+    def pull(self, paths: Sequence[str], to: Path, leave_out: Callable[[LeftOut], None] = ignore) -> list[Path]:
+        """Copy results and checkpoints, or the named paths of the run's folder, to `to`.
+
+        Links that stay in the run are kept; what is no plain file is left out, and `leave_out` is told.
+        """
         self._fetch(list(paths) or ["results", "checkpoints"])
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
+        root = self.folder.path.resolve()
+        copier = Copier(root, leave_out)
         copied = []
         for name in wanted:
-            source = (self.folder.path / name).resolve()
-            if not source.is_relative_to(self.folder.path.resolve()) or not source.exists():
+            source = (root / name).resolve()
+            if not paths and not source.is_relative_to(root):
+                # A whole folder that the run made a link: it is left out by name, and the other is copied still.
+                copier.copy(root / name, to / self.id / name)
+                continue
+            if not source.is_relative_to(root) or not source.exists():
                 raise refuse(f"{self.id} has no {name}", hint=f"it has {', '.join(self._has()) or 'nothing yet'}")
-            target = to / self.id / source.relative_to(self.folder.path.resolve())
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, target, dirs_exist_ok=True)
-            else:
-                shutil.copy2(source, target)
-            copied.append(target)
+            target = to / self.id / source.relative_to(root)
+            if copier.copy(source, target):
+                copied.append(target)
         return copied
 
     def _fetch(self, paths: list[str]) -> None:

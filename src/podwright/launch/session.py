@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.engines import ENGINES, SCHEDULERS, Engine
 from podwright.launch import pods
 from podwright.runs import Home, RunFolder
-from podwright.runs.files import read_plain
+from podwright.runs.files import read_untrusted
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Session:
 
         path = whole / POD_FILE
         try:
-            source = read_plain(path)
+            source = read_untrusted(path.parent, path.name)
         except OSError as error:
             raise refuse(f"{path} cannot be read: {error.strerror}", hint="`podwright rm` removes the run") from None
         self._of_run[whole] = (source, scheduler)

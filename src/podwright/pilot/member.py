@@ -50,7 +50,7 @@ def suspect(members: Iterable[Member]) -> Tuple[int, int, str]:
     """
     pulses = _pulses(members)
     if not pulses:
-        return 0, 0, "no rank told anything"
+        return 0, 0, "no rank reported anything"
     for rule in (_stuck, _behind, _odd):
         suspected = rule(pulses)
         if suspected:

@@ -116,8 +116,12 @@ class Giver:
 
 
 def _files_of(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:
+    inside = os.path.join(os.path.realpath(root), "")
     for name in names:
-        yield from walk(os.path.join(root, name), name)
+        path = os.path.join(root, name)
+        # A whole folder may be a link: it is not walked where it leads out of the run.
+        if os.path.realpath(path).startswith(inside):
+            yield from walk(path, name)
 
 
 def walk(path: str, name: str) -> Iterator[Tuple[str, str]]:

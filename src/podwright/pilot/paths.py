@@ -41,8 +41,10 @@ class Paths:
 
     def make(self) -> None:
         """Create the folders this node writes to."""
-        for path in (self.record, self.scratch, self.checkpoint):
-            os.makedirs(path, mode=0o700, exist_ok=True)
+        make_private(self.record)
+        make_private(self.scratch)
+        # It may lie anywhere: the folders above it are the user's, with the user's umask.
+        os.makedirs(self.checkpoint, mode=0o700, exist_ok=True)
 
     def clear(self) -> None:
         """Remove the node's own scratch folder, and the folders above it once they are empty."""
@@ -53,6 +55,27 @@ class Paths:
         with suppress(OSError):
             os.rmdir(run_folder)
             os.rmdir(os.path.dirname(run_folder))
+
+
+def make_private(path: str) -> None:
+    """Make a folder for this user alone; those above it that are missing have their parent's rights for the group.
+
+    The umask is the user's and stays so for the ranks. A volume claim may be its group's too, a run's folder is not.
+    """
+    above = os.path.dirname(path)
+    if not os.path.isdir(above):
+        _make_as_parent(above)
+    os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+def _make_as_parent(path: str) -> None:
+    above = os.path.dirname(path)
+    if not os.path.isdir(above):
+        _make_as_parent(above)
+    group = stat.S_IMODE(os.stat(above).st_mode) & stat.S_IRWXG
+    # Nodes of a run make the same folders at the same time.
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700 | group)
 
 
 def scratch_of(job: str, scratch: str, node: int) -> str:

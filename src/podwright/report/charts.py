@@ -1,7 +1,7 @@
 """Which charts a run gets, and the lines in each. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class ChartKind:
     how: str = "sum"
     top: float | None = None
     rank_note: str = ""
+    of_machine: bool = False
+    """Whether the sensor counts for a machine, not for a node: nodes on one machine read the same."""
 
     @property
     def counter(self) -> bool:
@@ -56,6 +58,7 @@ def _gpu(key: str, metric: str, **drawing: Any) -> ChartKind:
 
 
 _HOST, _FLOW = "CPU and memory", "Network and disk"
+_NOT_ALONE = "of the machine: other programs may count too"
 
 KINDS = (
     _gpu("gpu-use", "utilization_percent", how="mean", top=100),
@@ -69,13 +72,13 @@ KINDS = (
     _gpu("pcie-received", "pcie_received_bytes_total"),
     _kind("cpu-use", _HOST, "cpu_percent", "rank.#.cpu_percent", rank_note="100 % is one core"),
     _kind("memory", _HOST, "memory_used_bytes", "rank.#.memory_bytes"),
-    _kind("cpu-power", _HOST, "cpu_energy_joules_total"),
-    _kind("net-received", _FLOW, "net_received_bytes_total"),
-    _kind("net-sent", _FLOW, "net_sent_bytes_total"),
-    _kind("ib-received", _FLOW, "ib.*.received_bytes_total"),
-    _kind("ib-sent", _FLOW, "ib.*.sent_bytes_total"),
-    _kind("disk-read", _FLOW, "disk_read_bytes_total"),
-    _kind("disk-written", _FLOW, "disk_written_bytes_total"),
+    _kind("cpu-power", _HOST, "cpu_energy_joules_total", of_machine=True),
+    _kind("net-received", _FLOW, "net_received_bytes_total", of_machine=True),
+    _kind("net-sent", _FLOW, "net_sent_bytes_total", of_machine=True),
+    _kind("ib-received", _FLOW, "ib.*.received_bytes_total", of_machine=True),
+    _kind("ib-sent", _FLOW, "ib.*.sent_bytes_total", of_machine=True),
+    _kind("disk-read", _FLOW, "disk_read_bytes_total", of_machine=True),
+    _kind("disk-written", _FLOW, "disk_written_bytes_total", of_machine=True),
 )
 
 
@@ -96,6 +99,7 @@ class Chart:
     kind: ChartKind
     lines: tuple[ChartLine, ...]
     nodes: int
+    note: str = ""
 
     @property
     def many(self) -> bool:
@@ -115,7 +119,7 @@ def charts_of(story: Story) -> tuple[list[Chart], list[str]]:
             continue
         if len(lines) <= MANY_NODES:
             lines += _rank_lines(story, kind)
-        drawn.append(Chart(kind, tuple(lines), len({line.node for line in lines})))
+        drawn.append(Chart(kind, tuple(lines), len({line.node for line in lines}), _note(story, kind)))
     return drawn, flat
 
 
@@ -123,10 +127,33 @@ def _node_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
     fits = re.compile(re.escape(kind.node).replace(r"\*", "[^.]+") + "$").match
     by_node: dict[int, list[Track]] = {}
     for (node, name), track in sorted(story.data.readings.items()):
-        if fits(name):
+        if fits(name) and not (kind.of_machine and _is_told_already(story, node, by_node)):
             by_node.setdefault(node, []).append(kind.drawn(track))
     joined = {node: series.combine(tracks, kind.how) for node, tracks in by_node.items()}
-    return [ChartLine(story.name(node), node, None, track) for node, track in joined.items() if len(track.t)]
+    return [ChartLine(_label(story, node, kind), node, None, track) for node, track in joined.items() if len(track.t)]
+
+
+def _is_told_already(story: Story, node: int, nodes: Iterable[int]) -> bool:
+    """Return whether another of these nodes is on the same machine, so that its sensors say the same."""
+    if not story.shares_host(node):
+        return False
+    others = [other for other in nodes if other != node]
+    return story.hosts[node] in {story.hosts.get(other) for other in others}
+
+
+def _label(story: Story, node: int, kind: ChartKind) -> str:
+    if kind.of_machine and story.shares_host(node):
+        return f"{story.hosts[node]}, whole machine"
+    return story.name(node)
+
+
+def _note(story: Story, kind: ChartKind) -> str:
+    """Return whose values these are, where a reader would take them for the run's own."""
+    if kind.of_machine and any(story.shares_host(node) for node in story.hosts):
+        return _NOT_ALONE
+    if story.is_one_local_node and kind.group in (_HOST, _FLOW):
+        return _NOT_ALONE
+    return ""
 
 
 def _rank_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
@@ -171,7 +198,7 @@ def _banded(chart: Chart, span: Span) -> dict[str, Any]:
 
 
 def _head_json(chart: Chart, grid: series.Grid, span: Span) -> dict[str, Any]:
-    x = [round(grid.start - span.start, 3), round(grid.step, 6), grid.count]
+    x = [round(span.at(grid.start), 3), round(grid.step, 6), grid.count]
     return {"key": chart.kind.key, "title": chart.kind.title, "unit": chart.kind.unit, "top": chart.kind.top, "x": x}
 
 

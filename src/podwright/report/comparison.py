@@ -1,4 +1,4 @@
-"""Several runs side by side, the first as the measure of the others. Pure."""
+"""Several runs side by side, the first that succeeded as the measure of the others. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, four
+from podwright.analysis.figures import RunFigure, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
-from podwright.report import overlay, page, verdict
+from podwright.report import overlay, page, standing, verdict
 from podwright.report.sweep import is_sweep, render_sweep
 from podwright.theme import words
 
@@ -17,10 +17,10 @@ _MINUS = "\u2212"
 
 @dataclass(frozen=True)
 class Compared:
-    """One value of one run, and how it differs from the first run's."""
+    """One value of one run, and how it differs from that of the measure; None where nothing is compared."""
 
     value: str
-    difference: str
+    difference: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,17 @@ class ComparisonRow:
 
 
 def render_comparison(runs: Sequence[ReportData]) -> str:
-    """Return the page that shows runs side by side; the first is what the others are measured against."""
+    """Return the page that shows runs side by side, measured against the first of them that succeeded."""
     stories = [story_of(data) for data in runs]
     if is_sweep(stories):
         return render_sweep(stories)
-    payload = overlay.payload_of(stories)
+    payload, measure = overlay.payload_of(stories), standing.measure_of(stories)
     view = {
         "title": f"{words.count(len(stories), 'run')} compared",
-        "sentence": _sentence(stories),
-        "runs": [_head(i, story) for i, story in enumerate(stories)],
-        "rows": _rows(stories),
+        "sentence": standing.sentence_of(stories),
+        "measure": measure,
+        "runs": [_head(i, story, measure) for i, story in enumerate(stories)],
+        "rows": _rows(stories, measure),
         "curves": [_table(entry["key"], stories) for entry in payload["curves"]],
         "sections": [("verdict", "Verdict"), ("figures", "Figures"), ("training", "Loss and quality")],
         "read_at": words.date_and_clock(max((data.read_at for data in runs), default=None)),
@@ -54,40 +55,34 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
     return page.page("comparison.html.j2", view, payload)
 
 
-def _head(i: int, story: Story) -> dict[str, Any]:
-    return {"line": i, "id": str(story.data.record.get("id") or f"run {i + 1}"), "verdict": verdict.verdict_of(story)}
+def _head(i: int, story: Story, measure: int | None) -> dict[str, Any]:
+    return {
+        "line": i,
+        "id": str(story.data.record.get("id") or f"run {i + 1}"),
+        "verdict": verdict.verdict_of(story),
+        "state": story.data.state,
+        "compared": _is_compared(i, story, measure),
+    }
 
 
-def _sentence(stories: Sequence[Story]) -> str:
-    """Say which run reached its goal soonest, or ended soonest, and by how much."""
-    for key, what in (("time_to_train_s", "reached the goal"), ("duration_s", "ended")):
-        times = [(_seconds(story, key), str(story.data.record.get("id"))) for story in stories]
-        known = sorted((t, name) for t, name in times if t is not None and t > 0)
-        if len(known) == len(stories) > 1:
-            (best, name), (second, other) = known[0], known[1]
-            lead = words.percent(1 - best / second)
-            return f"{name} {what} first, in {words.duration(best)}: {lead} sooner than {other}."
-    return "Not all of these runs ended, so no order can be given."
+def _is_compared(i: int, story: Story, measure: int | None) -> bool:
+    return measure is not None and i != measure and standing.is_measured(story)
 
 
-def _seconds(story: Story, key: str) -> float | None:
-    # A run that failed may have ended soonest: its duration is no merit.
-    if key == "duration_s" and story.data.state != "succeeded":
-        return None
-    return as_number(story.data.record.get(key))
-
-
-def _rows(stories: Sequence[Story]) -> list[ComparisonRow]:
+def _rows(stories: Sequence[Story], measure: int | None) -> list[ComparisonRow]:
     results = [overlay.result_figure(name) for name in overlay.result_names(stories)]
-    rows = [_row(figure, stories) for figure in (*_FIGURES, cost_figure(stories), *results)]
+    rows = [_row(figure, stories, measure) for figure in (*_FIGURES, cost_figure(stories), *results)]
     return [row for row in rows if row.has_value]
 
 
-def _row(figure: RunFigure, stories: Sequence[Story]) -> ComparisonRow:
-    first, *others = [figure.read(story) for story in stories]
-    cells = [Compared(figure.show(first), "")]
-    for value in others:
-        cells.append(Compared(figure.show(value), _difference(first, value, figure.counted)))
+def _row(figure: RunFigure, stories: Sequence[Story], measure: int | None) -> ComparisonRow:
+    values = [figure.read(story) for story in stories]
+    cells = []
+    for i, story in enumerate(stories):
+        difference = None
+        if measure is not None and _is_compared(i, story, measure):
+            difference = _difference(values[measure], values[i], figure.counted)
+        cells.append(Compared(figure.show(values[i]), difference))
     return ComparisonRow(figure.name, tuple(cells))
 
 

@@ -16,8 +16,13 @@ def payload_of(stories: Sequence[Story]) -> dict[str, Any]:
         names |= dict.fromkeys(curve.name for curve in curves.curves_of(story.data))
     runs = [(story.data, story.span) for story in stories]
     overlaid = [curves.overlaid(name, runs) for name in names]
-    longest = max((story.span.length_s for story in stories), default=1.0)
-    return {"span": longest, "start": None, "attempts": [], "charts": [], "curves": overlaid}
+    # The axis begins with the clock, or before it where a program told values before it said that it started.
+    times = [0.0]
+    for chart in overlaid:
+        for line in chart["lines"]:
+            times += line["time"]
+    longest = max((story.span.at(story.span.end) for story in stories), default=1.0)
+    return {"from": min(times), "to": longest, "attempts": [], "charts": [], "curves": overlaid}
 
 
 def result_names(stories: Sequence[Story]) -> list[str]:

@@ -1,6 +1,7 @@
 """A run's data as one HTML page that needs nothing else. Pure, but for reading its own templates."""
 
 import itertools
+import math
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +15,7 @@ from podwright import theme
 from podwright.analysis import classes, curves
 from podwright.analysis import event_text as moments
 from podwright.analysis.data import ReportData
-from podwright.analysis.ranks import Story, story_of
+from podwright.analysis.ranks import Span, Story, story_of
 from podwright.report import charts, facts, verdict
 from podwright.report import timeline as lanes
 from podwright.theme import standalone, words
@@ -46,8 +47,8 @@ def render_run(data: ReportData) -> str:
     drawn, flat = charts.charts_of(story)
     quality_curves = curves.curves_of(data)
     payload = {
-        "span": round(story.span.length_s, 3),
-        "start": story.span.start,
+        "from": round(story.span.at(story.span.start), 3),
+        "to": round(story.span.at(story.span.end), 3),
         "attempts": lanes.boundaries(story),
         "charts": charts.charts_json(drawn, story.span),
         "curves": [_curve_json(curve, story) for curve in quality_curves],
@@ -55,7 +56,7 @@ def render_run(data: ReportData) -> str:
     view = {
         **_first_screen(story),
         "lanes": lanes.lanes_of(story),
-        "ticks": _ticks(story.span.length_s),
+        "ticks": _ticks(story.span),
         "machines": _machines(story, drawn, flat),
         "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in quality_curves],
         "classes": _classes(data),
@@ -163,6 +164,7 @@ def _first_screen(story: Story) -> dict[str, Any]:
         "verdict": verdict.verdict_of(story),
         "figures": verdict.figures_of(story),
         "facts": _facts_line(story),
+        "clock": verdict.clock_name(story),
         "read_at": words.date_and_clock(data.read_at),
     }
 
@@ -189,7 +191,8 @@ def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
 def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for chart in drawn:
-        groups.setdefault(chart.kind.group, []).append({"kind": chart.kind, "rows": charts.table(chart)})
+        entry = {"kind": chart.kind, "rows": charts.table(chart), "note": chart.note}
+        groups.setdefault(chart.kind.group, []).append(entry)
     lines = list(itertools.chain.from_iterable(chart.lines for chart in drawn))
     many = any(chart.many for chart in drawn)
     nodes: set[int] = set()
@@ -208,14 +211,19 @@ def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[
     }
 
 
-def _ticks(span_s: float) -> list[tuple[float, str]]:
+def _ticks(span: Span) -> list[tuple[float, str]]:
     """Return at most fourteen round moments for the lanes' axis, as (per cent, words); a narrow page shows a third."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800)
-    step = next((s for s in steps if span_s / s <= 14), 604800 * max(1, round(span_s / 604800 / 12)))
-    return [(round(100 * i * step / span_s, 3), _tick(i * step)) for i in range(int(span_s // step) + 1)]
+    length_s = span.length_s
+    step = next((s for s in steps if length_s / s <= 14), 604800 * max(1, round(length_s / 604800 / 12)))
+    first, last = math.ceil(span.at(span.start) / step), math.floor(span.at(span.end) / step)
+    moments_s = [i * step for i in range(first, last + 1)]
+    return [(round(100 * span.share(span.zero + at), 3), _tick(at)) for at in moments_s]
 
 
 def _tick(seconds: int) -> str:
+    if seconds < 0:
+        return f"-{_tick(-seconds)}"
     if seconds < 60:
         return f"{seconds} s"
     days, rest = divmod(seconds, 86400)

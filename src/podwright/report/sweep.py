@@ -11,7 +11,7 @@ from typing import Any
 from podwright.analysis import curves
 from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, result
 from podwright.analysis.ranks import Story
-from podwright.report import overlay, page, verdict
+from podwright.report import overlay, page, standing, verdict
 from podwright.theme import words
 
 MANY = 8
@@ -181,20 +181,28 @@ def _title(stories: Sequence[Story]) -> str:
 def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> str:
     """Say which point did best where a goal says what is best; else between what the first figure lies."""
     if not figures:
-        return "None of these points told a value."
+        return "None of these points reported a value."
     figure = figures[0]
-    known = [(value, story) for story in stories if (value := figure.read(story)) is not None]
+    known, are_whole = _compared(stories, figure)
     least = min(known, key=lambda pair: pair[0])
     greatest = max(known, key=lambda pair: pair[0])
     goal = curves.goal_of(stories[0].data)
     if goal:
         value, story = greatest if goal.at_least else least
         met = "reached" if goal.reached_by(value) else "missed"
-        return f"Best is {_at(story, axes)}: {figure.name} {figure.show(value)}, goal {goal.text} {met}."
+        lead = "Best is" if are_whole else "No point that told it has succeeded; best so far is"
+        return f"{lead} {_at(story, axes)}: {figure.name} {figure.show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figure.name} is {figure.show(least[0])} at every point."
     ends = [f"{figure.show(value)} at {_at(story, axes)}" for value, story in (least, greatest)]
     return f"{figure.name} lies between {ends[0]} and {ends[1]}."
+
+
+def _compared(stories: Sequence[Story], figure: RunFigure) -> tuple[list[tuple[float, Story]], bool]:
+    """Return the points with their values, of those that succeeded where there are any, and whether these are such."""
+    known = [(value, story) for story in stories if (value := figure.read(story)) is not None]
+    whole = [(value, story) for value, story in known if standing.is_measured(story)]
+    return whole or known, bool(whole)
 
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:

@@ -207,6 +207,6 @@ def boundaries(story: Story) -> list[Mapping[str, object]]:
     if len(story.attempts) < 2:
         return []
     return [
-        {"at": round(attempt.start - story.span.start, 2), "label": f"attempt {attempt.number}"}
+        {"at": round(story.span.at(attempt.start), 2), "label": f"attempt {attempt.number}"}
         for attempt in story.attempts
     ]

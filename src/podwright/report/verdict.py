@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import QualityGoal, goal_of, progress_of
+from podwright.analysis.curves import CurvePoint, QualityGoal, curves_of, goal_of, progress_of
 from podwright.analysis.ranks import Story
-from podwright.runs.events import DeviceSeen, GoalReached, PilotStarted, RankFailed, RankHung, Retry
+from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
 
 _MISSED = "missed"
@@ -45,25 +45,63 @@ def _succeeded(story: Story) -> Verdict:
     took = words.duration(_number(record.get("duration_s")))
     if goal is None:
         return Verdict("Succeeded", "succeeded", f"Succeeded in {took}.")
-    name, best = words.metric_name(goal.metric), quality_of(story, goal)
+    name, last = words.metric_name(goal.metric), last_value(story, goal)
     train = _number(record.get("time_to_train_s"))
     if train is not None:
-        reached = f"Reached {name} {words.score(best)}, goal {goal.text}, in {words.duration(train)}."
-        return Verdict("Succeeded", "succeeded", reached)
-    got = f"no {name} was told"
-    if best is not None:
-        got = f"{name} {words.score(best)}"
+        reached = f"Reached {_hit(story, goal)} in {words.duration(train)}."
+        return Verdict("Succeeded", "succeeded", reached, _later(story, goal))
+    got = f"no {name} was reported"
+    if last is not None:
+        got = f"{name} {goal.show(last)}"
     missed = f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
     return Verdict("Succeeded, goal missed", _MISSED, missed)
 
 
-def quality_of(story: Story, goal: QualityGoal) -> float | None:
-    """Return the goal's metric at the end; the value that reached the goal when the end fell behind it again."""
-    last = _number(story.data.mapping("results").get(goal.metric))
-    if last is not None and goal.reached_by(last):
-        return last
-    goals = story.data.of(GoalReached)
-    return goals[-1].value if goals else last
+def last_value(story: Story, goal: QualityGoal) -> float | None:
+    """Return what the goal's metric was last, good enough or not."""
+    return _number(story.data.mapping("results").get(goal.metric))
+
+
+def clock_name(story: Story) -> str:
+    """Return what the page's clock, which is that of time to train, starts with."""
+    if story.clock.run_start is not None:
+        return "MLLOG run_start"
+    if story.data.record.get("started_at"):
+        return "the first start of the ranks"
+    return "the first sign of the run"
+
+
+def _hit(story: Story, goal: QualityGoal) -> str:
+    """Return `mean IoU 0.68, goal at least 0.65,` with the value that met the goal."""
+    hit, name = story.clock.first_hit, words.metric_name(goal.metric)
+    if hit is None or hit.value is None:
+        return f"the goal, {name} {goal.text},"
+    return f"{name} {goal.show(hit.value)}, goal {goal.text},"
+
+
+def _later(story: Story, goal: QualityGoal) -> tuple[str, ...]:
+    """Return what became of the metric after the goal was met; nothing where no other value was told."""
+    hit = story.clock.first_hit
+    points = next((curve.points for curve in curves_of(story.data) if curve.name == goal.metric), ())
+    if hit is None or hit.value is None:
+        return ()
+    later = [point for point in points if point.t > hit.time]
+    if all(point.value == hit.value for point in later):
+        return ()
+    best, last = goal.best_of(later), later[-1]
+    if not goal.is_better(best.value, hit.value):
+        return (f"Later values were not better; {_told('the last was', last, story, goal)}.",)
+    if best is last:
+        return (f"It went on to its best value: {_told('the last was', last, story, goal)}.",)
+    best_text = _told("the best was", best, story, goal)
+    return (f"It went on: {best_text}; {_told('the last was', last, story, goal)}.",)
+
+
+def _told(lead: str, point: CurvePoint, story: Story, goal: QualityGoal) -> str:
+    text = f"{lead} {goal.show(point.value)} at {words.duration(story.span.at(point.t))}"
+    if goal.reached_by(point.value):
+        return text
+    return f"{text}, which misses the goal again"
 
 
 def _failed(story: Story) -> Verdict:
@@ -118,7 +156,7 @@ def _lost(story: Story) -> Verdict:
 
 
 def _running(story: Story) -> Verdict:
-    length = words.duration(story.span.length_s)
+    length = words.duration(_lasted_s(story))
     return Verdict("Running", "running", f"Still running: {length} so far{_so_far(story)}.", _partial(story))
 
 
@@ -148,10 +186,23 @@ def _partial(story: Story) -> tuple[str, ...]:
 def _so_far(story: Story) -> str:
     """Return `, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
     progress, goal = _progress(story), goal_of(story.data)
-    quality = quality_of(story, goal) if goal else None
-    if goal is None or quality is None:
+    if goal is None:
         return progress
-    return f"{progress}, {words.metric_name(goal.metric)} {words.score(quality)} against a goal of {goal.text}"
+    last, hit = last_value(story, goal), story.clock.first_hit
+    if last is None:
+        return progress
+    text = f"{progress}, {words.metric_name(goal.metric)} {goal.show(last)} against a goal of {goal.text}"
+    if hit is None:
+        return text
+    return f"{text}, met at {words.duration(story.span.at(hit.time))}"
+
+
+def _lasted_s(story: Story) -> float:
+    """Return how long a run has lasted, from the first start of its ranks to the last thing known of it."""
+    started = words.unix(story.data.record.get("started_at"))
+    if started is None:
+        return story.span.length_s
+    return max(story.span.end - started, 0.0)
 
 
 def _progress(story: Story) -> str:
@@ -183,7 +234,7 @@ def figures_of(story: Story) -> list[KeyFigure]:
 def _train_figure(story: Story) -> KeyFigure:
     took, goal = _number(story.data.record.get("time_to_train_s")), goal_of(story.data)
     if took is not None:
-        return KeyFigure("Time to train", words.duration(took), "until the goal was reached, measured")
+        return KeyFigure("Time to train", words.duration(took), f"from {clock_name(story)} to the goal, measured")
     if goal is None:
         return KeyFigure("Time to train", words.NONE, "no goal was given")
     if story.data.final:
@@ -199,26 +250,26 @@ def _duration(story: Story) -> KeyFigure:
         note = f"after {words.duration(started - created)} of waiting"
     if story.data.final:
         return KeyFigure("Duration", words.duration(_number(record.get("duration_s"))), note)
-    return KeyFigure("Duration so far", words.duration(story.span.end - story.span.start), note)
+    return KeyFigure("Duration so far", words.duration(_lasted_s(story)), note)
 
 
 def _quality(story: Story) -> KeyFigure | None:
     goal = goal_of(story.data)
     if goal is None:
         return _loss(story)
-    value = quality_of(story, goal)
+    value = last_value(story, goal)
     meter = None
     if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1:
         meter = (value, goal.bound)
     name = words.metric_name(goal.metric)
-    return KeyFigure(name[0].upper() + name[1:], words.score(value), f"goal {goal.text}", meter)
+    return KeyFigure(name[0].upper() + name[1:], goal.show(value), f"last value, goal {goal.text}", meter)
 
 
 def _loss(story: Story) -> KeyFigure | None:
     loss = _number(story.data.mapping("results").get("loss"))
     if loss is None:
         return None
-    return KeyFigure("Loss", words.number(loss), "last value told")
+    return KeyFigure("Loss", words.number(loss), "last value reported")
 
 
 def _cost(story: Story) -> KeyFigure:
@@ -256,11 +307,15 @@ def _attempts_note(story: Story, attempts: int) -> str:
 
 def _energy(story: Story) -> KeyFigure | None:
     """Return what the energy counters of GPUs and CPUs counted, when there are any."""
-    joules, parts = 0.0, set()
-    for (_, name), track in story.data.readings.items():
+    # Nodes on one machine read the same counters: each counts once for its machine.
+    counted: dict[tuple[str, str], float] = {}
+    parts = set()
+    for (node, name), track in story.data.readings.items():
         if name.endswith("energy_joules_total") and len(track.v) > 1 and track.v[-1] > track.v[0]:
-            joules += track.v[-1] - track.v[0]
+            machine = story.hosts.get(node) or story.name(node)
+            counted[machine, name] = max(counted.get((machine, name), 0.0), track.v[-1] - track.v[0])
             parts.add("GPUs" if name.startswith("gpu.") else "CPUs")
+    joules = sum(counted.values())
     if not joules:
         return None
     energy = f"{words.number(joules / 3600)} Wh"

@@ -16,11 +16,13 @@ def write_run_report(folder: Path) -> Path:
 
 def write_comparison(folders: Sequence[Path], to: Path | None = None) -> Path:
     """Write the comparison of several runs, by default into the first run's folder, and return its path."""
-    target = to or Path(folders[0]) / "comparison.html"
-    return _write(target, render_comparison([gather(Path(folder)) for folder in folders]))
+    page = render_comparison([gather(Path(folder)) for folder in folders])
+    if to is not None:
+        return _write(to, page, mode=0o644)
+    return _write(Path(folders[0]) / "comparison.html", page)
 
 
-def _write(path: Path, text: str) -> Path:
+def _write(path: Path, text: str, mode: int = 0o600) -> Path:
     """Write the whole page or none of it: someone may be looking at the old one."""
-    write_whole(path, text.encode(), mode=0o644)
+    write_whole(path, text.encode(), mode)
     return path

@@ -100,32 +100,46 @@ __all__ = [
     "parse_sample",
 ]
 
-OF_PILOTS: Mapping[str, type[PilotEvent]] = {
-    kind.kind: kind
-    for kind in (
-        *(PilotStarted, Staged, Joined, AttemptStarted, RankStarted, Ready, ResultTold, GoalReached, CheckpointSeen),
-        *(
-            RankEnded,
-            RankFailed,
-            RankHung,
-            Retry,
-            DeviceSeen,
-            SensorBroken,
-            RdmaFacts,
-            SignalReceived,
-            Fenced,
-            GivenBack,
-        ),
-        *(Thinned, RunEnded),
-    )
-}
-OF_OTHERS: Mapping[str, type[Event]] = {
-    kind.kind: kind
-    for kind in (
-        *(Created, Submitted, Waiting, FoundIdle, Requeued, FoundGone, CancelAsked, Lost, Gap),
-        *(KeeperStarted, NodeStarted, NodeEnded, EngineEnded),
-    )
-}
+_OF_PILOTS: tuple[type[PilotEvent], ...] = (
+    PilotStarted,
+    Staged,
+    Joined,
+    AttemptStarted,
+    RankStarted,
+    Ready,
+    ResultTold,
+    GoalReached,
+    CheckpointSeen,
+    RankEnded,
+    RankFailed,
+    RankHung,
+    Retry,
+    DeviceSeen,
+    SensorBroken,
+    RdmaFacts,
+    SignalReceived,
+    Fenced,
+    GivenBack,
+    Thinned,
+    RunEnded,
+)
+_OF_OTHERS: tuple[type[Event], ...] = (
+    Created,
+    Submitted,
+    Waiting,
+    FoundIdle,
+    Requeued,
+    FoundGone,
+    CancelAsked,
+    Lost,
+    Gap,
+    KeeperStarted,
+    NodeStarted,
+    NodeEnded,
+    EngineEnded,
+)
+OF_PILOTS: Mapping[str, type[PilotEvent]] = {event.kind: event for event in _OF_PILOTS}
+OF_OTHERS: Mapping[str, type[Event]] = {event.kind: event for event in _OF_OTHERS}
 """Kinds without a node. An `end` is the pilots' own when it names one, else the engine's."""
 
 KEYS = {

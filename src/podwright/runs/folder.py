@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from podwright.pilot.protocol import read_lines, record_folders, whole_number
 from podwright.runs import fields
 from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import read_plain
+from podwright.runs.files import read_untrusted
 from podwright.runs.metrics import read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.spec.problems import Refusal, refuse
@@ -53,7 +53,7 @@ class RunFolder:
             return self._stand_in
         path = self.path / "run.json"
         try:
-            return parse_asked(json.loads(read_plain(path)), self.id)
+            return parse_asked(json.loads(read_untrusted(self.path, path.name)), self.id)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
         except (ValueError, RecursionError) as error:

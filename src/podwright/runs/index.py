@@ -91,6 +91,7 @@ class Index:
     def _open(self) -> sqlite3.Connection:
         if self._link is None:
             try:
+                self._make_private()
                 self._link = self._connect(str(self._path))
             except sqlite3.DatabaseError as error:
                 if "readonly" in str(error) or "unable to open" in str(error):
@@ -99,8 +100,21 @@ class Index:
                     raise
                 else:
                     self.forget()
-                    self._link = self._link or self._connect(str(self._path))
+                    if self._link is None:
+                        self._make_private()
+                        self._link = self._connect(str(self._path))
         return self._link
+
+    def _make_private(self) -> None:
+        """Make the file for this user alone; SQLite gives its two companions the same mode.
+
+        One that is there is not opened: closing it would end the locks that SQLite has on it in this process.
+        """
+        with suppress(OSError):
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{self._path}{suffix}").chmod(0o600)
 
     def _connect(self, path: str) -> sqlite3.Connection:
         # Our own lock keeps threads apart, so that any of them may use the connection.

@@ -13,10 +13,11 @@ from podwright.runs import events as kinds
 from podwright.runs import fields
 from podwright.runs.events import Event, PilotEvent
 from podwright.runs.states import BY_END, BY_EVENT, FINAL, STATES, move, summary
+from podwright.runs.training_clock import TrainingClock, elapsed_s
 from podwright.runs.typed import goal_of, read_fields, texts
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
-INNER = frozenset({"goal", "epoch", "stopped_in"})
+INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in"})
 """Fields of a record that `--json` does not have."""
 
 
@@ -94,6 +95,8 @@ class Record:
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
+    goal_value: float | None = None
+    """What the goal's metric was when the goal was met; `results` has what it was last."""
     epoch: tuple[int, int] | None = None
     """The newest attempt; None before the first."""
     stopped_in: tuple[int, int] | None = None
@@ -115,7 +118,8 @@ class Record:
 
 def as_row(record: Record) -> dict[str, Any]:
     """Return a record as the index keeps it: its JSON form and what a list of runs needs beside."""
-    return {**record.as_json(), "goal": record.goal, "created_s": record.created_at}
+    inner = {"goal": record.goal, "goal_value": record.goal_value, "created_s": record.created_at}
+    return {**record.as_json(), **inner}
 
 
 def from_row(row: object) -> Record:
@@ -172,13 +176,11 @@ class Fold:
         self._epoch: tuple[int, int] = (-1, 0)
         self._goes: set[tuple[int, int]] = set()
         self._hosts: tuple[str, ...] = ()
-        self._started: float | None = None
         self._end: kinds.RunEnded | None = None
         self._engine_end: kinds.EngineEnded | None = None
         self._lost: kinds.Lost | None = None
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
-        self._train_began: float | None = None
-        self._goal_at: float | None = None
+        self._clock = TrainingClock()
         self._cancelled = False
         self._why = ""
         self._last = asked.created_at
@@ -187,6 +189,7 @@ class Fold:
         """Take further events in."""
         for event in events:
             self._take(event)
+            self._clock = self._clock.after(event)
             if isinstance(event, PilotEvent):
                 self._last = max(self._last, event.time)
                 if event.kind in BY_EVENT and event.epoch >= self._epoch:
@@ -204,8 +207,6 @@ class Fold:
                 self._engine_end = event
             case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
                 self._why = event.why or ""
-            case kinds.GoalReached():
-                self._goal_at = self._goal_at or event.time
             case kinds.Waiting() if self._state == "pending":
                 self._why = event.why
             case kinds.Requeued():
@@ -217,7 +218,6 @@ class Fold:
 
     def _take_go(self, event: kinds.AttemptStarted) -> None:
         self._goes.add(event.epoch)
-        self._started = min(self._started or event.time, event.time)
         if event.epoch > self._epoch:
             self._epoch, self._hosts = event.epoch, event.hosts
             self._state = "pending"  # each GO begins its attempt anew
@@ -225,8 +225,6 @@ class Fold:
                 self._end = None
 
     def _take_result(self, event: kinds.ResultTold) -> None:
-        if event.mllog == "run_start" and self._train_began is None:
-            self._train_began = event.time
         for name, value in event.values.items():
             known = self._results.get(name)
             is_newest = known is None or (event.epoch, -event.rank) >= (known[0], -known[1])
@@ -243,6 +241,7 @@ class Fold:
         """Return what the events taken so far add up to; a run that is not over has lasted until `now`."""
         asked = self._asked
         state, reason, code, ended = self._outcome()
+        started, first_hit = self._clock.first_go, self._clock.first_hit
         return Record(
             id=asked.id,
             name=asked.name,
@@ -258,12 +257,13 @@ class Fold:
             exit_code=code,
             attempts=len(self._goes),
             hosts=self._hosts,
-            started_at=self._started,
+            started_at=started,
             ended_at=ended,
-            duration_s=_seconds(self._started, ended or now),
-            time_to_train_s=self._time_to_train(),
+            duration_s=_seconds(started, ended or now),
+            time_to_train_s=self._clock.took_s,
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
             goal=asked.goal,
+            goal_value=first_hit.value if first_hit else None,
             epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
@@ -304,17 +304,11 @@ class Fold:
             return False
         return (self._end.state, self._engine_end.state) == ("terminated", "failed")
 
-    def _time_to_train(self) -> float | None:
-        if self._goal_at is None:
-            return None
-        return _seconds(self._train_began or self._started, self._goal_at)
-
 
 def _seconds(began: float | None, ended: float) -> float | None:
-    """Return how long something took: clocks of two machines may differ, but nothing takes less than no time."""
     if not began:
         return None
-    return round(max(ended - began, 0.0), 3)
+    return elapsed_s(began, ended)
 
 
 def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:

@@ -17,10 +17,11 @@ from typing import Any
 
 from podwright.pilot.protocol import field_lines, whole_number
 from podwright.runs.events import Event
-from podwright.runs.files import read_plain, write_whole
+from podwright.runs.files import make_private, read_untrusted, write_whole
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.layout import point_ids
+from podwright.runs.ownership import check_owner
 from podwright.runs.record import Asked, Fold, Record, sum_up
 from podwright.runs.unreadable import closed_record, stand_in_record
 from podwright.spec.problems import Refusal, refuse, short
@@ -74,7 +75,8 @@ class Home:
     def _prepare(self) -> None:
         version = self.path / "version"
         try:
-            text = read_plain(version).decode("utf-8", "replace").strip()
+            check_owner(self.path)
+            text = read_untrusted(self.path, "version").decode("utf-8", "replace").strip()
         except FileNotFoundError:
             self._make(version)
             return
@@ -148,7 +150,7 @@ class Home:
             part.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             part.mkdir(mode=0o700)
             for inner in {name.rpartition("/")[0] for name in (*files, *links)} - {""}:
-                (part / inner).mkdir(parents=True, mode=0o700)
+                make_private(part / inner)
             for name, data in files.items():
                 _write(f"{part}/{name}", data)
             for name, source in links.items():

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from podwright.pilot.protocol import whole_number
-from podwright.runs.files import read_plain
+from podwright.runs.files import read_untrusted
 from podwright.runs.folder import RunFolder
 from podwright.runs.record import Asked, Fold, Record, from_row
 from podwright.runs.states import SETTLED
@@ -62,7 +62,7 @@ def closed_record(folder: RunFolder, folded: Record) -> Record:
 def sealed_record(folder: RunFolder) -> Record | None:
     """Return the record that was written when the folder was closed; None where there is none that can be read."""
     with suppress(OSError, ValueError, RecursionError):
-        record = from_row(json.loads(read_plain(folder.path / "record.json")))
+        record = from_row(json.loads(read_untrusted(folder.path, "record.json")))
         if record.id == folder.id:
             return replace(record, folder=str(folder.path))
     return None

@@ -72,7 +72,7 @@ class Build(Strict):
 class Goal(Strict):
     """The quality that ends the clock of time to train."""
 
-    metric: Line = Field(description="the name under which the program tells the value")
+    metric: Line = Field(description="the name under which the program reports the value")
     at_least: Number | None = Field(default=None, description="reached when the value is this or more")
     at_most: Number | None = Field(default=None, description="reached when the value is this or less")
 

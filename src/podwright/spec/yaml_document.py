@@ -146,7 +146,7 @@ class _Builder:
         if len(self._stack) >= DEEPEST:
             self._fail(event, f"is nested deeper than {DEEPEST} levels", "is this the right file?")
         if len(self.document.problems) >= MOST_PROBLEMS:
-            self._fail(event, "too many problems to go on", "mend these first")
+            self._fail(event, "too many problems to go on", "fix these first")
 
     def _node(self, event: Any) -> None:
         frame: _Frame | None = None

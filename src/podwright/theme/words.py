@@ -23,8 +23,9 @@ def format_size(size: int) -> str:
 
 def format_duration(seconds: float) -> str:
     """Return a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
-    if seconds < 0:
+    if seconds <= -0.005:
         return "-" + format_duration(-seconds)
+    seconds = abs(seconds)
     if seconds < 1:
         return f"{seconds:.2f} s"
     # Each test is on the rounded time: 59.96 s is `1m 0s`, never `60 s`.

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
@@ -167,7 +167,7 @@ def _own_queue(session: Session, target: UsageTarget) -> TargetQueue:
     records = reconcile(session, _open_ids(session.home, target))
     jobs = [_own_job(session.home.folder(record.id), record) for record in records if not record.is_final]
     running = [job for job in jobs if job.state == "running"]
-    gpus = len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None])
+    gpus = count_gpus()
     used = min(gpus, sum(job.gpus for job in running))
     node = NodeUse("local", "this machine", "part" if running else "free", gpus, used)
     return TargetQueue(target.name, tuple(partitions([node])), tuple(jobs), (node,))

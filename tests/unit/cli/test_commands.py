@@ -231,6 +231,31 @@ def test_pull(call: Run, good: str, tmp_path: Path) -> None:
     assert err.startswith(f"{good} has no nowhere")
 
 
+def test_pull_says_what_it_leaves_out(call: Run, good: str, tmp_path: Path) -> None:
+    folder = Path(json.loads(call("show", good, "--json")[1])["folder"])
+    (folder / "results" / "stolen\n").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "results" / "pipe")
+    try:
+        code, out, err = call("pull", good, "results", "--to", str(tmp_path))
+        document = json.loads(call("pull", good, "results", "--to", str(tmp_path), "--json")[1])
+    finally:
+        (folder / "results" / "stolen\n").unlink()
+        (folder / "results" / "pipe").unlink()
+    copied = str(tmp_path / good / "results")
+    assert (code, out) == (0, f"{copied}\n")
+    assert err.splitlines() == [
+        "left out  results/pipe: a pipe, no plain file",
+        r"left out  results/stolen\n: a link that leads out of the run",
+    ]
+    assert document == {
+        "copied": [copied],
+        "left_out": [
+            {"path": "results/pipe", "why": "a pipe, no plain file"},
+            {"path": "results/stolen\n", "why": "a link that leads out of the run"},
+        ],
+    }
+
+
 def test_report(call: Run, good: str, bad: str) -> None:
     code, out, err = call("report", good)
     assert (code, err) == (0, f"open      file://{out}")

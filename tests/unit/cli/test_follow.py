@@ -85,7 +85,8 @@ def test_a_run_that_reaches_its_goal(golden: Golden, capsys: pytest.CaptureFixtu
         ("running", [{"k": "goal", "n": 0, "metric": "mean_iou", "value": 0.66, "took_s": 114.0}]),
         ("succeeded", []),
     ]
-    run = Scripted(script, duration_s=131.0, time_to_train_s=114.0, results={"mean_iou": 0.71}, attempts=1)
+    reached = {"time_to_train_s": 114.0, "goal_value": 0.66}
+    run = Scripted(script, duration_s=131.0, results={"mean_iou": 0.71}, attempts=1, **reached)
     follow.introduce(run, 0)
     record, _ = followed(run)
     assert record.state == "succeeded"

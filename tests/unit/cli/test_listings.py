@@ -47,6 +47,7 @@ def record(**given: Any) -> Record:
         "results": {"epoch": 6, "loss": 0.31, "mean_iou": 0.7123},
         "cost": None,
         "folder": "/home/me/.local/share/podwright/runs/segmentation-7f3k",
+        "goal_value": 0.6612,
         **given,
     }
     return from_row(row)
@@ -129,6 +130,13 @@ def test_show(name: str, given: Record, goal: dict[str, Any] | None, golden: Gol
 
 def test_top(golden: Golden) -> None:
     golden(CASES / "top" / "two-runs.txt", text(top.listing([_busy(), Progress(RECORDS[0])], 80)))
+
+
+def test_one_node_here_is_called_the_machine_whose_values_it_has() -> None:
+    progress = Progress(record(state="running", nodes=1, **ACTIVE))
+    progress.take(progress.record, [], [Sample(1.0, (0, 0), 0, {"cpu_percent": 42.2, "memory_used_bytes": 2.0**36})])
+    [_, row] = top.listing([progress], 80)
+    assert row.split() == ["segmentation-7f3k", "machine", "42%", "64", "GiB", "-", "-", "-", "-"]
 
 
 def test_top_of_nothing() -> None:

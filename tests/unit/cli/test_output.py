@@ -47,6 +47,41 @@ def test_plain_takes_escapes_out_and_keeps_lines() -> None:
     assert output.plain("a\x1b[31mb\x1b[0m\rc\x07\n\td") == "abc\n\td"
 
 
+def test_plain_takes_c1_and_marks_of_direction_out() -> None:
+    assert output.plain("a\x9b2Jb\x7fc\u202ed\u2066e\u200ff ä") == "a2Jbcdef ä"
+
+
+HOSTILE = {
+    "\x1b]0;title\x07": r"\x1b]0;title\x07",
+    "\x1b]52;c;aGk=\x1b\\": r"\x1b]52;c;aGk=\x1b" + "\\",
+    "\x1b[2J\x1b[1;1H": r"\x1b[2J\x1b[1;1H",
+    "\x9b2J\x85": r"\x9b2J\x85",
+    "seen\rhidden\x08\x00": r"seen\rhidden\x08\x00",
+    "\u202egnp.exe\u2069": r"\u202egnp.exe\u2069",
+    "a\tb ä \r": "a\tb ä ",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_on_a_terminal_what_a_rank_wrote_steers_nothing(text: str) -> None:
+    assert output.foreign_line(text, Terminal()) == HOSTILE[text]
+    assert output.foreign_line(text, io.StringIO()) == text
+
+
+def test_on_a_terminal_the_colours_of_a_rank_go_through_and_end_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert output.foreign_line("\x1b[1;31mred\x1b[38:5:4mblue", Terminal()) == "\x1b[1;31mred\x1b[38:5:4mblue\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.foreign_line("\x1b[1;31mred\x1b[K", Terminal()) == r"red\x1b[K"
+
+
+def test_json_steers_no_terminal_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"text": "\x1b[2J\x9b2J\x7f\u202e ä"}
+    output.print_json(document)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == document
+    assert printed == '{\n  "text": "\\u001b[2J\\u009b2J\\u007f\\u202e ä"\n}\n'
+
+
 def test_json_is_one_document_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({"loss": float("nan"), "rows": [float("inf"), 1.5], "name": "ä"})
     printed = capsys.readouterr().out

@@ -43,17 +43,27 @@ def test_an_unreachable_target_comes_before_all() -> None:
         ({}, None, "in 2m 11s"),
         ({"results": {"loss": 0.41, "step": 9}}, None, "loss 0.41 in 2m 11s"),
         (
+            {"results": {"mean_iou": 0.71}, "time_to_train_s": 114.0, "goal_value": 0.66},
+            GOAL,
+            "mean_iou 0.66 >= 0.65, time to train 1m 54s; ended at 0.71 in 2m 11s",
+        ),
+        (
+            {"results": {"mean_iou": 0.66}, "time_to_train_s": 114.0, "goal_value": 0.66},
+            GOAL,
+            "mean_iou 0.66 >= 0.65, time to train 1m 54s; ended in 2m 11s",
+        ),
+        (
+            {"results": {"mean_iou": 0.64}, "time_to_train_s": 114.0, "goal_value": 0.66},
+            GOAL,
+            "mean_iou 0.66 >= 0.65, time to train 1m 54s; ended at 0.64 in 2m 11s",
+        ),
+        (
             {"results": {"mean_iou": 0.71}, "time_to_train_s": 114.0},
             GOAL,
-            "mean_iou 0.71 >= 0.65 in 2m 11s (time to train 1m 54s)",
+            "mean_iou >= 0.65, time to train 1m 54s; ended at 0.71 in 2m 11s",
         ),
         ({"results": {"mean_iou": 0.61}}, GOAL, "mean_iou 0.61, goal >= 0.65 not reached, in 2m 11s"),
-        ({"results": {"loss": 0.61}}, GOAL, "mean_iou was never told (goal >= 0.65), in 2m 11s"),
-        (
-            {"results": {"mean_iou": 0.64}, "time_to_train_s": 114.0},
-            GOAL,
-            "mean_iou 0.64 after the goal was reached, in 2m 11s (time to train 1m 54s)",
-        ),
+        ({"results": {"loss": 0.61}}, GOAL, "mean_iou was never reported (goal >= 0.65), in 2m 11s"),
         ({"attempts": 3}, None, "in 2m 11s, 3 attempts"),
     ],
 )

@@ -65,7 +65,7 @@ def test_json_names_the_run_and_what_it_measured(capsys: pytest.CaptureFixture[s
     [
         (["--from", "gone"], "gone"),
         (["--from", "small-7f3k", "--from", "small-7f3k", "--batch", "64"], "both runs have the same number of ranks"),
-        (["--from", "small-7f3k", "--from", "large-9d2m"], "small-7f3k has not told its batch"),
+        (["--from", "small-7f3k", "--from", "large-9d2m"], "small-7f3k has not reported its batch"),
         (["--from", "small-7f3k"] * 3, "at most two runs can be fitted"),
         (["--from", "small-7f3k", "--gradients", "51"], '"51" has no unit'),
     ],
@@ -80,4 +80,4 @@ def test_a_run_without_steps_is_refused(runs: Path, capsys: pytest.CaptureFixtur
     write_run(runs / "short-4k2d", Shape(run="short-4k2d", seconds=4, retry_at=None, metrics=False, pictures=False))
     capsys.readouterr()
     assert main(["predict", "pod.yaml", "--nodes", "4", "--from", "short-4k2d"]) == 2
-    assert "short-4k2d has not told two steps" in capsys.readouterr().err
+    assert "short-4k2d has not reported two steps" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,17 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     assert sides.exchange(names=["results"]) == {"toy-2222": []}
     assert (sides.here / "results" / "a.json").read_text() == "{}[]"
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
+
+
+def test_a_folder_that_leads_out_of_the_run_and_a_pipe_do_not_come(sides: Sides, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("private")
+    sides.write("checkpoints/a", "1")
+    os.mkfifo(sides.there / "checkpoints" / "pipe")
+    (sides.there / "results").symlink_to(tmp_path / "private")
+    assert sides.exchange(names=["results", "checkpoints", "../../private"]) == {"toy-2222": []}
+    found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
+    assert found == ["checkpoints/a", "mirror.json", "mirror.lock"]
 
 
 def test_much_comes_in_answers_of_bounded_size(sides: Sides) -> None:

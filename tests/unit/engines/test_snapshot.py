@@ -224,3 +224,51 @@ def test_a_second_copy_of_the_node_finds_the_code_there(code: Path, tmp_path: Pa
     unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["there"]
     assert (tmp_path / "in" / "there" / "made-by-a-rank").exists()
+
+
+def test_a_repository_that_git_refuses_is_refused_with_its_words(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git looks at this variable of its own tests as if another user owned the folder."""
+    git(code, "init", "-q")
+    put(code, "t.py", ".env")
+    (code / ".gitignore").write_text(".env\n")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    with pytest.raises(Refusal) as refused:
+        snapshot(code)
+    [problem] = refused.value.problems
+    assert problem.field == "code"
+    assert problem.message == f"git refuses the code folder: detected dubious ownership in repository at '{code}'"
+    assert problem.hint == f"if you trust it: `git config --global --add safe.directory {code}`"
+
+
+def test_a_worktree_whose_repository_is_gone_is_refused(code: Path) -> None:
+    put(code, "t.py", ".env")
+    (code / ".git").write_text("gitdir: /nowhere/at/all\n")
+    with pytest.raises(Refusal, match="git refuses the code folder: not a git repository: /nowhere/at/all"):
+        snapshot(code)
+
+
+def test_looking_at_a_repository_runs_no_program_of_its_own(code: Path, tmp_path: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "t.py")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho run >> {tmp_path}/ran\n")
+    program.chmod(0o755)
+    git(code, "add", "t.py")
+    git(code, "config", "core.fsmonitor", str(program))
+    subprocess.run(["git", "-C", str(code), "status"], check=True, capture_output=True)
+    assert (tmp_path / "ran").exists(), "git runs it where nobody forbids it"
+    (tmp_path / "ran").unlink()
+    assert names(snapshot(code)) == ["t.py"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_link_that_steps_out_and_comes_back_leads_to_the_copy(code: Path) -> None:
+    put(code, "a.py", "sub/b.py")
+    (code / "x").symlink_to("../code/a.py")
+    (code / "sub" / "y").symlink_to("../../code/sub/b.py")
+    (code / "sub" / "z").symlink_to("../a.py")
+    with tarfile.open(fileobj=io.BytesIO(snapshot(code).tar)) as archive:
+        links = {member.name: member.linkname for member in archive if member.issym()}
+    assert links == {"x": "a.py", "sub/y": "b.py", "sub/z": "../a.py"}

@@ -15,10 +15,12 @@ from podwright import launch
 from podwright.engines.base import Status
 from podwright.launch.run import REST_S, _ranges, explain
 from podwright.runs import Home, Record
+from podwright.runs.copies import LeftOut
 from podwright.runs.events import Event
 from podwright.spec.problems import Refusal
 from tests.fixtures.clock import Clock
 from tests.fixtures.fake_engine import FakeEngine
+from tests.fixtures.hostile import NO_PLAIN_FILES
 from tests.fixtures.launching import Load
 from tests.unit.runs.made import asked, parsed
 from tests.unit.runs.made import event as row
@@ -178,3 +180,51 @@ def test_ranges_name_every_rank_once(ranks: list[int]) -> None:
         first, _, last = span.partition("-")
         named += range(int(first), int(last or first) + 1)
     assert named == ranks
+
+
+def test_pull_keeps_links_inside_the_run_and_names_what_it_leaves_out(run: launch.Run, tmp_path: Path) -> None:
+    results = run.folder.path / "results"
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("private")
+    (results / "stolen").symlink_to(tmp_path / "private" / "key")
+    (results / "dir").symlink_to(tmp_path / "private")
+    (results / "loop").symlink_to(".")
+    (results / "best").symlink_to(run.folder.path / "checkpoints" / "b")
+    (results / "out-and-in").symlink_to(f"../../{run.id}/checkpoints/b")
+    NO_PLAIN_FILES["a pipe"](results / "deep" / "pipe")
+    NO_PLAIN_FILES["a socket"](results / "socket")
+    left_out: list[LeftOut] = []
+    for _ in range(2):
+        left_out.clear()
+        run.pull([], tmp_path / "to", left_out.append)
+    assert left_out == [
+        LeftOut("results/deep/pipe", "a pipe, no plain file"),
+        LeftOut("results/dir", "a link that leads out of the run"),
+        LeftOut("results/socket", "a socket, no plain file"),
+        LeftOut("results/stolen", "a link that leads out of the run"),
+    ]
+    copy = tmp_path / "to" / run.id / "results"
+    assert sorted(path.name for path in copy.iterdir()) == ["best", "deep", "loop", "out-and-in"]
+    assert str((copy / "loop").readlink()) == "."
+    for name in ("best", "out-and-in"):
+        assert str((copy / name).readlink()) == "../checkpoints/b"
+        assert (copy / name).read_text() == "2\n"
+
+
+def test_pull_does_not_write_through_a_link_of_an_earlier_copy(run: launch.Run, tmp_path: Path) -> None:
+    target = tmp_path / "to" / run.id / "results" / "deep" / "a"
+    target.parent.mkdir(parents=True)
+    (tmp_path / "mine").write_text("mine")
+    target.symlink_to(tmp_path / "mine")
+    run.pull([], tmp_path / "to")
+    assert target.read_text() == "1\n"
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_results_that_lead_out_of_the_run_are_left_out_and_checkpoints_come(run: launch.Run, tmp_path: Path) -> None:
+    results = run.folder.path / "results"
+    results.rename(tmp_path / "elsewhere")
+    results.symlink_to(tmp_path / "elsewhere")
+    left_out: list[LeftOut] = []
+    assert run.pull([], tmp_path / "to", left_out.append) == [tmp_path / "to" / run.id / "checkpoints"]
+    assert left_out == [LeftOut("results", "a link that leads out of the run")]

@@ -422,7 +422,7 @@ def test_a_hang_without_retries_is_a_failure(crowd: Any) -> None:
     c.after(0.5)
     c.everyone("stopped")
     c.after(0.5)
-    words = "rank 0 on host0 hangs: no rank told anything"
+    words = "rank 0 on host0 hangs: no rank reported anything"
     assert c.end == {"state": "failed", "reason": words, "exit_code": None}
 
 

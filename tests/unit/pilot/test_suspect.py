@@ -68,4 +68,4 @@ def test_ranks_of_a_node_that_is_done_are_not_suspected() -> None:
 
 
 def test_without_any_word_the_first_is_named() -> None:
-    assert suspect([]) == (0, 0, "no rank told anything")
+    assert suspect([]) == (0, 0, "no rank reported anything")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from podwright.analysis.data import in_order
 from podwright.report import ReportData, gather, render_comparison, render_run, write_comparison, write_run_report
+from tests.fixtures.hostile import NO_PLAIN_FILES, TOO_LARGE
 from tests.fixtures.run_folder import START, Shape, write_run
 from tests.unit.runs.made import parsed
 from tests.unit.runs.odd import odd_rows
@@ -118,6 +119,28 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert unread == ["metrics", "confusion.json", "iou.json"]
 
 
+@pytest.mark.parametrize("kind", [*NO_PLAIN_FILES, *TOO_LARGE])
+def test_results_that_are_no_plain_file_hold_nothing_up_and_are_named(tmp_path: Path, kind: str) -> None:
+    folder = write_run(tmp_path / "run", Shape(seconds=30, retry_at=None))
+    make = {**NO_PLAIN_FILES, **TOO_LARGE}[kind]
+    names = ("confusion.json", "iou.json", "examples.json")
+    for name in names:
+        (folder / "results" / name).unlink(missing_ok=True)
+        make(folder / "results" / name)
+    lines = Reader(render_run(gather(folder))).lines
+    unread = [line for line in lines if line.startswith("Could not be shown")]
+    assert [line.split(": ")[1] for line in unread] == list(names)
+    assert all(f": {kind}" in line for line in unread)
+
+
+@pytest.mark.parametrize("kind", [*NO_PLAIN_FILES, *TOO_LARGE])
+def test_a_picture_that_is_no_plain_file_is_not_shown(tmp_path: Path, kind: str) -> None:
+    folder = write_run(tmp_path / "run", Shape(seconds=30, retry_at=None))
+    (folder / "results" / "examples.json").write_text('[{"image": "odd.png"}, {"image": "nul\\u0000.png"}]')
+    {**NO_PLAIN_FILES, **TOO_LARGE}[kind](folder / "results" / "odd.png")
+    assert [example.image for example in gather(folder).examples] == ["", ""]
+
+
 def test_an_empty_folder_still_gives_a_page(tmp_path: Path) -> None:
     lines = Reader(render_run(gather(tmp_path))).lines
     assert "No node has reported yet." in lines
@@ -150,9 +173,9 @@ def test_reports_are_written_whole_beside_the_run(runs: dict[str, Path]) -> None
 
 def test_runs_side_by_side(gathered: dict[str, ReportData], runs: dict[str, Path], tmp_path: Path) -> None:
     lines = Reader(render_comparison([gathered["succeeded"], gathered["failed"]])).lines
-    assert "Not all of these runs ended, so no order can be given." in lines
+    assert "Only segmentation-7f3k succeeded, so no order can be given. segmentation-7f3k failed." in lines
     at = lines.index("attempts")
-    assert lines[at : at + 4] == ["attempts", "2", "1", "−1"]  # noqa: RUF001
+    assert lines[at : at + 4] == ["attempts", "2", "1", "images per second"]
     quick = gather(write_run(tmp_path / "quick", Shape(run="segmentation-9xk2", pace=1.3, retry_at=None)))
     first = next(line for line in Reader(render_comparison([gathered["succeeded"], quick])).lines if "first" in line)
     assert first == "segmentation-9xk2 reached the goal first, in 55.5 s: 39 % sooner than segmentation-7f3k."

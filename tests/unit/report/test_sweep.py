@@ -37,6 +37,17 @@ def test_with_a_goal_the_best_point_is_named_and_comes_first() -> None:
     assert points == ["toy-1-5", "toy-1-6", "toy-1-4", "toy-1-3", "toy-1-2", "toy-1-1"]
 
 
+def test_a_point_that_failed_is_not_the_best() -> None:
+    runs = [*grid(GOAL), point(7, {"lr": 0.1, "batch": 64}, {"mean_iou": 0.9}, goal=GOAL, state="failed")]
+    assert "Best is lr=0.01, batch=16: mean IoU 0.7, goal at least 0.60 reached." in lines(runs)
+
+
+def test_while_no_point_succeeded_the_best_so_far_is_told() -> None:
+    runs = [point(i, {"lr": i}, {"mean_iou": 0.1 * i}, goal=GOAL, state="running") for i in (1, 2)]
+    said = "No point that told it has succeeded; best so far is lr=2: mean IoU 0.2, goal at least 0.60 missed."
+    assert said in lines(runs)
+
+
 def test_without_a_goal_nobody_knows_what_is_best() -> None:
     said = lines(grid())
     assert "mean IoU lies between 0.2 at lr=0.1, batch=8 and 0.7 at lr=0.01, batch=16." in said

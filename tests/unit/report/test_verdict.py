@@ -7,10 +7,10 @@ from podwright.report import ReportData
 from podwright.report.verdict import figures_of, verdict_of
 
 SENTENCES = {
-    "succeeded": "Reached mean IoU 0.70, goal at least 0.65, in 1m 31s.",
+    "succeeded": "Reached mean IoU 0.67, goal at least 0.65, in 1m 31s.",
     "missed": "Finished in 2m 7s but missed the goal: mean IoU 0.52, goal at least 0.65.",
     "failed": "Failed: rank 3 on dgx002 exited with 1 after 58.1 s; ranks 0-2 were stopped.",
-    "running": "Still running: 1m 9s so far, step 273 of 540, mean IoU 0.61 against a goal of at least 0.65.",
+    "running": "Still running: 1m 5s so far, step 273 of 540, mean IoU 0.61 against a goal of at least 0.65.",
     "cancelled": "Cancelled after 41 s, step 168 of 540, mean IoU 0.52 against a goal of at least 0.65.",
     "lost": "Lost: no word from any node for 5m.",
 }
@@ -40,9 +40,9 @@ def test_a_run_of_which_nothing_is_known_is_waiting() -> None:
 def test_figures_carry_unit_and_origin(gathered: dict[str, ReportData]) -> None:
     shown = [(figure.label, figure.value, figure.note) for figure in figures_of(story_of(gathered["succeeded"]))]
     assert shown == [
-        ("Time to train", "1m 31s", "until the goal was reached, measured"),
+        ("Time to train", "1m 31s", "from the first start of the ranks to the goal, measured"),
         ("Duration", "2m 7s", "after 7.9 s of waiting"),
-        ("Mean IoU", "0.70", "goal at least 0.65"),
+        ("Mean IoU", "0.70", "last value, goal at least 0.65"),
         ("Cost", "–", "no prices given"),  # noqa: RUF001
         ("World size", "4", "2 nodes x 2 ranks"),
         ("Attempts", "2", "1 retry"),

@@ -83,7 +83,7 @@ def test_a_whole_run() -> None:
     assert (record.state, record.exit_code, record.reason, record.attempts) == ("succeeded", 0, "", 2)
     assert (record.hosts, record.world_size, record.nodes) == (("a", "c"), 4, 2)
     assert (record.started_at, record.ended_at, record.duration_s) == (START + 1.0, START + 11.0, 10.0)
-    assert record.time_to_train_s == 7.5
+    assert (record.time_to_train_s, record.goal_value) == (7.5, 0.25)
     assert record.results == {"loss": 0.25, "step": 2}
 
 
@@ -113,6 +113,13 @@ def test_time_to_train_is_counted_from_run_start_where_the_program_tells_it() ->
     begin = result(5.0, mllog="run_start", time_ms=5)
     assert folded(go(1.0), begin, event("goal", 8.0)).time_to_train_s == 3.0
     assert folded(go(1.0), begin).results == {}
+
+
+def test_the_first_hit_counts_in_whatever_order_the_nodes_are_read() -> None:
+    later = [result(6.0, rank=2, mllog="run_start"), event("goal", 9.0, (1, 0), metric="loss", value=0.1)]
+    earlier = [result(5.0, mllog="run_start"), event("goal", 8.0, metric="loss", value=0.2), result(8.5, loss=0.05)]
+    record = folded(go(1.0), *later, *earlier)
+    assert (record.time_to_train_s, record.goal_value, record.results) == (3.0, 0.2, {"loss": 0.05})
 
 
 def test_a_running_run_has_lasted_until_now() -> None:

@@ -79,12 +79,12 @@ def _look(script: Path) -> ScriptContents:
 
 
 def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, arguments: tuple[str, ...]) -> ScriptFacts:
+    from podwright.clients.machine import count_gpus
     from podwright.drafts.draft import ScriptFacts
 
     defaults = [option.default for option in contents.options if isinstance(option.default, str)]
     # A default that is no path at all may hold anything, a NUL too, which no file system takes.
     paths = [default for default in defaults if default and "\0" not in default]
-    from podwright.pilot.protocol import whole_number
 
     return ScriptFacts(
         script=script.resolve().relative_to(folder).as_posix(),
@@ -92,7 +92,7 @@ def _facts(script: Path, folder: Path, contents: ScriptContents, base: str, argu
         base=base,
         requirements=next((name for name in _REQUIREMENTS if (folder / name).is_file()), None),
         there=frozenset(path for path in paths if (folder / path).exists()),
-        gpus=len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None]),
+        gpus=count_gpus(),
         arguments=arguments,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal.follow import say_left
+from podwright.cli.terminal.output import foreign_line, json_text
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -50,7 +52,7 @@ def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:
         if ranks > 1:
             rank = "-" if line.rank is None else str(line.rank)
             prefix = f"[{rank:>{width}}] "
-        print(f"{prefix}{line.text}", flush=at_once)
+        print(f"{prefix}{foreign_line(line.text, sys.stdout)}", flush=at_once)
 
 
 def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
@@ -75,13 +77,11 @@ def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> It
 
 def _print_json(lines: Iterable[LogLine]) -> None:
     """Print one array, a line an element, as they come; it is closed also when Ctrl-C ends the following."""
-    import json
-
     separator = "["
     try:
         for line in lines:
             row = {"t": line.t, "node": line.node, "rank": line.rank, "stream": line.stream, "text": line.text}
-            print(separator, json.dumps(row, ensure_ascii=False), sep="\n", end="", flush=True)
+            print(separator, json_text(row), sep="\n", end="", flush=True)
             separator = ","
     finally:
         end = "[]" if separator == "[" else "\n]"

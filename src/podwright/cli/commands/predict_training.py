@@ -122,8 +122,8 @@ def _source(ref: str, batch: int | None) -> Source:
         record = run.record()
     step_s = step_from_marks(_marks(run.folder.events()))
     if step_s is None:
-        hint = 'a program tells its steps by a line such as {"podwright": {"step": 120}}'
-        raise refuse(f"{run.id} has not told two steps", hint=hint)
+        hint = 'a program reports its steps by a line such as {"podwright": {"step": 120}}'
+        raise refuse(f"{run.id} has not reported two steps", hint=hint)
     batches = [record.results[name] for name in _BATCH_NAMES if name in record.results]
     own_batch = next(iter(batches), None)
     measured = Measured(record.world_size or record.nodes, step_s, batch or own_batch, record.time_to_train_s)
@@ -152,7 +152,7 @@ def _check_two(sources: Sequence[Source]) -> None:
         raise refuse("both runs have the same number of ranks", hint="give two of different sizes")
     silent = [source.run for source in sources if not source.measured.batch]
     if silent:
-        raise refuse(f"{silent[0]} has not told its batch", hint="let the program tell `batch`")
+        raise refuse(f"{silent[0]} has not reported its batch", hint="let the program report `batch`")
 
 
 def _all_reduce_s(placement: Placement, size_bytes: int | None, nodes: tuple[int, int]) -> tuple[float, float]:

@@ -72,7 +72,7 @@ def _wait(run: Run, end: float | None) -> tuple[dict[str, Any], list[int]]:
         if refusal.exit_code != verdict.UNREACHABLE:
             raise
         # The other runs may be elsewhere and are still waited for.
-        print(refusal, file=sys.stderr, flush=True)
+        print(output.plain(str(refusal)), file=sys.stderr, flush=True)
         return {"id": run.id, "state": None, **refusal.as_json()}, [verdict.UNREACHABLE]
     if record.is_final:
         word, text = verdict.sentence(record, record.goal, len(points))

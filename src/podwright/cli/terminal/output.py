@@ -18,7 +18,12 @@ _COLOURS = {
     "running": "36",
     "dim": "2",
 }
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+# C1 control characters are escape sequences to some terminals; bidi marks make a line read as another one.
+_UNSEEN = "\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
+_CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f{_UNSEEN}]")
+_COLOUR_OR_CONTROL = re.compile(rf"(\x1b\[[0-9;:]*m)|[\x00-\x08\x0a-\x1f{_UNSEEN}]")
+_NOT_IN_JSON = re.compile(f"[{_UNSEEN}]")
+_RESET = "\x1b[0m"
 
 
 def say(word: str, text: str = "") -> None:
@@ -36,10 +41,14 @@ def aligned(word: str, text: str, stream: TextIO) -> list[str]:
 def paint(text: str, role: str, stream: TextIO) -> str:
     """Colour a text for a role; only on a terminal, and never with NO_COLOR. No meaning is in colour alone."""
     code = _COLOURS.get(role)
-    wants_none = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    if code is None or wants_none or not stream.isatty():
+    if code is None or not _shows_colours(stream):
         return text
-    return f"\x1b[{code}m{text}\x1b[0m"
+    return f"\x1b[{code}m{text}{_RESET}"
+
+
+def _shows_colours(stream: TextIO) -> bool:
+    wants_none = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return not wants_none and stream.isatty()
 
 
 def plain(text: str) -> str:
@@ -47,14 +56,41 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def print_json(document: Any) -> None:
-    """Print the one JSON document of `--json`; what JSON cannot say (NaN, infinity) becomes null."""
+def foreign_line(text: str, stream: TextIO) -> str:
+    """Return a line that a rank wrote as it may be shown.
+
+    On a terminal its colours go through and end with the line; all else that steers a terminal, or turns the direction
+    of reading, is shown as text. A file or another program gets what was written.
+    """
+    if not stream.isatty():
+        return text
+    colours = _shows_colours(stream)
+
+    def visible(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0].encode("unicode_escape").decode("ascii")
+        return match[1] if colours else ""
+
+    shown = _COLOUR_OR_CONTROL.sub(visible, text.removesuffix("\r"))
+    if "\x1b" in shown:
+        return shown + _RESET
+    return shown
+
+
+def json_text(document: Any, indent: int | None = None) -> str:
+    """Return JSON in which nothing can steer a terminal: it is data first, but a person may look at it."""
     import json
 
+    text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+    return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def print_json(document: Any) -> None:
+    """Print the one JSON document of `--json`; what JSON cannot say (NaN, infinity) becomes null."""
     try:
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        text = json_text(document, indent=2)
     except ValueError:
-        text = json.dumps(_finite(document), indent=2, ensure_ascii=False)
+        text = json_text(_finite(document), indent=2)
     print(text, flush=True)
 
 

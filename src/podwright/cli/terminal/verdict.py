@@ -32,7 +32,7 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def sentence(record: Record, goal: Goal | None, points: int = 0) -> tuple[str, str]:
-    """Return the word and the text that end a run: what was reached, how long it took, with what trouble."""
+    """Return the word and the text that end a run: what was reached and when, what came later, with what trouble."""
     return record.state, _sentence(record, goal, points)
 
 
@@ -41,7 +41,7 @@ def _sentence(record: Record, goal: Goal | None, points: int) -> str:
     if points:
         return f"{points} points in {took}" if record.state == "succeeded" else record.reason
     if record.state == "succeeded":
-        return _reached(record, goal) + took + _train_time(record) + _attempts(record)
+        return _success(record, goal, took) + _attempts(record)
     if record.state == "cancelled":
         return f"after {took}{_attempts(record)}"
     return record.reason or f"after {took}"
@@ -59,21 +59,33 @@ def explanation(record: Record, lines: Sequence[str]) -> Iterator[tuple[str, str
         yield "seen", "\n".join(line.removeprefix("seen ") for line in seen)
 
 
-def _reached(record: Record, goal: Goal | None) -> str:
-    from podwright.pilot.protocol import goal_reached
-
+def _success(record: Record, goal: Goal | None, took: str) -> str:
     if not goal:
         results = figures.results(record.results, limit=4)
-        return f"{results} in " if results else "in "
+        return f"{results} in {took}{_train_time(record)}".lstrip()
     metric, wanted = goal["metric"], goal_text(goal)
-    got = record.results.get(metric)
-    if got is None:
-        return f"{metric} was never told (goal {wanted}), in "
-    if record.time_to_train_s is None:
-        return f"{metric} {figures.value(got)}, goal {wanted} not reached, in "
-    if goal_reached(goal, got):
-        return f"{metric} {figures.value(got)} {wanted} in "
-    return f"{metric} {figures.value(got)} after the goal was reached, in "
+    if record.time_to_train_s is not None:
+        train_time = figures.duration(record.time_to_train_s)
+        return f"{_met(record, metric, wanted)}, time to train {train_time}; ended{_at(record, metric)} in {took}"
+    last = record.results.get(metric)
+    if last is None:
+        return f"{metric} was never reported (goal {wanted}), in {took}"
+    return f"{metric} {figures.value(last)}, goal {wanted} not reached, in {took}"
+
+
+def _met(record: Record, metric: str, wanted: str) -> str:
+    """Return the value that met the goal; records of version 0.1 do not have it."""
+    if record.goal_value is None:
+        return f"{metric} {wanted}"
+    return f"{metric} {figures.value(record.goal_value)} {wanted}"
+
+
+def _at(record: Record, metric: str) -> str:
+    """Return what the metric came to after the goal was met, if it changed."""
+    last = record.results.get(metric)
+    if last is None or last == record.goal_value:
+        return ""
+    return f" at {figures.value(last)}"
 
 
 def _train_time(record: Record) -> str:

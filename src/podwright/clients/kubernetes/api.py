@@ -45,9 +45,9 @@ class Away(Exception):
 class Api:
     """One cluster, for any number of threads; `requests` counts what was asked."""
 
-    def __init__(self, entry: Entry, manager: str = MANAGER, pauses_s: Sequence[float] = PAUSES_S) -> None:
+    def __init__(self, entry: Entry, manager: str = MANAGER, pauses_s: Sequence[float] | None = None) -> None:
         self.entry = entry
-        self._pauses_s = pauses_s
+        self._pauses_s = PAUSES_S if pauses_s is None else pauses_s
         self.manager = manager
         self.requests = 0
         self._idle: list[http.client.HTTPConnection] = []

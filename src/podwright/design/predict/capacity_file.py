@@ -118,7 +118,7 @@ def _chain(tree: dict[str, Any]) -> Iterator[Finding]:
     """Check that each link of the chain has the one before it."""
     labels = tree.get("labels")
     if "fleet" not in tree and "labels" not in tree:
-        yield Finding((), "has nothing to reckon with", "give a `fleet`, or `labels` and `training`")
+        yield Finding((), "has nothing to compute with", "give a `fleet`, or `labels` and `training`")
     if isinstance(labels, dict) and ("images" in labels) == ("share_of_frames" in labels):
         yield Finding(("labels",), "needs either images or share_of_frames", "give one of the two")
     if isinstance(labels, dict) and "share_of_frames" in labels and "fleet" not in tree:

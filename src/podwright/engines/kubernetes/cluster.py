@@ -49,7 +49,7 @@ class ClusterWatch:
         try:
             job = listing.read().get(folder.id) or self._really(site, folder)
         except ApiError as error:
-            return Status("there", f"Kubernetes does not tell: {error.message}")
+            return Status("there", f"Kubernetes does not report: {error.message}")
         except Away as error:
             return self._silent(folder, error)
         handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"

@@ -20,6 +20,7 @@ from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
+from podwright.runs.files import make_private
 from podwright.spec.problems import Refusal, refuse
 
 RUN_S = 120.0
@@ -203,7 +204,7 @@ def _last_line(log: Path) -> bytes:
 
 def append(log: Path, data: bytes) -> bool:
     """Append to a log in one write, so that two clients never mix their lines."""
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         os.write(file, data)

@@ -13,7 +13,7 @@ from podwright.pilot import protocol
 ENTER = f"""\
 #!/bin/sh
 # One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
-# leaves it. What must not be started anew ends with 0; how the run went is in its record.
+# leaves it. What must not be started again ends with 0; how the run went is in its record.
 job={JOB_FOLDER} work={WORK}
 mkdir -p "$HOME" || exit 1
 
@@ -86,7 +86,7 @@ PILOT = re.sub(
 SHIPPING = f"""\
 #!/bin/sh
 # Sends the record of a node through this container's output. It ends when the record is closed; where the pilot was
-# killed that never comes, and it is told after ten seconds. Kubernetes starts anew what ends before it is asked to.
+# killed that never comes, and it is reported after ten seconds. Kubernetes starts again what ends too early.
 [ -s {WORK}/began ] || date +%s >{WORK}/began
 export PODWRIGHT_RESTART="${{PODWRIGHT_RESTART#0}}$(cat {WORK}/began)"
 stopped=no
@@ -120,7 +120,7 @@ if [ "$JOB_COMPLETION_INDEX" != 0 ]; then
     mkdir -p "$work/scratch/n$JOB_COMPLETION_INDEX" && ln -sfn "n$JOB_COMPLETION_INDEX" "$work/scratch/n0" || exit 1
 fi
 
-# The launcher asks how it went; a node that is gone could not tell.
+# The launcher asks how it went; a node that is gone could not report.
 leave() {{
     rm -f "$work/ended"
     case $1 in

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from podwright.clients.machine import count_gpus
 from podwright.clients.reasons import last_line
 from podwright.engines.base import ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
@@ -277,11 +278,6 @@ def _beside(run_id: str, other: str, name: str) -> str:
     if other == run_id:
         return '"$job/order.json"'
     return f'"$job/../../{other}/{name}"'
-
-
-def count_gpus() -> int:
-    """Return how many NVIDIA GPUs this machine has, by their device files."""
-    return len([path for path in Path("/dev").glob("nvidia*") if whole_number(path.name[6:]) is not None])
 
 
 def lock_holder(folder: RunFolder) -> int | None:

@@ -135,7 +135,7 @@ def _make(kept: Path, suite: str) -> None:
 def _suite() -> str:
     suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     if not suite:
-        raise refuse("this system does not tell the name of its release", hint="a lab runs on Debian or Ubuntu")
+        raise refuse("this system does not report the name of its release", hint="a lab runs on Debian or Ubuntu")
     return suite
 
 

@@ -101,5 +101,5 @@ def _version() -> Version:
     answer = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=False).stdout
     version = re.search(r"(\d+)\.(\d+)", answer)
     if version is None:
-        raise refuse("slurmctld does not tell its version", hint="does `slurmctld -V` work?")
+        raise refuse("slurmctld does not report its version", hint="does `slurmctld -V` work?")
     return int(version[1]), int(version[2])

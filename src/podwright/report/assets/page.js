@@ -1,7 +1,7 @@
 // The page around the charts: what is drawn, which lines, theme, copying, keyboard, print.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const time = new Charts.Axis(data.span, (at) => Words.duration(at));
+  const time = new Charts.Axis(data.to, (at) => Words.duration(at), data.from);
   const machines = [];
   let curves = [];
 

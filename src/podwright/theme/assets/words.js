@@ -26,6 +26,7 @@ const Words = (() => {
   }
 
   function duration(seconds) {
+    if (seconds <= -59.95) return `-${duration(-seconds)}`;
     if (seconds < 59.95) return `${Number(seconds.toFixed(1))} s`;
     const whole = Math.round(seconds);
     const parts = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];

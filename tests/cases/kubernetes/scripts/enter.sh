@@ -1,6 +1,6 @@
 #!/bin/sh
 # One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
-# leaves it. What must not be started anew ends with 0; how the run went is in its record.
+# leaves it. What must not be started again ends with 0; how the run went is in its record.
 job=/podwright/job work=/podwright/work
 mkdir -p "$HOME" || exit 1
 

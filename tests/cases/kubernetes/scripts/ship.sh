@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sends the record of a node through this container's output. It ends when the record is closed; where the pilot was
-# killed that never comes, and it is told after ten seconds. Kubernetes starts anew what ends before it is asked to.
+# killed that never comes, and it is reported after ten seconds. Kubernetes starts again what ends too early.
 [ -s /podwright/work/began ] || date +%s >/podwright/work/began
 export PODWRIGHT_RESTART="${PODWRIGHT_RESTART#0}$(cat /podwright/work/began)"
 stopped=no

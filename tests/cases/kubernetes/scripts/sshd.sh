@@ -13,7 +13,7 @@ if [ "$JOB_COMPLETION_INDEX" != 0 ]; then
     mkdir -p "$work/scratch/n$JOB_COMPLETION_INDEX" && ln -sfn "n$JOB_COMPLETION_INDEX" "$work/scratch/n0" || exit 1
 fi
 
-# The launcher asks how it went; a node that is gone could not tell.
+# The launcher asks how it went; a node that is gone could not report.
 leave() {
     rm -f "$work/ended"
     case $1 in

@@ -1,0 +1,44 @@
+"""Who may write to PODWRIGHT_HOME: whoever may, can put programs there that run as this user."""
+
+from __future__ import annotations
+
+import pwd
+import stat
+from os import getuid
+from pathlib import Path
+
+from podwright.spec.problems import refuse
+
+
+def check_owner(home: Path) -> None:
+    """Refuse a home that another user owns or that all may write; take the group's rights from one it may write.
+
+    The latter is said once, since it is done once. A home that is not there raises FileNotFoundError.
+    """
+    status = home.stat()
+    elsewhere = "set PODWRIGHT_HOME to a folder of your own"
+    if status.st_uid != getuid():
+        raise refuse(f"{home} belongs to {_user(status.st_uid)}, not to you", hint=elsewhere)
+    if status.st_mode & stat.S_IWOTH:
+        message = f"{home} may be written by everybody: others could put programs there that run as you"
+        # A folder with the sticky bit is everybody's on purpose, as /tmp is.
+        if not status.st_mode & stat.S_ISVTX:
+            elsewhere += f", or `chmod 700 {home}` if nobody has"
+        raise refuse(message, hint=elsewhere)
+    if status.st_mode & stat.S_IWGRP:
+        home.chmod(0o700)
+        _say(f"{home} could be written by its group; it is yours alone now")
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _say(text: str) -> None:
+    """Say it on stderr, or wherever a program that uses Podwright sends its warnings."""
+    import logging
+
+    logging.getLogger("podwright").warning(text)

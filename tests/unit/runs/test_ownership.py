@@ -1,0 +1,60 @@
+"""A home is this user's alone."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from podwright.runs import Home
+from podwright.runs.ownership import check_owner
+from podwright.spec.problems import Refusal
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
+def test_a_home_that_all_may_write_is_refused(home: Path, mode: int) -> None:
+    home.chmod(mode)
+    with pytest.raises(Refusal) as refused:
+        Home.open(home)
+    [problem] = refused.value.problems
+    assert problem.message == f"{home} may be written by everybody: others could put programs there that run as you"
+    hint = "set PODWRIGHT_HOME to a folder of your own"
+    assert problem.hint in (hint, f"{hint}, or `chmod 700 {home}` if nobody has")
+    assert ("chmod" in str(problem.hint)) == (mode != 0o1777), "/tmp must stay as it is"
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o2775])
+def test_a_home_that_its_group_may_write_is_tightened_and_said_once(
+    home: Path, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    home.chmod(mode)
+    for _ in range(2):
+        Home.open(home)
+    assert home.stat().st_mode & 0o077 == 0
+    assert caplog.messages == [f"{home} could be written by its group; it is yours alone now"]
+
+
+def test_a_home_that_others_may_only_read_is_taken_as_it_is(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    home.chmod(0o755)
+    Home.open(home)
+    assert home.stat().st_mode & 0o777 == 0o755
+    assert caplog.messages == []
+
+
+def test_a_home_of_another_user_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only root could give a folder away: this user becomes another one instead."""
+    owner = home.stat().st_uid
+    monkeypatch.setattr("podwright.runs.ownership.getuid", lambda: owner + 1)
+    name = pwd.getpwuid(os.getuid()).pw_name
+    with pytest.raises(Refusal, match=f"{home} belongs to {name}, not to you"):
+        check_owner(home)
