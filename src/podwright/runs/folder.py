@@ -36,10 +36,12 @@ class LogLine:
 class RunFolder:
     """Reads only; the pilots and `launch` write."""
 
-    def __init__(self, path: Path, stand_in: Asked | None = None) -> None:
+    def __init__(self, path: Path, stand_in: Asked | None = None, in_home: bool = False) -> None:
         self.path = path
         self._stand_in = stand_in
         """What is known of the run from elsewhere, where its own run.json cannot be read."""
+        self._in_home = in_home
+        """In a home the folder's name is the run's id; a copy that lies elsewhere may be called anything."""
 
     @property
     def id(self) -> str:
@@ -53,7 +55,10 @@ class RunFolder:
             return self._stand_in
         path = self.path / "run.json"
         try:
-            return parse_asked(json.loads(read_untrusted(self.path, path.name)), self.id)
+            asked = parse_asked(json.loads(read_untrusted(self.path, path.name)))
+            if self._in_home and asked.id != self.id:
+                raise ValueError("it is the file of another run")
+            return asked
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
         except (ValueError, RecursionError) as error:

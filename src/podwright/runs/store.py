@@ -114,7 +114,7 @@ class Home:
         with self._lock:
             if run_id not in self._folders:
                 _make_room(self._folders)
-                self._folders[run_id] = RunFolder(self.runs / run_id)
+                self._folders[run_id] = RunFolder(self.runs / run_id, in_home=True)
             return self._folders[run_id]
 
     def keep(self, records: Iterable[Record]) -> None:
