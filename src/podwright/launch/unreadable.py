@@ -30,7 +30,8 @@ def is_gone(session: Session, record: Record) -> bool:
             return engine.status([folder])[folder.id].state == "gone"
     except Refusal as refusal:
         return refusal.exit_code != UNREACHABLE
-    except Exception:
+    except (OSError, ValueError, KeyError):
+        # What told the engine where the run lies is gone with run.json. Should it turn up again, `lost` is revised.
         return True
 
 
