@@ -63,5 +63,5 @@ docs: ready ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_site
 
 lock: ready ## pin all dependencies anew
-	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
+	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
 	echo uv | $(BIN)/uv pip compile -q --upgrade $(LOCKED) - -o requirements/bootstrap.txt
