@@ -8,7 +8,8 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
-`shell`, `clean` (of a lost run) and `remove`; `usage` for what the target does beside our runs. `close` comes last.
+`shell`, `clean` (of a run that is lost, or over and not gone) and `remove`; `usage` for what the target does beside our
+runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -159,6 +160,8 @@ class Engine(Protocol):
     lag_s: float
     holds: bool
     """A run that comes after another waits for a client of ours to release it."""
+    remains: bool
+    """What the engine has of a run may outlast its end: whoever looks then calls `clean`."""
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what this engine cannot do, each with the reason; shown before anything starts."""
@@ -209,7 +212,7 @@ class Engine(Protocol):
         """Remove what the run left elsewhere; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
-        """End whatever a lost run left behind."""
+        """End whatever a run that is lost or over left behind."""
 
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""

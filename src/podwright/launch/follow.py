@@ -10,13 +10,14 @@ from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.launch.ended import clean_ended
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import look_anyway
 from podwright.runs import SETTLED, Home, Record, RunFolder
-from podwright.runs.events import FoundGone, FoundIdle, Gap
+from podwright.runs.events import FoundGone, FoundIdle, Gap, Waiting
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
@@ -27,6 +28,7 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+STARTING = "has its nodes; its pilots are starting"
 NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
@@ -115,6 +117,7 @@ class _Look:
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
+        clean_ended(self.engine, settled, records, now, self.session.clock.time())
         return records
 
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
@@ -207,8 +210,11 @@ class _Look:
             return self.home.read(folder.id)
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
-        if record.state == "pending" and status.reason and status.reason != record.reason:
-            note(folder, "waiting", why=status.reason)
+        why = status.reason
+        if status.state == "there" and not why and _was_waiting(folder, record):
+            why = STARTING
+        if record.state == "pending" and why and why != record.reason:
+            note(folder, "waiting", why=why)
             return self.home.read(folder.id)
         return record
 
@@ -261,6 +267,12 @@ class _Look:
         if not all(self.home.has(run_id) for run_id in ids):
             return []
         return [self.home.folder(run_id) for run_id in ids]
+
+
+def _was_waiting(folder: RunFolder, record: Record) -> bool:
+    """Return whether a run is said to wait for what it has by now, by a client and not by its pilots."""
+    reasons = [event.why for event in folder.client_events() if isinstance(event, Waiting)]
+    return record.state == "pending" and record.reason in reasons[-1:]
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:

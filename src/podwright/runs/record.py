@@ -180,7 +180,7 @@ class Fold:
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._clock = TrainingClock()
         self._cancelled = False
-        self._why = ""
+        self._why, self._why_at = "", 0.0
         self._last = asked.created_at
 
     def take(self, events: Iterable[Event]) -> None:
@@ -204,8 +204,9 @@ class Fold:
             case kinds.EngineEnded():
                 self._engine_end = event
             case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
-                self._why = event.why or ""
-            case kinds.Waiting() if self._state == "pending":
+                self._why, self._why_at = event.why or "", event.time
+            # Clients' notes are read after the pilots' events: one from before these says nothing of now.
+            case kinds.Waiting() if self._state == "pending" and event.time >= self._why_at:
                 self._why = event.why
             case kinds.Requeued():
                 self._take_requeued(event)

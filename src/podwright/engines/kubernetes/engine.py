@@ -40,6 +40,7 @@ class KubernetesEngine:
     name = "kubernetes"
     lag_s = 15.0
     holds = True
+    remains = True
 
     def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
         self._pod, self._scheduler, self._given = pod, scheduler, api

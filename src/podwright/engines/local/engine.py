@@ -69,6 +69,7 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    remains = False
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared

@@ -20,6 +20,7 @@ from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.stranded import is_stranded
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
@@ -37,6 +38,8 @@ REJOIN_S = 60.0
 MIRROR_S = 0.5
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
+LOOK_S = 10.0
+"""Between two looks for runs that nobody puts back into the queue."""
 COME_BACK_S = 60.0
 """How long a controller that does not answer is waited for when a job is submitted."""
 AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
@@ -81,6 +84,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    remains = True
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._looked_at = -LOOK_S
 
     # pure
 
@@ -256,10 +261,21 @@ class SlurmEngine:
         deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
+        self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
         forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if forgotten:
             statuses |= self._lost_by_controller(forgotten)
         return statuses
+
+    def _put_back(self, folders: Sequence[RunFolder]) -> None:
+        """Put jobs back into the queue whose pilots have left, and whose script is gone."""
+        if self._clock() - self._looked_at < LOOK_S:
+            return
+        self._looked_at = self._clock()
+        stranded = [folder for folder in folders if folder.asked.nodes > 1 and is_stranded(folder)]
+        with suppress(Refusal):
+            for folder in stranded:
+                self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them.

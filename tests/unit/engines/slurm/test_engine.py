@@ -17,7 +17,7 @@ from podwright.engines.slurm.queue import FLOOR_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
 from tests.fixtures.clock import Clock
-from tests.unit.runs.made import asked
+from tests.unit.runs.made import asked, write_lines
 
 POD = 'name: p\nnodes: [{hosts: "d[1-4]", model: dgx-a100}]\nschedulers: [{kind: slurm}]\n'
 AWAY = Answer(1, b"", "sbatch: error: Batch job submission failed: Unable to contact slurm controller\n")
@@ -166,3 +166,47 @@ def test_a_shell_is_a_step_of_the_job_in_its_container(engine: SlurmEngine, tmp_
     assert words[:3] == ["ssh", "srun", "--jobid=70"]
     assert "--nodelist=d2" in words
     assert "--container-image=a" in words
+
+
+def told(folder: RunFolder, node: int, kind: str, ago_s: float, restart: int = 0) -> None:
+    path = folder.record_path / f"n{node}.r{restart}" / "events.jsonl"
+    row = {"t": time.time() - ago_s, "e": [restart, 0], "n": node, "q": 1, "k": kind, "why": "no leader"}
+    write_lines(path, row)
+
+
+@pytest.mark.parametrize(
+    ("leader", "member", "is_put_back"),
+    [
+        (("result", 300.0), ("given_back", 90.0), True),
+        (("result", 300.0), ("given_back", 30.0), False),  # Slurm itself may still find out
+        (("result", 10.0), ("given_back", 90.0), False),  # the leader lives
+        (("given_back", 91.0), ("given_back", 90.0), False),  # its script puts it back
+        (("result", 300.0), ("result", 90.0), False),
+    ],
+)
+def test_a_job_whose_pilots_left_and_whose_script_is_gone_is_put_back(
+    engine: SlurmEngine,
+    cluster: Cluster,
+    tmp_path: Path,
+    leader: tuple[str, float],
+    member: tuple[str, float],
+    is_put_back: bool,
+) -> None:
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    folder = add(tmp_path, SUBMITTED)
+    told(folder, 0, *leader)
+    told(folder, 1, *member)
+    engine.status([folder])
+    assert cluster.named("scontrol") == [["scontrol", "requeue", "70"]] * is_put_back
+
+
+def test_only_the_last_start_of_a_run_says_that_it_was_left(
+    engine: SlurmEngine, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    folder = add(tmp_path, SUBMITTED)
+    told(folder, 0, "result", 300.0)
+    told(folder, 1, "given_back", 200.0)
+    told(folder, 0, "pilot", 100.0, restart=1)
+    engine.status([folder])
+    assert cluster.named("scontrol") == []
