@@ -187,8 +187,11 @@ class Engine(Protocol):
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run, with one question for all; one that nobody knows is `gone`."""
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Ask the runs to end, with the grace they were promised; what still waits never starts."""
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
+        """Ask the runs to end, with the grace they were promised; what still waits never starts.
+
+        `whole`: they are all points of a matrix that have not ended, and an engine may end them as one.
+        """
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Let runs start that are held for another; one that another client has released is left alone."""

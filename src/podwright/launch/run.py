@@ -160,26 +160,35 @@ class Run:
         """Wait for the end, and return what the program reported last, by name."""
         return self.wait().results
 
-    def cancel(self) -> None:
-        """Ask what is not over to end, with the grace it was promised."""
+    def cancel(self) -> bool:
+        """Ask what is not over to end, with the grace it was promised; return False where all of it was over.
+
+        Many points are asked first and looked at later: a look takes as long as some of them need to end.
+        """
         if not self.folder.is_readable:
             return self._cancel_anyway()
-        parts = self.parts()
-        records = reconcile(self._session, [part.id for part in parts])
+        parts = self.points()
+        if parts:
+            records = [self._session.home.read_anyway(part.id) for part in parts]
+        else:
+            parts, records = [self], [self.record()]
         live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
+        if live:
+            engine = self._session.engine_of(self.folder)
+            with self._session.using(engine):
+                engine.cancel([part.folder for part in live], whole=len(parts) > 1)
         for part in live:
             note(part.folder, "cancel")
-        if live:
-            self._session.engine_of(self.folder).cancel([part.folder for part in live])
-        return None
+        return bool(live)
 
-    def _cancel_anyway(self) -> None:
+    def _cancel_anyway(self) -> bool:
         """Ask a run whose run.json cannot be read to end."""
-        for part in self.parts():
-            record = part.record()
-            if not record.is_final:
-                engine, folder = engine_anyway(self._session, record)
-                engine.cancel([folder])
+        records = [part.record() for part in self.parts()]
+        live = [record for record in records if not record.is_final]
+        for record in live:
+            engine, folder = engine_anyway(self._session, record)
+            engine.cancel([folder])
+        return bool(live)
 
     def remove(self) -> None:
         """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record."""

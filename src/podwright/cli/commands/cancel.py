@@ -27,11 +27,11 @@ def cancel_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> 
 
 
 def _cancel(run: Run) -> None:
+    was_live = run.cancel()
     record = run.record()
-    if record.is_final:
+    if not was_live:
         return output.say(record.state, f"{run.id} had ended before")
-    run.cancel()
-    if run.record().state == "cancelled":
+    if record.state == "cancelled":
         return output.say("cancelled", run.id)
     return output.say("asked", f"{run.id} to end")
 

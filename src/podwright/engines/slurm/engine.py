@@ -238,15 +238,23 @@ class SlurmEngine:
                     return
             time.sleep(0.5)
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Remove what waits, and ask what runs to stop; its pilots give the ranks their grace.
 
-        The mark tells the script that a run whose pilots were stopped is not to be started again.
+        The mark tells the script that a run whose pilots were stopped is not to be started again. A whole matrix has
+        one mark and one array.
         """
         known = [folder for folder in folders if self._queue.handle(folder)]
-        if known:
-            marks = [f"{site_of(folder)['folder']}/runs/{folder.id}/cancelled" for folder in known]
-            self._reach.call(["touch", "--", *marks])
+        if not known:
+            return
+        first, marked = known[0], [folder.id for folder in known]
+        parent, job = first.asked.parent, first.handle
+        if whole and parent and job:
+            marked = [parent]
+        self._reach.call(["touch", "--", *(f"{site_of(first)['folder']}/runs/{name}/cancelled" for name in marked)])
+        if whole and parent and job:
+            self._queue.stop_array(job)
+        else:
             self._queue.stop(known, gently=True)
 
     def clean(self, folder: RunFolder) -> None:

@@ -142,6 +142,25 @@ def test_cancelling_marks_the_run_before_it_asks_it_to_stop(
     assert cluster.calls[1][-1] == "70"
 
 
+def test_a_whole_matrix_is_cancelled_by_one_mark_and_one_array(
+    engine: SlurmEngine, cluster: Cluster, tmp_path: Path
+) -> None:
+    home = Home.open(tmp_path / "home")
+    site = {"job/site.json": json.dumps({"folder": "/scratch/u", "step": [], "wrap": []}).encode()}
+    home.create(asked("toy-2222", points=3), site, {})
+    points = []
+    for index in range(3):
+        point = home.create(asked(f"toy-2222-{index + 1}", parent="toy-2222", index=index), {}, {})
+        (point.path / "client.jsonl").write_text(json.dumps(SUBMITTED) + "\n")
+        points.append(point)
+    engine.cancel(points, whole=True)
+    assert cluster.calls[0] == ["touch", "--", "/scratch/u/runs/toy-2222/cancelled"]
+    assert cluster.calls[1][-2:] == ["podwright", "70"]
+    engine.cancel(points[1:])
+    assert cluster.calls[2] == ["touch", "--", *(f"/scratch/u/runs/toy-2222-{n}/cancelled" for n in (2, 3))]
+    assert cluster.calls[3][-3:] == ["podwright", "70_2", "70_3"]
+
+
 def test_a_run_that_does_not_end_after_its_grace_is_ended(
     engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
