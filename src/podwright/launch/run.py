@@ -12,11 +12,12 @@ from typing import Any
 from podwright.launch.follow import reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.unreadable import engine_anyway
+from podwright.launch.unreadable import UNREACHABLE, engine_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
 from podwright.runs.layout import point_ids
+from podwright.runs.record import iso
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
@@ -87,6 +88,10 @@ class Run:
         """Return the truth now: ask the engine, settle what ended."""
         return reconcile(self._session, [self.id])[0]
 
+    def last_known(self) -> Record:
+        """Return what is known here, without asking the target."""
+        return self._session.home.read_anyway(self.id)
+
     def _is_over(self, record: Record) -> bool:
         """Return whether it is final and its folder closed: its last lines are in.
 
@@ -101,14 +106,17 @@ class Run:
         late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
         return self._session.clock.time() - record.ended_at > late_s
 
-    def wait(self, timeout_s: float | None = None) -> Record:
-        """Wait until the run is over, or the time is; the record says which."""
+    def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
+        """Wait until the run is over, or the time is; the record says which.
+
+        A target that does not answer any more is waited for, unless one is not `patient`.
+        """
         clock = self._session.clock
         began = clock.monotonic()
         pause_s = POLL_S[0]
         while True:
             looked = clock.monotonic()
-            record = self.record()
+            record = self._looked_at(patient)
             if self._is_over(record):
                 return record
             if timeout_s is not None and clock.monotonic() >= began + timeout_s:
@@ -120,14 +128,23 @@ class Run:
             clock.sleep(min(max(pause_s, 2 * look_s), REST_S))
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
-    def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
-        """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often."""
+    def _looked_at(self, patient: bool) -> Record:
+        record = self.record()
+        if not patient:
+            refuse_silence(record)
+        return record
+
+    def watch(self, poll_s: float = 0.25, patient: bool = True) -> Iterator[Change]:
+        """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often.
+
+        A target that does not answer any more is waited for, unless one is not `patient`.
+        """
         events = self.folder.event_tail()
         samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
         while True:
             fresh = samples.read()  # before the record: sealing moves the samples elsewhere
-            record = self.record()
+            record = self._looked_at(patient)
             yield Change(record, events.read(), fresh)
             if self._is_over(record):
                 return
@@ -243,6 +260,19 @@ class Run:
     def explain(self) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
         return explain(self.record(), self.folder.events())
+
+
+def refuse_silence(record: Record) -> None:
+    """Refuse to go on with a run whose target does not answer any more."""
+    if record.silent_since is not None:
+        hint = f"the run goes on without us: `podwright attach {record.id}` later"
+        raise refuse(silence(record), hint=hint, exit_code=UNREACHABLE)
+
+
+def silence(record: Record) -> str:
+    """Say since when the target of a run does not answer, and why."""
+    sentence = f"{record.target} has not answered since {iso(record.silent_since)}"
+    return ": ".join(filter(None, [sentence, record.silent_why]))
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:

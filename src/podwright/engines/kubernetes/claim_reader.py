@@ -86,7 +86,7 @@ class Reader:
         site = site_of(folder)
         job = lasting(lambda: self._api.apply(path, reader_job(site, self._name)))
         parent = folder.path.parent / (folder.asked.parent or folder.id)
-        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job)
+        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job, lasting)
         return job
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
+from podwright.engines.kubernetes.holds import AFTER, hold
 from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
 from podwright.engines.kubernetes.run_spec import RunSpec
 
@@ -36,10 +37,11 @@ def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
     if run.kind is KINDS["job"] and run.nodes > 1:
         objects.append(_service(run, run_id))
     own = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
-    if run.after:
-        _hold(run, own)
-    elif run.queue:
+    if run.queue:
         own["metadata"]["labels"][names.QUEUE] = run.queue
+    if run.after:
+        own["metadata"]["annotations"] = {names.HELD_FOR: run.after}
+        hold(run.kind, own, AFTER)
     return [*objects, own]
 
 
@@ -167,22 +169,6 @@ def _beside(patch: Object) -> Object:
         return patch
     spec = {name: field for name, field in patch["spec"].items() if name not in ("containers", "initContainers")}
     return {**patch, "spec": spec}
-
-
-def _hold(run: RunSpec, own: Object) -> None:
-    """Suspend a run that comes after another: a client releases it when that one has succeeded.
-
-    Kueue resumes whatever has the label of a queue as soon as there is room, so that the label waits too.
-    """
-    annotations = {names.HELD: run.after}
-    if run.queue:
-        annotations[names.HELD_QUEUE] = run.queue
-    own["metadata"]["annotations"] = annotations
-    *above, field = run.kind.suspend.strip("/").split("/")
-    place = own
-    for name in above:
-        place = place[name]
-    place[field] = True
 
 
 SPECS: dict[str, Callable[[RunSpec, str], Object]] = {
