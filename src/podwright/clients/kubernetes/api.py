@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.names import MANAGER
 from podwright.clients.kubernetes.silence import BUDGET_S, LEAST_S, Silence
-from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
+from podwright.clients.kubernetes.websocket import CommandFailed, NotBegun, WebSocket
 from podwright.clients.reasons import connection_reason
 from podwright.spec.problems import Refusal, refuse
 
@@ -42,6 +42,10 @@ class ApiError(Exception):
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status, self.reason, self.message = status, reason, message
+
+
+NOT_BEGUN = NotBegun.__name__
+"""The reason of an error that says that a command in a container did not even begin."""
 
 
 class Away(Exception):
@@ -254,7 +258,7 @@ class Api:
                 connection.sock.settimeout(timeout_s)
                 return command_line.exchange(given)
             except CommandFailed as error:
-                raise ApiError(400, "CommandFailed", str(error)) from None
+                raise ApiError(400, type(error).__name__, str(error)) from None
 
     @contextmanager
     def _own_line(self) -> Iterator[http.client.HTTPConnection]:

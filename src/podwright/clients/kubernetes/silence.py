@@ -30,6 +30,11 @@ class Silence:
         """Note an answer."""
         self._since = None
 
+    @property
+    def is_on(self) -> bool:
+        """Return whether the last question found no answer."""
+        return self._since is not None
+
     def left_s(self) -> float:
         """Return how long the server is still waited for."""
         if self._since is None:
