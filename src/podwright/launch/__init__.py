@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
-from podwright.launch.run import Change, Run, refuse_silence, silence
+from podwright.launch.run import Change, Run, cancel_runs, refuse_silence, silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
@@ -24,6 +24,7 @@ __all__ = [
     "Change",
     "Run",
     "Session",
+    "cancel_runs",
     "find",
     "find_all",
     "rebuild",

@@ -62,7 +62,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
         else:
             records[run_id] = look_anyway(session, run_id)
     singles = [folder for folder in folders if not folder.asked.points]
-    for engine, members in _by_engine(session, singles):
+    for engine, members in by_engine(session, singles):
         with session.using(engine):
             records.update(_Look(session, engine).at(members))
     for folder in folders:
@@ -73,7 +73,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
     return records
 
 
-def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
+def by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
     """Group runs by engine. A sealed run needs none, but one of its target's is as good as any."""
     groups: dict[int, tuple[Engine, list[RunFolder]]] = {}
     for folder in folders:

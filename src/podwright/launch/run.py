@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podwright.launch.follow import reconcile
+from podwright.launch.follow import by_engine, reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.unreadable import UNREACHABLE, engine_anyway
@@ -18,6 +18,7 @@ from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
 from podwright.runs.layout import point_ids
 from podwright.runs.record import iso
+from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
 
@@ -179,18 +180,9 @@ class Run:
 
     def cancel(self) -> None:
         """Ask what is not over to end, with the grace it was promised."""
-        if not self.folder.is_readable:
-            return self._cancel_anyway()
-        parts = self.parts()
-        records = reconcile(self._session, [part.id for part in parts])
-        live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
-        for part in live:
-            note(part.folder, "cancel")
-        if live:
-            self._session.engine_of(self.folder).cancel([part.folder for part in live])
-        return None
+        cancel_runs(self._session, [self])
 
-    def _cancel_anyway(self) -> None:
+    def cancel_anyway(self) -> None:
         """Ask a run whose run.json cannot be read to end."""
         for part in self.parts():
             record = part.record()
@@ -257,9 +249,29 @@ class Run:
         """Return the command that opens a shell beside the ranks of a node."""
         return self._session.engine_of(self.folder).shell(self.folder, node)
 
+    def replacements(self) -> list[Replacement]:
+        """Return which of its nodes were replaced, and when."""
+        return replacements(self.folder.events())
+
     def explain(self) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
         return explain(self.record(), self.folder.events())
+
+
+def cancel_runs(session: Session, runs: Sequence[Run]) -> None:
+    """Ask what is not over of these runs to end, all that an engine has at once."""
+    parts: list[Run] = []
+    for run in runs:
+        if run.folder.is_readable:
+            parts += run.parts()
+        else:
+            run.cancel_anyway()
+    records = reconcile(session, [part.id for part in parts])
+    live = [part.folder for part, record in zip(parts, records, strict=True) if not record.is_final]
+    for folder in live:
+        note(folder, "cancel")
+    for engine, folders in by_engine(session, live):
+        engine.cancel(folders)
 
 
 def refuse_silence(record: Record) -> None:
