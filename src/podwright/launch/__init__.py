@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
-from podwright.launch.run import Change, Run, cancel_runs, refuse_silence, silence
+from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
@@ -31,7 +31,6 @@ __all__ = [
     "recent",
     "refuse_silence",
     "render",
-    "silence",
     "start",
 ]
 

@@ -17,7 +17,6 @@ from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
 from podwright.runs.layout import point_ids
-from podwright.runs.record import iso
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import refuse
@@ -276,15 +275,9 @@ def cancel_runs(session: Session, runs: Sequence[Run]) -> None:
 
 def refuse_silence(record: Record) -> None:
     """Refuse to go on with a run whose target does not answer any more."""
-    if record.silent_since is not None:
+    if record.silence:
         hint = f"the run goes on without us: `podwright attach {record.id}` later"
-        raise refuse(silence(record), hint=hint, exit_code=UNREACHABLE)
-
-
-def silence(record: Record) -> str:
-    """Say since when the target of a run does not answer, and why."""
-    sentence = f"{record.target} has not answered since {iso(record.silent_since)}"
-    return ": ".join(filter(None, [sentence, record.silent_why]))
+        raise refuse(record.silence, hint=hint, exit_code=UNREACHABLE)
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:

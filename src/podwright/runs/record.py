@@ -17,11 +17,11 @@ from podwright.runs.training_clock import TrainingClock, elapsed_s
 from podwright.runs.typed import goal_of, read_fields, texts
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
-INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in"})
+INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", "silent_why"})
 """Fields of a record that `--json` does not have."""
 
 
-TIMES = ("created_at", "started_at", "ended_at", "silent_since")
+TIMES = ("created_at", "started_at", "ended_at")
 MOST_POINTS = 100_000
 
 
@@ -111,9 +111,18 @@ class Record:
         """Return whether the run is over; a lost one may still turn up."""
         return self.state in FINAL
 
+    @property
+    def silence(self) -> str:
+        """Return since when the target does not answer, and why; nothing where it does."""
+        if self.silent_since is None:
+            return ""
+        sentence = f"{self.target} has not answered since {iso(self.silent_since)}"
+        return ": ".join(filter(None, [sentence, self.silent_why]))
+
     def as_json(self) -> dict[str, Any]:
-        """Return the record as `--json` and record.json have it."""
+        """Return the record as `--json` and record.json have it; while its target is silent, that is the reason."""
         row = {name: value for name, value in asdict(self).items() if name not in INNER}
+        row["reason"] = self.silence or self.reason
         row["hosts"] = list(self.hosts)
         for name in TIMES:
             row[name] = iso(row[name])

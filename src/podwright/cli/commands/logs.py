@@ -47,11 +47,9 @@ def logs_command(
 
 def _say_silence(run: Run) -> None:
     """Say that further lines may be on a target that does not answer."""
-    from podwright.launch import silence
-
     record = run.last_known()
-    if record.silent_since is not None:
-        say("silent", silence(record))
+    if record.silence:
+        say("silent", record.silence)
 
 
 def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:

@@ -50,10 +50,8 @@ def facts(record: Record, points: int, why: Sequence[str], now_s: float | None =
         yield from verdict.explanation(record, why)
     else:
         yield _state(record, points, now_s)
-    if record.silent_since is not None:
-        from podwright.launch import silence
-
-        yield "silent", silence(record)
+    if record.silence:
+        yield "silent", record.silence
     if record.matrix:
         yield "matrix", "  ".join(f"{name} {figures.value(value)}" for name, value in record.matrix.items())
     yield "target", record.target
