@@ -100,6 +100,8 @@ class Job:
     """Where the runs' folders must lie for the nodes to see them; None: in the client's home."""
     image: Mapping[str, Any] | None = None
     """What the engine found under the image's name (`name`, `digest`, ...), where it looked for it."""
+    gaps: tuple[str, ...] = ()
+    """What the target does not give a run that goes on without it: sentences, said once and kept in its record."""
 
 
 @dataclass(frozen=True)

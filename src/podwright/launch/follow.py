@@ -16,7 +16,7 @@ from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway
 from podwright.runs import SETTLED, Home, Record, RunFolder
-from podwright.runs.events import FoundGone, FoundIdle, Gap
+from podwright.runs.events import FoundGone, FoundIdle
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
@@ -180,7 +180,7 @@ class _Look:
         count = self.home.left_out(folder.id)
         if not count or folder.is_sealed:
             return
-        if any(NOT_UNDERSTOOD in sentence for sentence in _noted_gaps(folder)):
+        if any(NOT_UNDERSTOOD in sentence for sentence in folder.gaps()):
             return
         if count == 1:
             sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
@@ -309,11 +309,7 @@ def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
     """Note each gap once, however often it is seen."""
     if not gaps:
         return
-    known = _noted_gaps(folder)
+    known = folder.gaps()
     for sentence in gaps:
         if sentence not in known:
             note(folder, "gap", text=sentence)
-
-
-def _noted_gaps(folder: RunFolder) -> list[str]:
-    return [event.text for event in folder.client_events() if isinstance(event, Gap)]

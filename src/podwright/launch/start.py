@@ -122,6 +122,8 @@ def start(session: Session, prepared: Prepared) -> str:
     folders = [create(_part(whole, request, index)) for index in range(len(request.points))]
     for folder in folders:
         note(folder, "created")
+        for sentence in prepared.job.gaps:
+            note(folder, "gap", text=sentence)
     with submitting(folders[0]) as alone:
         if alone:
             with session.using(prepared.engine):

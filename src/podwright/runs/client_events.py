@@ -78,7 +78,7 @@ class Lost(ClientEvent):
 
 
 class Gap(ClientEvent):
-    """Something of the record is missing."""
+    """Something is missing: of the record, or of what the target should have given the run."""
 
     kind = "gap"
     text: str

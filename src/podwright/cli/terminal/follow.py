@@ -90,6 +90,12 @@ def introduce(run: Run, points: int) -> None:
     output.say("run", f"{run.id} on {asked.target}: {shape}")
 
 
+def say_gaps(run: Run) -> None:
+    """Say what the target does not give a run that was just started; all parts of a job lack the same."""
+    for sentence in run.parts()[0].folder.gaps():
+        output.say("missing", sentence)
+
+
 def _follow_one(run: Run, view: View) -> None:
     record = run.record()
     progress = Progress(record, record.goal)

@@ -1,4 +1,4 @@
-"""The objects of a run: a Job with its Service or another kind, its order as ConfigMap, its token as Secret."""
+"""The objects of a run: a Job with its Service or another kind, its order, its token, and who may reach its nodes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 podwright:x:{uid}:{gid}:podwright:{home}:/bin/sh
 """
 HOLDS = f"{names.DOMAIN}/holds"
+POLICY_VERSION = "networking.k8s.io/v1"
 PATCHED = (
     "serviceAccountName",
     "securityContext",
@@ -36,6 +37,8 @@ def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
     objects = [_order(run, run_id, order), _secret(run, run_id)]
     if run.kind is KINDS["job"] and run.nodes > 1:
         objects.append(_service(run, run_id))
+    if run.policy:
+        objects.append(_policy(run, run_id))
     own = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
     if run.queue:
         own["metadata"]["labels"][names.QUEUE] = run.queue
@@ -70,6 +73,13 @@ def _service(run: RunSpec, run_id: str) -> Object:
     selector = {names.RUN: run_id}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     return _object(("v1", "Service"), run, run_id, spec=spec)
+
+
+def _policy(run: RunSpec, run_id: str) -> Object:
+    """Return who may reach the run's nodes: its own Kubernetes pods on all ports, and nobody else."""
+    members = {"podSelector": {"matchLabels": {names.RUN: run_id}}}
+    spec = {**members, "policyTypes": ["Ingress"], "ingress": [{"from": [members]}]}
+    return _object((POLICY_VERSION, "NetworkPolicy"), run, run_id, spec=spec)
 
 
 def _job(run: RunSpec, run_id: str, **kept: int) -> Object:
