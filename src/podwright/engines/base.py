@@ -22,10 +22,13 @@ one that knows only the folders.
 
 **What may be raised.** `Refusal`, with words and an exit code: 2 when the user must change something, 3 when the target
 cannot be reached. `status` and `collect` never raise because a target is away for a moment: what cannot be asked has
-not changed. A fault of ours may end in any exception; it is reported as such.
+not changed. A target that stays away, or does not know the user any more, is `silent` in the status. A fault of ours
+may end in any exception; it is reported as such.
 
 **Submitting twice starts once.** `submit` may come again for the same run, from another client, at any later time; with
-`again` it is known that an earlier call may have got through.
+`again` it is known that an earlier call may have got through. A job that is many objects to its target does not start
+before all of them are there: until then `status` calls it `unfinished`, and `submit` raises `Unfinished` where the
+target goes away meanwhile. Whoever looks next submits those parts again.
 
 **Threads.** A session calls an engine from one thread at a time. Engines of different targets run side by side.
 
@@ -48,6 +51,7 @@ from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
 from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -67,6 +71,7 @@ __all__ = [
     "QueuedJob",
     "Request",
     "Status",
+    "Unfinished",
     "check_abilities",
     "order_of",
     "partitions",
@@ -96,6 +101,8 @@ class Job:
     """Where the runs' folders must lie for the nodes to see them; None: in the client's home."""
     image: Mapping[str, Any] | None = None
     """What the engine found under the image's name (`name`, `digest`, ...), where it looked for it."""
+    gaps: tuple[str, ...] = ()
+    """What the target does not give a run that goes on without it: sentences, said once and kept in its record."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,14 @@ class Status:
     """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
     held_for: str = ""
     """The run that it waits for until a client releases it, on an engine that `holds`."""
+    unfinished: bool = False
+    """Whoever submitted it did not get to the end: `submit` of this part alone finishes it."""
+    silent: str = ""
+    """Why the target could not be asked just now, once it was waited for long enough; then nothing else is known."""
+
+
+class Unfinished(Refusal):
+    """The target went away while it was given a job: some of it may be there, and a later `submit` finishes it."""
 
 
 class Engine(Protocol):

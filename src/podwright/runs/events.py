@@ -27,6 +27,8 @@ from podwright.runs.client_events import (
     NodeStarted,
     Requeued,
     Submitted,
+    TargetAnswered,
+    TargetSilent,
     Waiting,
 )
 from podwright.runs.pilot_events import (
@@ -94,6 +96,8 @@ __all__ = [
     "SignalReceived",
     "Staged",
     "Submitted",
+    "TargetAnswered",
+    "TargetSilent",
     "Thinned",
     "Waiting",
     "parse_event",
@@ -133,6 +137,8 @@ _OF_OTHERS: tuple[type[Event], ...] = (
     CancelAsked,
     Lost,
     Gap,
+    TargetSilent,
+    TargetAnswered,
     KeeperStarted,
     NodeStarted,
     NodeEnded,

@@ -50,7 +50,7 @@ class Scripted:
     def records(self) -> tuple[Record, list[Record]]:
         return self.record(), [child.record() for child in self.children]
 
-    def watch(self) -> Iterator[Any]:
+    def watch(self, patient: bool) -> Iterator[Any]:
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
                 raise KeyboardInterrupt
@@ -141,11 +141,11 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
 
 def test_an_unreachable_target_does_not_hold_the_other_runs_back(capsys: pytest.CaptureFixture[str]) -> None:
     class Unreachable(Scripted):
-        def wait(self, timeout_s: float | None = None) -> Record:
+        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
             raise refuse("cannot be reached", field="adas", exit_code=3)
 
     class Ended(Scripted):
-        def wait(self, timeout_s: float | None = None) -> Record:
+        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
             return self.record()
 
     runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]

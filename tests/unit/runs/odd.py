@@ -45,6 +45,8 @@ GOOD: tuple[dict[str, Any], ...] = (
             "cancel": {},
             "lost": {"why": "x"},
             "gap": {"text": "x"},
+            "silent": {"since": 1.0, "why": "x"},
+            "answered": {},
             "kept": {"pid": 1, "job": "x"},
             "node": {"node": 0, "restart": 0, "pid": 1},
             "node_end": {"node": 0, "restart": 0, "code": None, "signal": "SIGKILL"},

@@ -19,6 +19,7 @@ ROLE = "podwright-run"
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("configmaps", "secrets", "services"), ("get", "create", "patch", "delete")),
+    ("networking.k8s.io", ("networkpolicies",), ("get", "create", "patch", "delete")),
     ("", ("pods",), ("get", "list", "watch")),
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),

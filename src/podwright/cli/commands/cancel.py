@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podwright.cli.options import AsJson, RunRefs, Yes
@@ -9,31 +11,45 @@ from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.launch import Run
+    from podwright.runs import Record
+
+MOMENT_S = 5.0
+"""That `cancel` waits for runs to end; a run may have been promised a longer grace."""
 
 
 def cancel_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
     """Cancel runs; one by name is meant as said, several are asked about."""
-    from podwright.launch import Session, find_all
+    from podwright.launch import Session, cancel_runs, find_all
 
     with Session.open() as session:
         named = find_all(session, runs)
         if len(named) > 1 and not output.confirm(f"Cancel {len(named)} runs?", yes):
             return 1
-        for run in named:
-            _cancel(run)
+        asked = cancel_runs(session, named)
+        records = _soon(named)
+        for record in records:
+            _say(record, record.id not in asked)
         if as_json:
-            output.print_one_or_all([run.record().as_json() for run in named])
+            output.print_one_or_all([record.as_json() for record in records])
     return 0
 
 
-def _cancel(run: Run) -> None:
-    was_live = run.cancel()
-    record = run.record()
-    if not was_live:
-        return output.say(record.state, f"{run.id} had ended before")
-    if record.state == "cancelled":
-        return output.say("cancelled", run.id)
-    return output.say("asked", f"{run.id} to end")
+def _soon(runs: Sequence[Run]) -> list[Record]:
+    """Return how the runs are once all have ended, which most do within a moment, or when that time is over."""
+    end = time.monotonic() + MOMENT_S
+    while True:
+        records = [run.record() for run in runs]
+        if all(record.is_final for record in records) or time.monotonic() > end:
+            return records
+        time.sleep(0.1)
+
+
+def _say(record: Record, was_over: bool) -> None:
+    if was_over:
+        return output.say(record.state, f"{record.id} had ended before")
+    if record.is_final:
+        return output.say(record.state, record.id)
+    return output.say("asked", f"{record.id} to end")
 
 
 def rm_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:

@@ -79,6 +79,10 @@ def outcome(record: Record) -> str:
 
     A sweep has no results of its own; its reason says how many of its points are how far.
     """
+    if record.silent_since is not None:
+        from podwright.theme import words
+
+        return f"not answered since {words.clock(record.silent_since)}: {record.silent_why}"
     is_well = record.state in ("succeeded", "running") and record.results
     if record.reason and not is_well:
         return record.reason.splitlines()[0]

@@ -14,6 +14,7 @@ PLURALS = {
     "ImageStream": "imagestreams",
     "LocalQueue": "localqueues",
     "Namespace": "namespaces",
+    "NetworkPolicy": "networkpolicies",
     "Node": "nodes",
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",

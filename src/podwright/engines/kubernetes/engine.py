@@ -16,10 +16,11 @@ from podwright.engines.base import Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.facts import KubernetesFacts
+from podwright.engines.kubernetes.holds import AFTER, release
+from podwright.engines.kubernetes.patience import Patience
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
-from podwright.engines.kubernetes.release import release
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
 from podwright.engines.kubernetes.usage import KubernetesUsage
@@ -42,8 +43,11 @@ class KubernetesEngine:
     holds = True
     remains = True
 
-    def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
+    def __init__(
+        self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None, patience: Patience | None = None
+    ) -> None:
         self._pod, self._scheduler, self._given = pod, scheduler, api
+        self._patience = patience or Patience()
         self._claimed: dict[tuple[str, str], Claimed] = {}
         self._shipped: dict[str, Shipped] = {}
         self._unread: dict[tuple[str, str], str] = {}
@@ -102,7 +106,7 @@ class KubernetesEngine:
         """Apply the objects of every part; what is there already, by an earlier call, is found."""
         parent = folders[0].path.parent / run_id
         site = site_of(folders[0])
-        submit(self._api, site, parent, folders)
+        submit(self._api, site, parent, folders, self._patience.come_back_s)
         self._cluster.forget()
         return f"{site['namespace']}/{run_id}"
 
@@ -110,7 +114,10 @@ class KubernetesEngine:
         """Resume runs that we made suspended, because they come after another."""
         try:
             for folder in folders:
-                release(self._api, site_of(folder), folder.id)
+                site = site_of(folder)
+                job = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
+                if job is not None:
+                    release(self._api, site, job, AFTER)
         except (Away, ApiError) as error:
             raise refusal_of(error, "release the run") from None
         self._cluster.forget()

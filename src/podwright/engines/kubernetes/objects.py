@@ -1,4 +1,4 @@
-"""The objects of a run: a Job with its Service or another kind, its order as ConfigMap, its token as Secret."""
+"""The objects of a run: a Job with its Service or another kind, its order, its token, and who may reach its nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
+from podwright.engines.kubernetes.holds import AFTER, hold
 from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
 from podwright.engines.kubernetes.run_spec import RunSpec
 
@@ -17,6 +18,7 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 podwright:x:{uid}:{gid}:podwright:{home}:/bin/sh
 """
 HOLDS = f"{names.DOMAIN}/holds"
+POLICY_VERSION = "networking.k8s.io/v1"
 PATCHED = (
     "serviceAccountName",
     "securityContext",
@@ -35,11 +37,14 @@ def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
     objects = [_order(run, run_id, order), _secret(run, run_id)]
     if run.kind is KINDS["job"] and run.nodes > 1:
         objects.append(_service(run, run_id))
+    if run.policy:
+        objects.append(_policy(run, run_id))
     own = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
-    if run.after:
-        _hold(run, own)
-    elif run.queue:
+    if run.queue:
         own["metadata"]["labels"][names.QUEUE] = run.queue
+    if run.after:
+        own["metadata"]["annotations"] = {names.HELD_FOR: run.after}
+        hold(run.kind, own, AFTER)
     return [*objects, own]
 
 
@@ -68,6 +73,13 @@ def _service(run: RunSpec, run_id: str) -> Object:
     selector = {names.RUN: run_id}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     return _object(("v1", "Service"), run, run_id, spec=spec)
+
+
+def _policy(run: RunSpec, run_id: str) -> Object:
+    """Return who may reach the run's nodes: its own Kubernetes pods on all ports, and nobody else."""
+    members = {"podSelector": {"matchLabels": {names.RUN: run_id}}}
+    spec = {**members, "policyTypes": ["Ingress"], "ingress": [{"from": [members]}]}
+    return _object((POLICY_VERSION, "NetworkPolicy"), run, run_id, spec=spec)
 
 
 def _job(run: RunSpec, run_id: str, **kept: int) -> Object:
@@ -167,22 +179,6 @@ def _beside(patch: Object) -> Object:
         return patch
     spec = {name: field for name, field in patch["spec"].items() if name not in ("containers", "initContainers")}
     return {**patch, "spec": spec}
-
-
-def _hold(run: RunSpec, own: Object) -> None:
-    """Suspend a run that comes after another: a client releases it when that one has succeeded.
-
-    Kueue resumes whatever has the label of a queue as soon as there is room, so that the label waits too.
-    """
-    annotations = {names.HELD: run.after}
-    if run.queue:
-        annotations[names.HELD_QUEUE] = run.queue
-    own["metadata"]["annotations"] = annotations
-    *above, field = run.kind.suspend.strip("/").split("/")
-    place = own
-    for name in above:
-        place = place[name]
-    place[field] = True
 
 
 SPECS: dict[str, Callable[[RunSpec, str], Object]] = {

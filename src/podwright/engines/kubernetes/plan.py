@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
 SITE, OBJECTS = "job/site.json", "job/objects.yaml"
+OPEN = (
+    "you may not make NetworkPolicies in the namespace {namespace}: whoever reaches its Kubernetes pods reaches the "
+    "ports of this run; `podwright pod grant` gives the right"
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         objects=objects,
         site=_site(run),
         layer=layer,
+        gaps=() if run.policy else (OPEN.format(namespace=run.namespace),),
     )
 
 

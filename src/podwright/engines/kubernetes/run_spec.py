@@ -79,6 +79,8 @@ class RunSpec:
     named_uid: int | None
     """The same, where it must have a name: sshd lets nobody in who has none."""
     account: str | None
+    policy: bool
+    """A NetworkPolicy keeps others from the run's nodes."""
     training_runtime: str = ""
     patch: dict[str, Any] = field(default_factory=dict)
 
@@ -122,6 +124,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         uid=None if openshift else USER,
         named_uid=facts.uid if openshift else USER,
         account=ACCOUNT if openshift and locks else None,
+        policy=facts.policies,
         training_runtime=workload.kubernetes.training_runtime,
         patch=workload.kubernetes.patch,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.engines.base import Status
+from podwright.engines.kubernetes.holds import MAKING, held_reason, held_run
 
 Object = Mapping[str, Any]
 
@@ -64,9 +65,9 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
         return Status("gone", _failure(conditions["Failed"], pods), "failed")
-    held_for = held_run(job)
-    if held_for:
-        return Status("waiting", f"waits for {held_for} to succeed", held_for=held_for)
+    held = held_reason(job)
+    if held:
+        return _held(job, held)
     if "Suspended" in conditions or job["spec"].get("suspend"):
         return Status("waiting", _suspended(job))
     if _all_ended(job, pods):
@@ -74,9 +75,11 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
     return _alive(job, pods, list(events))
 
 
-def held_run(job: Object) -> str:
-    """Return the run that a client of ours lets this one wait for; nothing where it is not held."""
-    return str((job["metadata"].get("annotations") or {}).get(names.HELD, ""))
+def _held(job: Object, reason: str) -> Status:
+    if reason == MAKING:
+        return Status("waiting", "is being submitted", unfinished=True)
+    held_for = held_run(job)
+    return Status("waiting", f"waits for {held_for} to succeed", held_for=held_for)
 
 
 def _suspended(job: Object) -> str:
