@@ -121,7 +121,8 @@ def test_a_matrix_is_cancelled_as_one(slurm: SlurmSite) -> None:
     run = slurm.start("--steps 600 --ledger", matrix="{a: [1, 2, 3, 4, 5, 6]}", grace="2s", slurm="{parallel: 4}")
     until(lambda: [point.record().state for point in run.points()].count("running") == 4, "four points run", END_S)
     assert run.cancel()
-    assert run.wait(END_S).state == "cancelled"
+    record = run.wait(END_S)
+    assert record.state == "cancelled", [(point.record().state, point.record().reason) for point in run.points()]
     assert (slurm.lab.shared / "runs" / run.id / "cancelled").exists()
     until(lambda: not slurm.processes(run), "all its processes end", END_S)
     for point in run.points():

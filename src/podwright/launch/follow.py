@@ -221,6 +221,9 @@ class _Look:
             return record
         if status.outcome in ENDS:
             note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
+        elif "cancel" in events and not record.attempts:
+            # A scheduler may forget what it removes from its queue: nobody else has taken it.
+            note(folder, "end", state="terminated", reason="was cancelled before it began", code=None)
         elif record.state != "lost":
             self.engine.clean(folder)
             note(folder, "lost", why=status.reason)

@@ -190,13 +190,17 @@ class Run:
             engine.cancel([folder])
         return bool(live)
 
-    def remove(self) -> None:
-        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record."""
+    def remove(self, only_here: bool = False) -> None:
+        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record.
+
+        `only_here`: what its target has of it is left there.
+        """
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
         for part in (*self.points(), self):
-            part.remove_elsewhere()
+            if not only_here:
+                part.remove_elsewhere()
             self._session.home.remove(part.id)
 
     def remove_elsewhere(self) -> None:

@@ -194,6 +194,7 @@ class Fold:
         self._clock = TrainingClock()
         self._cancelled = False
         self._why, self._why_at = "", 0.0
+        self._gone_at: float | None = None
         self._silent: kinds.TargetSilent | None = None
         self._last = asked.created_at
 
@@ -217,7 +218,7 @@ class Fold:
                 self._end = event
             case kinds.EngineEnded():
                 self._engine_end = event
-            case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
+            case kinds.Retry() | kinds.LeaderLost() | kinds.GivenBack() if event.epoch >= self._epoch:
                 self._why, self._why_at = event.why or "", event.time
             # Clients' notes are read after the pilots' events: one from before these says nothing of now.
             case kinds.Waiting() if self._state == "pending" and event.time >= self._why_at:
@@ -228,6 +229,8 @@ class Fold:
                 self._cancelled = True
             case kinds.Lost():
                 self._lost = event
+            case kinds.FoundGone() if self._gone_at is None:
+                self._gone_at = event.time
             case kinds.TargetSilent():
                 self._silent = event
             case kinds.TargetAnswered():
@@ -310,9 +313,9 @@ class Fold:
                 state = "cancelled"
             return state, engine_end.reason, engine_end.code, engine_end.time
         # A loss counts until a pilot speaks again: the run had only been out of sight. It ended, as far as anybody
-        # knows, with the last event.
+        # knows, when it was first found gone: until then it was shown as one that goes on.
         if self._lost is not None and self._lost.time >= self._last:
-            return "lost", self._lost.why, None, max(self._last, self._asked.created_at)
+            return "lost", self._lost.why, None, max(self._last, self._gone_at or self._lost.time)
         # It is not over. Only a run that waits has a reason; that of an earlier wait is not told of a later state.
         if self._state == "pending":
             return self._state, self._why, None, None

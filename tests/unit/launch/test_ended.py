@@ -83,3 +83,12 @@ def test_a_run_that_has_its_nodes_does_not_wait_in_the_queue(home: Home, engine:
     engine.says = Status("there", handle="7")
     assert [run.record().reason, run.record().reason] == ["has its nodes; its pilots are starting"] * 2
     assert notes(folder).count("waiting") == 2
+
+
+def test_a_run_that_was_cancelled_while_it_waited_is_not_lost(home: Home, engine: FakeEngine) -> None:
+    """Slurm forgets the tasks of an array at once that it removes together."""
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": START, "k": "submitted", "handle": "7"}, {"t": START, "k": "cancel"})
+    engine.says = Status("gone", "Slurm does not know it any more")
+    record = find(Session(home, engines={"local": lambda: engine}), "toy-2222").record()
+    assert (record.state, record.reason) == ("cancelled", "was cancelled before it began")

@@ -247,15 +247,13 @@ class SlurmEngine:
         known = [folder for folder in folders if self._queue.handle(folder)]
         if not known:
             return
-        first, marked = known[0], [folder.id for folder in known]
-        parent, job = first.asked.parent, first.handle
+        runs = f"{site_of(known[0])['folder']}/runs"
+        parent, job = known[0].asked.parent, known[0].handle
         if whole and parent and job:
-            marked = [parent]
-        self._reach.call(["touch", "--", *(f"{site_of(first)['folder']}/runs/{name}/cancelled" for name in marked)])
-        if whole and parent and job:
-            self._queue.stop_array(job)
-        else:
-            self._queue.stop(known, gently=True)
+            self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
+            return
+        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
+        self._queue.stop(known, gently=True)
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
