@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podwright.runs import Fold, Record
 from podwright.runs.record import as_row, from_row, iso, sum_up
-from tests.unit.runs.made import START, asked, end, go, parsed, result
+from tests.unit.runs.made import START, asked, end, event, go, parsed, result
 
 KEYS = """
 id name parent matrix target state reason exit_code attempts nodes hosts world_size
