@@ -224,7 +224,7 @@ class Engine(Protocol):
         """Remove what the run left elsewhere; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
-        """End whatever a lost run left behind."""
+        """End whatever a run left behind that is lost, or that has ended and is still there."""
 
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""

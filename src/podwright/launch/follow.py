@@ -27,6 +27,8 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+LAST_WORD_S = 60.0
+"""After a run's end: its pilots have written all they had to say by then."""
 NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
@@ -117,8 +119,26 @@ class _Look:
         records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
+        self._clean([folder for folder in settled if self._lingers(records[folder.id], now[folder.id])])
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
         return records
+
+    def _lingers(self, record: Record, status: Status) -> bool:
+        """Return whether a run has ended, its record is in, and its engine keeps it all the same.
+
+        It is in when none of its pilots is at work any more, or when the last of them has had its time.
+        """
+        if status.state == "gone" or status.silent:
+            return False
+        ended_at = record.ended_at or record.created_at
+        return status.state == "waiting" or self.session.clock.time() - ended_at > LAST_WORD_S
+
+    def _clean(self, folders: Sequence[RunFolder]) -> None:
+        """Remove what an engine keeps of runs that have ended: the last of the records first, as it may go with it."""
+        if folders:
+            self.engine.collect(folders)
+        for folder in folders:
+            self.engine.clean(folder)
 
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
         """Release or end runs that are held for another; that one is looked at first, once for all of them."""

@@ -16,6 +16,8 @@ UID_OF_JOB = "metadata.labels['batch.kubernetes.io/controller-uid']"
 REPLICA = "metadata.labels['training.kubeflow.org/replica-index']"
 BESIDE = {"cpu": "100m", "memory": "128Mi"}
 """What the containers get that only wait or copy."""
+LAUNCHER_VOLUMES, LAUNCHER_ENV = ("job", "work", "claim"), ("PODWRIGHT_RUN", "PODWRIGHT_CLAIM", "HOME")
+"""Of an MPIJob's launcher, which only waits for the end."""
 
 
 def node_template(run: RunSpec, run_id: str) -> Object:
@@ -30,10 +32,10 @@ def node_template(run: RunSpec, run_id: str) -> Object:
 def launcher_template(run: RunSpec, run_id: str) -> Object:
     """Return the template of an MPIJob's launcher, which is no node of the run and needs no device."""
     spec = pod_spec(run, run_id)
-    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] in ("job", "work")]
+    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] in LAUNCHER_VOLUMES]
     spec.pop("affinity", None)
-    mounts = [mount for mount in _mounts(run) if mount["name"] in ("job", "work")]
-    env = [value(name, text) for name, text in (("PODWRIGHT_RUN", run_id), ("HOME", f"{names.WORK}/home"))]
+    mounts = [mount for mount in _mounts(run) if mount["name"] in LAUNCHER_VOLUMES]
+    env = [variable for variable in environment(run, run_id) if variable["name"] in LAUNCHER_ENV]
     container = _container(names.LAUNCHER, run.image, "launch.sh", env)
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([]), "volumeMounts": mounts}
     return {"metadata": _metadata(run, run_id), "spec": {**spec, "containers": [container]}}
