@@ -20,7 +20,7 @@ from podwright.launch import Run
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, KubernetesSite, kubernetes_session, until
 from tests.paths import ROOT
-from tests.real.clients import Client, kubectl, pod_of, pods
+from tests.real.clients import BIN, Client, pod_of, pods
 from tests.real.labs import ON_KUBERNETES
 
 pytestmark = ON_KUBERNETES
@@ -104,7 +104,7 @@ def test_an_api_server_that_dies_while_it_is_given_a_run(site: KubernetesSite) -
 
 def says(client: Client, words: str, code: int) -> str:
     """All that a command prints, which ends with this code."""
-    command = [sys.executable, "-m", "podwright.cli.main", *words.split()]
+    command = [str(BIN / "podwright"), *words.split()]
     done = subprocess.run(command, env=client.environ, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
@@ -191,6 +191,4 @@ def test_runs_that_are_cancelled_together_all_say_so(site: KubernetesSite, tmp_p
         site.wait_step(run, 3)
     says(Client(tmp_path), f"cancel --yes {' '.join(run.id for run in runs)}", 0)
     assert [run.wait(END_S).state for run in runs] == ["cancelled"] * 4
-    assert (
-        kubectl(site.lab, "get", "jobs", "--namespace=lab", f"--selector=podwright.dev/run={runs[0].id}")["items"] == []
-    )
+    until(lambda: not any(pods(site.lab, run.id) for run in runs), "none of their Kubernetes pods is left")
