@@ -115,6 +115,9 @@ class _Look:
             if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
                 record = self._judge(folder, record, statuses[folder.id])
             records[folder.id] = record
+        waiting = [folder for folder in live if not records[folder.id].is_final and not statuses[folder.id].silent]
+        if waiting:
+            self.engine.tend(waiting)
         held = [folder for folder in live if folder.asked.after and statuses[folder.id].held_for]
         records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]

@@ -16,8 +16,12 @@ HELD_THEN = f"{DOMAIN}/held-then"
 """What it waits for afterwards."""
 HELD_FOR = f"{DOMAIN}/held-for"
 """The run that must succeed first."""
+HELD_UNTIL, HELD_TIMES = f"{DOMAIN}/held-until", f"{DOMAIN}/held-times"
+"""When a run that gave its nodes back tries again, in Unix seconds, and how often it did give them back."""
 HELD_QUEUE = f"{DOMAIN}/held-queue"
 """The Kueue queue of such an object, which it joins when it is released: Kueue would resume it before."""
+GROUP = "scheduling.k8s.io/group-name"
+"""The annotation by which Volcano knows the group of a Kubernetes pod."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """The label by which Kueue knows the queue of an object."""
 OURS = f"app.kubernetes.io/managed-by={MANAGER}"
@@ -47,10 +51,12 @@ PIECE_BYTES, MOST_PIECES = 900 * 1024, 5
 
 
 def labels(run_id: str, parent: str, workload: str) -> dict[str, str]:
-    """Return the labels of everything that belongs to a run."""
+    """Return the labels of everything that belongs to a run: those that tools for Kubernetes know, and our own."""
     return {
         "app.kubernetes.io/managed-by": MANAGER,
         "app.kubernetes.io/name": workload,
+        "app.kubernetes.io/instance": run_id,
+        "app.kubernetes.io/part-of": parent,
         JOB: parent,
         RUN: run_id,
     }

@@ -23,6 +23,7 @@ from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
@@ -54,6 +55,10 @@ class KubernetesEngine:
     @cached_property
     def _api(self) -> Api:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
+
+    @cached_property
+    def _tending(self) -> Tending:
+        return Tending(self._api, self._cluster, self._patience)
 
     @cached_property
     def _cluster(self) -> ClusterWatch:
@@ -160,6 +165,11 @@ class KubernetesEngine:
                 if reason and status.state == "gone":
                     statuses[folder.id] = Status("there", reason, handle=status.handle)
         return statuses
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Give back nodes that are no use without the others, and resume what waited for its turn."""
+        with suppress(Away, ApiError):  # the next look does it, or says what is the matter
+            self._tending.look(folders)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}

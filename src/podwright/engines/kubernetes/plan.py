@@ -49,7 +49,7 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
     for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
         order = order_of(request, index, **_of_engine(request, pod, scheduler, run, run_id))
         parts.append(Part(run_id, point or None, order))
-    objects = {part.run_id: run_objects(run, part.run_id, part.order.text()) for part in parts}
+    objects = {part.run_id: run_objects(run, part.run_id, part.order.text(), at) for at, part in enumerate(parts)}
     layer = None
     if facts.code_image:
         layer = (image_of(request.workload, scheduler), request.code_tar or b"")
@@ -90,6 +90,7 @@ def _site(run: RunSpec) -> dict[str, Any]:
         "uid": run.uid,
         "payload": {"name": names.payload_name(run.payload), "files": list(run.pilot_files)},
         "code": list(run.code),
+        "parallel": run.placement.parallel,
     }
 
 
