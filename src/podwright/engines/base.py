@@ -7,8 +7,9 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 **The order of calls.** To start: `unsupported`, then `probe` once, `plan` and `render` (both pure: the facts come in
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
-never lost; then `tend` of what is not over; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
-`shell`, `clean` (of a lost run) and `remove`; `usage` for what the target does beside our runs. `close` comes last.
+never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
+time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
+target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks

@@ -24,6 +24,8 @@ GROUP = "scheduling.k8s.io/group-name"
 """The annotation by which Volcano knows the group of a Kubernetes pod."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """The label by which Kueue knows the queue of an object."""
+REASON = f"{DOMAIN}/reason"
+"""Why an administrator's object says what it says."""
 OURS = f"app.kubernetes.io/managed-by={MANAGER}"
 
 JOB_FOLDER, WORK, CLAIM = "/podwright/job", "/podwright/work", "/podwright/claim"
@@ -41,8 +43,9 @@ USER = 1000
 """Of all processes, where nobody else decides it: an image that would run as root runs all the same."""
 SSH_PORT = 2222
 
-MOST_LOST = 20
-"""How often the place of one node is filled anew. Nodes that are given back count too, as Kubernetes cannot tell."""
+MOST_LOST, MOST_GIVEN_BACK = 20, 100
+"""How often the place of one node is filled anew; and how often nodes of a run of several may be given back, which must
+not use that up: Kubernetes counts both together."""
 KEPT_S = 7 * 86400
 """Objects of a run that is over go after a week, so that nobody must clean up after a client that never came back."""
 UNREACHABLE_S = 30

@@ -15,6 +15,7 @@ from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
+from podwright.engines.kubernetes.deletion import delete_runs
 from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.holds import AFTER, release
 from podwright.engines.kubernetes.patience import Patience
@@ -139,12 +140,11 @@ class KubernetesEngine:
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
-        for folder in folders:
-            site = site_of(folder)
-            try:
-                self._api.delete(path_of(site["kind"], site["namespace"], folder.id), "Foreground")
-            except (Away, ApiError) as error:
-                raise refusal_of(error, "end the run") from None
+        places = [(site_of(folder)["kind"], site_of(folder)["namespace"], folder.id) for folder in folders]
+        try:
+            delete_runs(self._api, places)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "end the run") from None
         self._cluster.forget()
 
     def clean(self, folder: RunFolder) -> None:

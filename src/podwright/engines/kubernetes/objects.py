@@ -149,9 +149,12 @@ def _trainjob(run: RunSpec, run_id: str) -> Object:
 
 def _replaced(run: RunSpec) -> Object:
     """Return how often nodes are replaced: one that is lost again and again ends the run."""
+    most = names.MOST_LOST
+    if run.nodes > 1:
+        most += names.MOST_GIVEN_BACK
     if run.counted:
-        return {"backoffLimitPerIndex": names.MOST_LOST, "maxFailedIndexes": 0}
-    return {"backoffLimit": names.MOST_LOST * run.nodes}
+        return {"backoffLimitPerIndex": most, "maxFailedIndexes": 0}
+    return {"backoffLimit": most * run.nodes}
 
 
 def _mpijob(run: RunSpec, run_id: str) -> Object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,10 @@ SITE, OBJECTS = "job/site.json", "job/objects.yaml"
 OPEN = (
     "you may not make NetworkPolicies in the namespace {namespace}: whoever reaches its Kubernetes pods reaches the "
     "ports of this run; `podwright pod grant` gives the right"
+)
+UNLOCKED = (
+    "the Pod Security of the namespace {namespace} forbids IPC_LOCK, without which RDMA may find too little memory "
+    "that stays in place; `podwright pod grant {pod} --namespace {namespace} --rdma` gives it"
 )
 
 
@@ -60,8 +64,16 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         objects=objects,
         site=_site(run),
         layer=layer,
-        gaps=() if run.policy else (OPEN.format(namespace=run.namespace),),
+        gaps=tuple(_gaps(run, pod)),
     )
+
+
+def _gaps(run: RunSpec, pod: Pod) -> Iterator[str]:
+    """Yield what the namespace does not give the run, which goes on without it."""
+    if not run.policy:
+        yield OPEN.format(namespace=run.namespace)
+    if run.rdma and not run.lock_memory:
+        yield UNLOCKED.format(pod=pod.name, namespace=run.namespace)
 
 
 def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: RunSpec, run_id: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Placement:
     tolerations: tuple[dict[str, str], ...] = ()
     pull_secrets: tuple[str, ...] = ()
     parallel: int | None = None
-    rdma: RdmaShare = RdmaShare()
+    rdma: RdmaShare = field(default_factory=RdmaShare)
 
 
 @dataclass(frozen=True)
