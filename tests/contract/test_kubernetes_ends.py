@@ -192,3 +192,44 @@ def test_runs_that_are_cancelled_together_all_say_so(site: KubernetesSite, tmp_p
     says(Client(tmp_path), f"cancel --yes {' '.join(run.id for run in runs)}", 0)
     assert [run.wait(END_S).state for run in runs] == ["cancelled"] * 4
     until(lambda: not any(pods(site.lab, run.id) for run in runs), "none of their Kubernetes pods is left")
+
+
+def held_for(site: KubernetesSite, run: Run) -> str:
+    """Why we keep a run suspended, as its object says."""
+    job = site.lab.kubectl("get", "job", run.id, "--namespace=lab", "--output=json").stdout
+    annotations = json.loads(job)["metadata"].get("annotations", {})
+    return str(annotations.get("podwright.dev/held", ""))
+
+
+@pytest.mark.slow
+def test_a_run_that_gets_some_of_its_nodes_gives_them_to_one_that_fits(
+    kubernetes_cluster: KubernetesLab, tmp_path: Path
+) -> None:
+    """One of two nodes is taken. The second run gets the other, and the third, which needs no more, waits for it."""
+    site = KubernetesSite(kubernetes_cluster, tmp_path)
+    site.session = kubernetes_session(site.home, patience=Patience(short_s=2.0, again_s=2.0))
+    fields = {"resources": "{gpus: 5, memory: 256MiB}", "ranks_per_node": 1}
+    try:
+        first = site.start("--steps 6 --hold-at 3", **fields)
+        site.wait_step(first, 3)
+        second = site.start("--steps 2", nodes=2, **fields)
+        until(lambda: second.record() and held_for(site, second) == "together", "the second run gives its node back")
+        assert "gave its nodes back, as not all of them were free" in second.record().reason
+        third = site.start("--steps 2", **fields)
+        until(lambda: second.record() and third.record().state == "succeeded", "the third run has its node")
+        first.cancel()
+        record = second.wait(END_S)
+        assert (record.state, record.attempts) == ("succeeded", 1), second.explain()
+    finally:
+        site.close()
+
+
+@pytest.mark.slow
+def test_points_beyond_the_bound_wait_for_those_before_them(site: KubernetesSite) -> None:
+    fields = {"matrix": "{seed: [1, 2, 3]}", "kubernetes": "{parallel: 1}", "resources": SMALL}
+    run = site.start("--steps 2", **fields)
+    assert [held_for(site, point) for point in run.points()][1:] == ["parallel", "parallel"]
+    assert run.wait(END_S).state == "succeeded"
+    times = [(point.record().started_at or 0.0, point.record().ended_at or 0.0) for point in run.points()]
+    for (_, ended), (started, _) in zip(times, times[1:], strict=False):
+        assert ended <= started
