@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -231,5 +231,5 @@ def test_points_beyond_the_bound_wait_for_those_before_them(site: KubernetesSite
     assert [held_for(site, point) for point in run.points()][1:] == ["parallel", "parallel"]
     assert run.wait(END_S).state == "succeeded"
     times = [(point.record().started_at or 0.0, point.record().ended_at or 0.0) for point in run.points()]
-    for (_, ended), (started, _) in zip(times, times[1:], strict=False):
+    for (_, ended), (started, _) in pairwise(times):
         assert ended <= started
