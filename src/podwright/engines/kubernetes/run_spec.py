@@ -44,7 +44,7 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class Placement:
+class PodPlacement:
     """Which nodes a run may go to, who places it there, and how many points of a sweep at once."""
 
     scheduler: str | None = None
@@ -95,7 +95,7 @@ class RunSpec:
     account: str | None
     policy: bool
     """A NetworkPolicy keeps others from the run's nodes."""
-    placement: Placement
+    placement: PodPlacement
     limit_bytes: int
     """Of each folder that is a Kubernetes pod's own and on the node's disk."""
     training_runtime: str = ""
@@ -149,9 +149,9 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
     )
 
 
-def _placement(workload: Workload, facts: KubernetesFacts, model: NodeModel) -> Placement:
+def _placement(workload: Workload, facts: KubernetesFacts, model: NodeModel) -> PodPlacement:
     options = workload.kubernetes
-    return Placement(
+    return PodPlacement(
         scheduler=options.scheduler,
         selector=dict(options.node_selector),
         tolerations=tuple(toleration.as_object() for toleration in options.tolerations),

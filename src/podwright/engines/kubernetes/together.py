@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import ObjectKind
+from podwright.clients.kubernetes.quantities import moment
 from podwright.engines.kubernetes.holds import PARALLEL, TOGETHER, held_reason, pointer
 from podwright.engines.kubernetes.states import is_alive, is_suspended
 
@@ -35,13 +35,6 @@ def _unschedulable_since(pod: Object) -> float | None:
         if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
             return moment(condition.get("lastTransitionTime"))
     return None
-
-
-def moment(text: str | None) -> float | None:
-    """Return a time of the API server in Unix seconds."""
-    if not text:
-        return None
-    return datetime.fromisoformat(text).timestamp()
 
 
 def is_oldest(job: Object, jobs: Iterable[Object]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podwright.clients.kubernetes.kinds import BY_NAME
+from podwright.clients.kubernetes.quantities import moment
 from podwright.engines.kubernetes.resources import RdmaShare
 from podwright.engines.kubernetes.states import seen
 from podwright.engines.kubernetes.together import (
@@ -14,7 +15,6 @@ from podwright.engines.kubernetes.together import (
     is_oldest,
     may_join,
     may_try_again,
-    moment,
     pause_s,
     short_since,
 )
