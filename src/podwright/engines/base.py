@@ -7,9 +7,9 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 **The order of calls.** To start: `unsupported`, then `probe` once, `plan` and `render` (both pure: the facts come in
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
-never lost; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
-`shell`, `clean` (of a run that is lost, or over and not gone) and `remove`; `usage` for what the target does beside our
-runs. `close` comes last.
+never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
+time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
+target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -211,6 +211,9 @@ class Engine(Protocol):
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Let runs start that are held for another; one that another client has released is left alone."""
 
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do for runs that wait what nobody does while no client looks, such as to resume what this engine held."""
+
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
@@ -230,7 +233,7 @@ class Engine(Protocol):
         """Remove what the run left elsewhere; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
-        """End whatever a run that is lost or over left behind."""
+        """End whatever a run left behind that is lost, or that has ended and is still there."""
 
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from podwright.engines import Engine
-from podwright.engines.base import Status
 from podwright.pilot.protocol import record_folders
 from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal
@@ -18,28 +17,22 @@ LEAVE_S = 15.0
 """How long a job whose pilots have all closed may take to leave by itself, with the exit code that others wait for."""
 
 
-def clean_ended(
-    engine: Engine,
-    folders: Sequence[RunFolder],
-    records: Mapping[str, Record],
-    statuses: Mapping[str, Status],
-    now: float,
-) -> None:
-    """End what the engine still has of runs that have ended; their records have been collected before."""
-    if not engine.remains:
+def clean_ended(engine: Engine, folders: Sequence[RunFolder]) -> None:
+    """End what the engine still has of runs that have ended: the last of the records first, as it may go with it."""
+    if not engine.remains or not folders:
         return
-    for folder in folders:
-        if statuses[folder.id].state != "gone" and is_in(folder, records[folder.id], now):
-            with suppress(Refusal):  # a target that is away: the next look cleans it
-                engine.clean(folder)
+    with suppress(Refusal):  # a target that is away: the next look cleans them
+        engine.collect(folders)
+        for folder in folders:
+            engine.clean(folder)
 
 
-def is_in(folder: RunFolder, record: Record, now: float) -> bool:
-    """Return whether nothing more of the record can come."""
-    if record.ended_at is None:
-        return False
-    since_s = now - record.ended_at
-    return since_s > IN_S or (since_s > LEAVE_S and _is_closed(folder, record.nodes))
+def is_in(folder: RunFolder, record: Record, at_work: bool, now: float) -> bool:
+    """Return whether nothing more of the record can come; `at_work`: its engine says that it runs."""
+    since_s = now - (record.ended_at or record.created_at)
+    if since_s > IN_S:
+        return True
+    return since_s > LEAVE_S and (not at_work or _is_closed(folder, record.nodes))
 
 
 def _is_closed(folder: RunFolder, nodes: int) -> bool:

@@ -10,7 +10,7 @@ from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
-from podwright.launch.ended import clean_ended
+from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
@@ -115,13 +115,24 @@ class _Look:
             if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
                 record = self._judge(folder, record, statuses[folder.id])
             records[folder.id] = record
+        waiting = [folder for folder in live if not records[folder.id].is_final and not statuses[folder.id].silent]
+        if waiting:
+            self.engine.tend(waiting)
         held = [folder for folder in live if folder.asked.after and statuses[folder.id].held_for]
         records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
-        clean_ended(self.engine, settled, records, now, self.session.clock.time())
+        clean_ended(self.engine, [folder for folder in settled if self._lingers(folder, records, now)])
         return records
+
+    def _lingers(self, folder: RunFolder, records: Mapping[str, Record], now: Mapping[str, Status]) -> bool:
+        """Return whether a run that has ended is still there, and its record is in."""
+        status = now[folder.id]
+        if status.state == "gone" or status.silent:
+            return False
+        at_work = status.state != "waiting"
+        return is_in(folder, records[folder.id], at_work, self.session.clock.time())
 
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
         """Release or end runs that are held for another; that one is looked at first, once for all of them."""

@@ -47,11 +47,9 @@ def ended(home: Home, *closed: int, state: str = "succeeded") -> Path:
     ("closed", "after_s", "cleaned"),
     [((0, 1), 5.0, 0), ((0, 1), 16.0, 1), ((0,), 16.0, 0), ((0,), 61.0, 1), ((), 61.0, 1)],
 )
-@pytest.mark.parametrize("state", ["there", "waiting"])
 def test_the_job_of_a_run_that_has_ended_is_ended_once_its_record_is_in(
-    home: Home, engine: FakeEngine, closed: tuple[int, ...], after_s: float, cleaned: int, state: str
+    home: Home, engine: FakeEngine, closed: tuple[int, ...], after_s: float, cleaned: int
 ) -> None:
-    engine.says = Status(state, "is held; `scontrol release` lets it go on", handle="7")
     folder = ended(home, *closed)
     assert look(home, engine, after_s) == "succeeded"
     assert engine.cleaned == ["toy-2222"] * cleaned

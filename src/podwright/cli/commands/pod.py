@@ -104,6 +104,7 @@ def pod_grant_command(
     group: Annotated[
         str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
     ] = None,
+    rdma: Annotated[bool, typer.Option("--rdma", help="Let containers lock memory, which RDMA needs.")] = False,
     render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -117,7 +118,7 @@ def pod_grant_command(
     granted = pods.find(Home.open(), pod)
     kubernetes = pods.kubernetes_of(granted, scheduler)
     place = namespace or namespace_of(kubernetes)
-    objects = grant_objects(granted, kubernetes, place, group)
+    objects = grant_objects(granted, kubernetes, place, group, rdma)
     if render:
         print_objects(objects, as_json)
         return 0

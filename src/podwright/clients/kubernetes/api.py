@@ -124,6 +124,11 @@ class Api:
             if error.status != 404:
                 raise
 
+    def delete_all(self, path: str, selector: str, policy: str = "Background") -> None:
+        """Delete all objects of a kind that a selector names, in one request."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
+        self._json("DELETE", path, {"labelSelector": selector}, json.dumps(options).encode(), "application/json")
+
     def text(self, path: str, **query: str | int | bool) -> bytes:
         """Return an answer that is no JSON, such as a log."""
         return self._answer("GET", path, query, None, "")

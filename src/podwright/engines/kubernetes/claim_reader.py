@@ -148,7 +148,7 @@ def reader_job(site: dict[str, Any], name: str, avoided: Sequence[str] = ()) -> 
     items = [{"key": key, "path": key} for key in site["payload"]["files"]]
     volumes = [
         {"name": "job", "configMap": {"name": site["payload"]["name"], "items": items}},
-        {"name": "work", "emptyDir": {}},
+        {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "claim", "persistentVolumeClaim": {"claimName": site["claim"]}},
     ]
     places = {"job": names.JOB_FOLDER, "work": names.WORK, "claim": names.CLAIM}

@@ -106,6 +106,13 @@ class ClusterWatch:
                     pods[labels[names.RUN]].append(pod)
         return pods
 
+    def jobs(self, folders: Sequence[RunFolder]) -> dict[str, dict[str, Any]]:
+        """Return the runs' own objects as they were seen last, by name."""
+        jobs: dict[str, dict[str, Any]] = {}
+        for kind, namespace in {(site_of(folder)["kind"], site_of(folder)["namespace"]) for folder in folders}:
+            jobs |= self._listing(kind, namespace, folders).read()
+        return jobs
+
     def _events_of(self, namespace: str, job: str) -> Iterable[dict[str, Any]]:
         """Return why Kubernetes pods could not be made: asked once for all runs that have none."""
         asked_at, items = self._events.get(namespace, (-EVENTS_S, []))

@@ -15,6 +15,7 @@ from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
+from podwright.engines.kubernetes.deletion import delete_runs
 from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.holds import AFTER, release
 from podwright.engines.kubernetes.patience import Patience
@@ -23,6 +24,7 @@ from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
@@ -55,6 +57,10 @@ class KubernetesEngine:
     @cached_property
     def _api(self) -> Api:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
+
+    @cached_property
+    def _tending(self) -> Tending:
+        return Tending(self._api, self._cluster, self._patience)
 
     @cached_property
     def _cluster(self) -> ClusterWatch:
@@ -135,12 +141,11 @@ class KubernetesEngine:
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
-        for folder in folders:
-            site = site_of(folder)
-            try:
-                self._api.delete(path_of(site["kind"], site["namespace"], folder.id), "Foreground")
-            except (Away, ApiError) as error:
-                raise refusal_of(error, "end the run") from None
+        places = [(site_of(folder)["kind"], site_of(folder)["namespace"], folder.id) for folder in folders]
+        try:
+            delete_runs(self._api, places)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "end the run") from None
         self._cluster.forget()
 
     def clean(self, folder: RunFolder) -> None:
@@ -161,6 +166,11 @@ class KubernetesEngine:
                 if reason and status.state == "gone":
                     statuses[folder.id] = Status("there", reason, handle=status.handle)
         return statuses
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Give back nodes that are no use without the others, and resume what waited for its turn."""
+        with suppress(Away, ApiError):  # the next look does it, or says what is the matter
+            self._tending.look(folders)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}

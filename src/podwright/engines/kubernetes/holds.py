@@ -18,6 +18,7 @@ from podwright.clients.kubernetes.paths import path_of
 MAKING, AFTER, PARALLEL, TOGETHER = "making", "after", "parallel", "together"
 """Its files are not all there yet; another run must succeed first; enough points run; not all its nodes are free."""
 REASONS = (MAKING, AFTER, PARALLEL, TOGETHER)
+MARKS = (names.HELD, names.HELD_THEN, names.HELD_FOR, names.HELD_UNTIL)
 GONE, CHANGED = 404, 422
 """What the server answers when the object, or what the patch tests, is not as it was a moment ago."""
 
@@ -81,12 +82,12 @@ def release_patch(kind: ObjectKind, job: Mapping[str, Any]) -> list[dict[str, An
     that somebody suspended afterwards stays suspended.
     """
     annotations = job["metadata"]["annotations"]
-    test = {"op": "test", "path": _pointer(names.HELD), "value": annotations[names.HELD]}
+    test = {"op": "test", "path": pointer(names.HELD), "value": annotations[names.HELD]}
     following, _, rest = annotations.get(names.HELD_THEN, "").partition(" ")
     if following:
         shorter = _replace(names.HELD_THEN, rest) if rest else _remove(names.HELD_THEN)
         return [test, _replace(names.HELD, following), shorter]
-    kept = [name for name in (names.HELD, names.HELD_THEN, names.HELD_FOR) if name in annotations]
+    kept = [name for name in MARKS if name in annotations]
     steps = [test, *(_remove(name) for name in kept)]
     queue = annotations.get(names.HELD_QUEUE)
     if queue is None:
@@ -97,14 +98,15 @@ def release_patch(kind: ObjectKind, job: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _remove(annotation: str) -> dict[str, Any]:
-    return {"op": "remove", "path": _pointer(annotation)}
+    return {"op": "remove", "path": pointer(annotation)}
 
 
 def _replace(annotation: str, value: str) -> dict[str, Any]:
-    return {"op": "replace", "path": _pointer(annotation), "value": value}
+    return {"op": "replace", "path": pointer(annotation), "value": value}
 
 
-def _pointer(annotation: str) -> str:
+def pointer(annotation: str) -> str:
+    """Return the place of an annotation in an object."""
     return f"/metadata/annotations/{_escaped(annotation)}"
 
 

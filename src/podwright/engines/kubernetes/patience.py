@@ -11,3 +11,7 @@ class Patience:
 
     come_back_s: float = 60.0
     """For a server that went away while a run was submitted."""
+    short_s: float = 60.0
+    """For the rest of a run's nodes, before those that it has are given back."""
+    again_s: float = 30.0
+    """Before it tries again, the first time."""

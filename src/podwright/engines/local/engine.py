@@ -219,6 +219,9 @@ class LocalEngine:
                 for pid in pilots:
                     _send(pid, signal.SIGTERM)
 
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
+
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:
             return {}

@@ -297,6 +297,9 @@ class SlurmEngine:
             return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
         return {}
 
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
+
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
         due = [folder for folder in folders if now - self._mirrored_at.get(folder.id, -MIRROR_S) >= MIRROR_S]
