@@ -20,11 +20,11 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
     with Session.open() as session:
         named = find_all(session, runs)
         path = write_report(named).resolve()
-        silences = [record.silence for record in (run.last_known() for run in named) if record.silence]
+        silences = [run.last_known().silence for run in named]
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)
-    for silence in silences:
+    for silence in filter(None, silences):
         output.say("silent", silence)
     return output.say("open", path.as_uri())
 
