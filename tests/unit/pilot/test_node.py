@@ -15,7 +15,7 @@ import pytest
 
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.lease import Leases
-from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, read_lines
+from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, rows_of
 from tests.unit.pilot.made import ORDER
 
 
@@ -34,7 +34,7 @@ class Started:
         self._process = subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        rows, _ = read_lines(str(self.folder / "record" / "n0.r0" / "events.jsonl"))
+        rows = list(rows_of(str(self.folder / "record" / "n0.r0" / "events.jsonl")))
         return [row for row in rows if row["k"] == kind]
 
     def seen(self, kind: str, count: int = 1) -> list[dict[str, Any]]:

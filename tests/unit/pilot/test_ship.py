@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.frames import assemble
-from podwright.pilot.protocol import read_lines
+from podwright.pilot.protocol import rows_of
 from podwright.pilot.ship import RESERVE_BYTES, Shipper
 from tests.unit.pilot.made import ORDER
 
@@ -53,7 +53,7 @@ class Sent:
         return assemble([self.log], self.there)
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        return read_lines(str(self.there / "n1.r0" / name))[0]
+        return list(rows_of(str(self.there / "n1.r0" / name)))
 
 
 @pytest.fixture
