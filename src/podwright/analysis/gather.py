@@ -20,7 +20,7 @@ from podwright.analysis.figures import as_number
 from podwright.analysis.told import Told, summed_up
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
-from podwright.runs.files import UNTRUSTED_BYTES, read_untrusted
+from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
 from podwright.spec.problems import Refusal
@@ -257,8 +257,8 @@ def _files(folder: Path) -> Iterator[TextFile]:
 def _workload_in_code(folder: Path) -> str:
     """Return where the workload's file lies in the code that travelled: known by its content, empty without one."""
     try:
-        source = (folder / "spec" / "workload.yaml").read_bytes()
-        with tarfile.open(folder / "job" / "code.tar") as code:
+        source = read_untrusted(folder, "spec/workload.yaml")
+        with open_untrusted(folder, "job/code.tar") as file, tarfile.open(fileobj=file) as code:
             for member in code:
                 is_yaml = member.isfile() and member.name.endswith((".yaml", ".yml"))
                 if not is_yaml or member.size != len(source):

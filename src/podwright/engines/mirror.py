@@ -174,6 +174,8 @@ def _is_of_run(folder: RunFolder, piece: Piece, size: int) -> bool:
     rank = parse_series_name(PurePosixPath(piece.name).name)
     if rank is None or piece.inode is None:
         return True
+    if not folder.is_readable:
+        return False
     return rank < folder.asked.nodes * folder.asked.ranks_per_node and piece.offset + size <= SERIES_BYTES
 
 

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import stat
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, Optional, Tuple
 
 PIECE_BYTES = 1 << 20
 """The most that is read at once. A longer line was not written by a pilot, and is passed over."""
@@ -25,22 +25,26 @@ def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
 
 
 def read_piece(path: str, offset: int = 0) -> Tuple[bytes, int]:
-    """Return whole lines from `offset` on, and where the next reading starts: that is `offset` when nothing is new.
-
-    A torn last line waits. A file that is shorter than `offset` was made anew, and is read from its beginning. Whatever
-    lies there that is no plain file (a folder, a pipe that would never end) has no lines.
-    """
+    """Return what `piece_of` does. Whatever lies there that is no plain file has no lines, such as an endless pipe."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return b"", offset
-            if offset > status.st_size:
-                offset = 0
-            start = file.seek(_after_hole(file.fileno(), offset, status.st_size))
-            data = file.read(PIECE_BYTES)
+            return piece_of(file, offset)
     except OSError:
         return b"", offset
+
+
+def piece_of(file: BinaryIO, offset: int) -> Tuple[bytes, int]:
+    """Return whole lines from `offset` on, and where the next reading starts: that is `offset` when nothing is new.
+
+    A torn last line waits. A file that is shorter than `offset` was made anew, and is read from its beginning.
+    """
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        return b"", offset
+    if offset > status.st_size:
+        offset = 0
+    start = file.seek(_after_hole(file.fileno(), offset, status.st_size))
+    data = file.read(PIECE_BYTES)
     whole = data.rfind(b"\n") + 1
     if whole:
         return data[:whole], start + whole
@@ -73,10 +77,16 @@ def parse_lines(data: bytes) -> Iterator[Dict[str, Any]]:
             yield row
 
 
-def rows_of(path: str) -> Iterator[Dict[str, Any]]:
-    """Yield the JSON objects of all whole lines that are there."""
+def pieces(path: str) -> Iterator[bytes]:
+    """Yield all whole lines that are there, piece by piece."""
     offset, before = 0, -1
     while offset != before:
         before = offset
         data, offset = read_piece(path, offset)
+        yield data
+
+
+def rows_of(path: str) -> Iterator[Dict[str, Any]]:
+    """Yield the JSON objects of all whole lines that are there."""
+    for data in pieces(path):
         yield from parse_lines(data)

@@ -18,6 +18,8 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tup
 
 from .lines import parse_line as parse_line
 from .lines import parse_lines as parse_lines
+from .lines import piece_of as piece_of
+from .lines import pieces as pieces
 from .lines import read_piece as read_piece
 from .lines import rows_of as rows_of
 from .numerals import whole_number as whole_number

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podwright.pilot.protocol import parse_lines, read_piece, record_folders, whole_number
+from podwright.pilot.protocol import parse_lines, piece_of, pieces, read_piece, record_folders, whole_number
 from podwright.runs import fields
 from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
 from podwright.runs.files import read_untrusted
@@ -147,14 +147,15 @@ class RunFolder:
         return heapq.merge(*streams, key=lambda line: line.t)
 
     def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
-        try:
-            with path.open("rb") as file:
-                for raw in file:
-                    line = parse_log_line(node, raw)
-                    if line:
-                        yield line
-        except OSError:  # removed meanwhile, or not ours to read
-            return
+        for data in pieces(str(path)):
+            yield from _log_lines(node, data)
+
+
+def _log_lines(node: int, data: bytes) -> Iterator[LogLine]:
+    for raw in data.splitlines():
+        line = parse_log_line(node, raw)
+        if line:
+            yield line
 
 
 def parse_log_line(node: int, raw: bytes) -> LogLine | None:
@@ -255,18 +256,11 @@ class LogTail:
         """Yield what is new in a file, known by its inode: when the log is turned over, its name goes to a new one."""
         try:
             with path.open("rb") as file:
-                stat = os.fstat(file.fileno())
-                key = (stat.st_dev, stat.st_ino)
-                offset = self._seen.get(key, 0)
-                if offset > stat.st_size:  # emptied, and written anew
-                    offset = 0
-                file.seek(offset)
-                data = file.read()
+                status = os.fstat(file.fileno())
+                key, before = (status.st_dev, status.st_ino), -1
+                while self._seen.get(key, 0) != before:
+                    before = self._seen.get(key, 0)
+                    data, self._seen[key] = piece_of(file, before)
+                    yield from _log_lines(node, data)
         except OSError:
             return
-        whole = data.rfind(b"\n") + 1
-        self._seen[key] = offset + whole
-        for raw in data[:whole].splitlines():
-            line = parse_log_line(node, raw)
-            if line:
-                yield line

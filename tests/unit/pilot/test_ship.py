@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.frames import assemble
-from podwright.pilot.protocol import rows_of
+from podwright.pilot.protocol import rows_of, series_name
 from podwright.pilot.ship import RESERVE_BYTES, Shipper
 from tests.unit.pilot.made import ORDER
 
@@ -44,6 +45,10 @@ class Sent:
     def sample(self, t: float, **values: float) -> None:
         self.add("metrics.jsonl", json.dumps({"t": START + t, "n": 1, "e": [0, 0], "v": values}).encode() + b"\n")
 
+    def tell(self, t: float, rank: int, **values: float) -> None:
+        line = json.dumps({"t": START + t, "e": [0, 0], "v": values}).encode() + b"\n"
+        self.add(series_name(rank), line)
+
     @property
     def size(self) -> int:
         return sum(len(line) + 1 for line in self.lines)
@@ -72,6 +77,7 @@ def test_a_record_within_the_budget_arrives_as_it_is(sent: Sent) -> None:
     for i in range(50):
         sent.say("result", i, rank=0, values={"step": i})
         sent.sample(i, cpu_percent=i / 3)
+        sent.tell(i, i % 2, step=i, loss=1 / (i + 1))
         sent.add("merged.log", log_lines(40, i))
         sent.shipper.events()
         if i % 10 == 9:
@@ -80,6 +86,8 @@ def test_a_record_within_the_budget_arrives_as_it_is(sent: Sent) -> None:
     sent.add("merged.log", "1.0 0 o größer\n".encode())
     sent.shipper.final()
     assert sent.assemble() == []
+    for row in (*sent.read(series_name(0)), *sent.read(series_name(1))):
+        assert "of" not in row
     for name in ("events.jsonl", "metrics.jsonl", "merged.log"):
         assert (sent.there / "n1.r0" / name).read_bytes() == (sent.record / name).read_bytes()
     assert all(len(line) < 8 * 1024 for line in sent.lines)
@@ -138,6 +146,49 @@ def test_a_hundred_megabytes_of_log_and_a_day_of_metrics_hold_the_budget(tmp_pat
     thinned = [(row["what"], row.get("from_s"), row.get("to_s")) for row in sent.read("ship.jsonl")]
     assert ("log", None, None) in thinned
     assert [row for row in thinned if row[0] == "metrics"] == [("metrics", 1.0, 10.0), ("metrics", 10.0, 60.0)]
+
+
+def test_a_long_series_thins_within_its_share_and_says_how_many_lines_came(tmp_path: Path) -> None:
+    sent, luck = Sent(tmp_path), random.Random(7)
+    for start in range(0, 300_000, 1000):
+        rows = ((i, {"step": i, "loss": luck.random()}) for i in range(start, start + 1000))
+        lines = (json.dumps({"t": START + i / 50, "e": [0, 0], "v": values}) + "\n" for i, values in rows)
+        sent.add(series_name(4), "".join(lines).encode())
+        sent.shipper.rest()
+    sent.say("end", 6001, state="succeeded")
+    sent.shipper.final()
+    assert sent.size <= 0.25 * 8 * MIB
+    assert sent.assemble() == []
+    rows = sent.read(series_name(4))
+    assert sum(row.get("of", 1) for row in rows) == 300_000, "each line says how many it stands for"
+    assert rows[-1]["v"]["step"] == 299_999, "the last values come"
+    whole = [row for row in rows if "of" not in row]
+    assert len(whole) > 20_000, "the first lines come whole"
+    notes = [row for row in sent.read("ship.jsonl") if row["what"] == "series"]
+    assert [(row["from_s"], row["to_s"]) for row in notes[:1]] == [(0.0, 1.0)]
+    assert notes[-1]["text"] == f"node 1 sent {len(rows)} of the 300000 lines that its ranks told"
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", '{"t": "x", "v": {}}', '{"t": 1, "v": []}', '{"t": 1, "v": {}, "of": "many"}', "[]", "\0"]
+)
+def test_lines_that_are_none_do_not_end_the_shipper(sent: Sent, line: str) -> None:
+    for name in (series_name(0), "events.jsonl"):
+        sent.add(name, line.encode() + b"\n")
+        sent.add(name, b'{"t": 1, "k": "result", "values": 7}\n')
+    sent.tell(1.0, 0, step=1)
+    sent.shipper.final()
+    sent.assemble()
+    assert [row["v"] for row in sent.read(series_name(0))] == [{"step": 1}]
+
+
+def test_a_sparse_series_of_a_terabyte_is_passed_over(sent: Sent) -> None:
+    sent.tell(1.0, 0, step=1)
+    os.truncate(sent.record / series_name(0), 1 << 40)
+    sent.tell(2.0, 0, step=2)
+    sent.shipper.final()
+    sent.assemble()
+    assert [row["v"]["step"] for row in sent.read(series_name(0))] == [1, 2]
 
 
 def test_end_states_arrive_though_results_filled_the_budget(tmp_path: Path) -> None:
