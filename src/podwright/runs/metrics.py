@@ -44,9 +44,7 @@ def read_metrics(path: Path) -> Iterator[Sample]:
             if place is not None:
                 yield _sample(place, values)
             place, values = _place(t, node, restart, retry), {}
-        figure, title = fields.number(value), fields.text(name)
-        if figure is not None and title is not None:
-            values[title] = figure
+        values[name] = value
     if place is not None:
         yield _sample(place, values)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from podwright.runs.files import open_untrusted, whole_file
 
-BATCH_ROWS = 16_384
+BATCH_ROWS = 8192
 
 
 class Column(NamedTuple):
@@ -20,6 +20,7 @@ class Column(NamedTuple):
 
     name: str
     type: str
+    may_be_none: bool = False
 
 
 class Unreadable(OSError):
@@ -37,7 +38,9 @@ def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[tuple[Any, 
 
     types = [pa.type_for_alias(column.type) for column in columns]
     schema = pa.schema([(column.name, type) for column, type in zip(columns, types, strict=True)])
-    with whole_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    texts = [column.name for column in columns if column.type == "string"]
+    options = {"compression": "zstd", "use_dictionary": texts}
+    with whole_file(path) as file, pq.ParquetWriter(file, schema, **options) as writer:
         while batch:
             arrays = [pa.array(values, type) for values, type in zip(zip(*batch, strict=True), types, strict=True)]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
@@ -45,7 +48,10 @@ def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[tuple[Any, 
 
 
 def read_rows(path: Path, columns: Sequence[Column]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows, holding one batch at a time; `Unreadable` says what is wrong with any other file."""
+    """Yield the rows, holding one batch at a time; `Unreadable` says what is wrong with any other file.
+
+    A row that lacks a value, or has a number that is none, is left out.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -53,9 +59,26 @@ def read_rows(path: Path, columns: Sequence[Column]) -> Iterator[tuple[Any, ...]
     try:
         with open_untrusted(path.parent, path.name) as raw, pq.ParquetFile(raw) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+                arrays = _whole_rows(batch, columns)
+                yield from zip(*(array.to_pylist() for array in arrays), strict=True)
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, OverflowError) as error:
         raise Unreadable(f"{path.name} cannot be read: {_reason(error)}") from None
+
+
+def _whole_rows(batch: Any, columns: Sequence[Column]) -> list[Any]:
+    """Return the columns of a batch, each of its type, without rows that nobody could use."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    arrays = [batch.column(column.name).cast(column.type) for column in columns]
+    is_whole = pa.array([True] * batch.num_rows)
+    for column, array in zip(columns, arrays, strict=True):
+        is_there = array.is_valid()
+        if pa.types.is_floating(array.type):
+            is_there = pc.fill_null(pc.is_finite(array), column.may_be_none)
+        if not column.may_be_none:
+            is_whole = pc.and_(is_whole, is_there)
+    return [array.filter(is_whole) for array in arrays]
 
 
 def _reason(error: BaseException) -> str:

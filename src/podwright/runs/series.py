@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,8 +28,8 @@ COLUMNS = (
     Column("restart", "int64"),
     Column("retry", "int32"),
     Column("rank", "int32"),
-    Column("step", "float64"),
-    Column("epoch", "float64"),
+    Column("step", "float64", may_be_none=True),
+    Column("epoch", "float64", may_be_none=True),
     Column("of", "int64"),
     Column("name", "string"),
     Column("value", "float64"),
@@ -54,34 +55,60 @@ class ToldValue(NamedTuple):
     value: float
 
 
-class Line(NamedTuple):
-    """What a rank told at one moment."""
-
-    t: float
-    attempt: Epoch
-    values: Mapping[str, float]
-    of: int
-
-
 class _Teller:
-    """One rank, with where it stands in its training."""
+    """One rank, with where it stands in its training. Millions of lines come through here: what is usual is quick."""
 
     def __init__(self, node: int, rank: int) -> None:
         self._node, self._rank = node, rank
+        self._written: object = None
         self._attempt: Epoch | None = None
-        self._at: dict[str, float] = {}
+        self._step: float | None = None
+        self._epoch: float | None = None
 
-    def values(self, line: Line) -> Iterator[ToldValue]:
-        """Yield the values of its next line."""
-        if line.attempt != self._attempt:
-            self._attempt, self._at = line.attempt, {}
-        for name in ("step", "epoch"):
-            if name in line.values:
-                self._at[name] = float(line.values[name])
-        step, epoch = self._at.get("step"), self._at.get("epoch")
-        place = (line.t, self._node, *line.attempt, self._rank, step, epoch, line.of)
-        for name, value in line.values.items():
-            yield ToldValue(*place, name, float(value))
+    def read(self, row: Mapping[str, Any]) -> Iterator[ToldValue]:
+        """Yield the values of a row of its series; none when it cannot be understood."""
+        t, attempt, values = row.get(KEY_TIME), self._attempt_of(row.get(KEY_EPOCH)), row.get(KEY_VALUES)
+        if type(t) is not float or not 0.0 <= t <= fields.LATEST_S:
+            t = fields.moment(t)
+        if t is None or attempt is None or not isinstance(values, dict):
+            return iter(())
+        return self.values(t, attempt, values, fields.whole(row.get(KEY_OF)) or 1)
+
+    def _attempt_of(self, written: object) -> Epoch | None:
+        if self._written is not None and written == self._written:
+            return self._attempt
+        return fields.epoch(written)
+
+    def values(self, t: float, attempt: Epoch, values: Mapping[str, object], of: int = 1) -> Iterator[ToldValue]:
+        """Yield what it told in one line."""
+        if attempt != self._attempt:
+            self._attempt, self._written = attempt, list(attempt)
+            self._step = self._epoch = None
+        if "step" in values:
+            self._step = _figure(values["step"])
+        if "epoch" in values:
+            self._epoch = _figure(values["epoch"])
+        restart, retry = attempt
+        for name, told in values.items():
+            value = _figure(told)
+            if value is not None:
+                place = (t, self._node, restart, retry, self._rank, self._step, self._epoch, of)
+                yield ToldValue(*place, _printable(name), value)
+
+
+def _figure(value: object) -> float | None:
+    if type(value) is float and math.isfinite(value):
+        return value
+    number = fields.number(value)
+    if number is None:
+        return None
+    return float(number)
+
+
+def _printable(name: str) -> str:
+    if name.isascii():
+        return name
+    return fields.text(name) or ""
 
 
 def has_lines(record: Path) -> bool:
@@ -97,18 +124,7 @@ def of_lines(record: Path) -> Iterator[ToldValue]:
                 continue
             teller = _Teller(node, rank)
             for row in rows_of(path):
-                line = parse_line_of(row)
-                if line is not None:
-                    yield from teller.values(line)
-
-
-def parse_line_of(row: Mapping[str, Any]) -> Line | None:
-    """Return the line that a row of a series holds; None when it cannot be understood."""
-    t, attempt = fields.moment(row.get(KEY_TIME)), fields.epoch(row.get(KEY_EPOCH))
-    values = fields.numbers(row.get(KEY_VALUES))
-    if t is None or attempt is None or values is None:
-        return None
-    return Line(t, attempt, values, fields.whole(row.get(KEY_OF)) or 1)
+                yield from teller.read(row)
 
 
 def of_events(events: Iterable[Event]) -> Iterator[ToldValue]:
@@ -120,7 +136,7 @@ def of_events(events: Iterable[Event]) -> Iterator[ToldValue]:
             teller = tellers.get(key)
             if teller is None:
                 teller = tellers[key] = _Teller(*key)
-            yield from teller.values(Line(event.time, event.epoch, event.values, 1))
+            yield from teller.values(event.time, event.epoch, event.values)
 
 
 def write_series(path: Path, values: Iterable[ToldValue]) -> None:
@@ -130,17 +146,4 @@ def write_series(path: Path, values: Iterable[ToldValue]) -> None:
 
 def read_series(path: Path) -> Iterator[ToldValue]:
     """Yield the values of a sealed run; `Unreadable` says in words what is wrong with a damaged file."""
-    for row in read_rows(path, COLUMNS):
-        value = _checked(ToldValue(*row))
-        if value is not None:
-            yield value
-
-
-def _checked(value: ToldValue) -> ToldValue | None:
-    """Return a value whose fields are of their types, None for any other: somebody may have written the file anew."""
-    numbers = (value.node, value.rank, value.retry)
-    if fields.moment(value.t) is None or None in map(fields.node, numbers) or fields.number(value.value) is None:
-        return None
-    if fields.whole(value.restart) is None or fields.whole(value.of) is None or fields.text(value.name) is None:
-        return None
-    return value._replace(step=fields.number(value.step), epoch=fields.number(value.epoch))
+    return map(ToldValue._make, read_rows(path, COLUMNS))
