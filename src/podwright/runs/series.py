@@ -89,8 +89,8 @@ class _Teller:
         if "epoch" in values:
             self._epoch = _figure(values["epoch"])
         restart, retry = attempt
-        for name, told in values.items():
-            value = _figure(told)
+        for name, written in values.items():
+            value = _figure(written)
             if value is not None:
                 place = (t, self._node, restart, retry, self._rank, self._step, self._epoch, of)
                 yield ToldValue(*place, _printable(name), value)
