@@ -108,6 +108,15 @@ def test_a_setup_that_fails_is_told_without_secrets_and_tried_once(start: Any) -
     assert secret not in run.text()
 
 
+def test_of_a_setup_that_says_much_the_last_lines_are_told(start: Any) -> None:
+    secret = "s3cr3t-of-the-user"
+    lines = [f"for i in $(seq 5000); do echo $i {'x' * 100} $KEY; done", "false"]
+    run = start({"KEY": secret}, command=["true"], setup=lines, secrets=["KEY"])
+    assert run.end() == (EXIT_FAILED, "")
+    (failed,) = run.events("failed")
+    assert failed["tail"] == [f"{i} {'x' * 100} ***" for i in range(4971, 5001)]
+
+
 def test_what_setup_exports_reaches_the_ranks(start: Any) -> None:
     run = start(command=["sh", "-c", "echo $SHAPE"], setup=["SHAPE='round and red'", "export SHAPE"])
     assert run.end() == (0, "")
