@@ -42,6 +42,8 @@ THIN = ((0.25, 1.0), (0.5, 10.0), (1.0, 60.0))
 SERIES_THIN = ((0.1, 0.0), (0.15, 1.0), (0.2, 60.0))
 """(share of the budget used by series, seconds between two lines of a rank up to there); beyond the last none come."""
 LOG_SHARE = 0.5
+SERIES_S = 1.0
+"""How long the series of all ranks may take at each look; what was told meanwhile is counted, and its last line goes."""
 SERIES_LINES = 256
 """Lines of a series after which its budget is looked at again."""
 TAIL_BYTES = 192 * 1024
@@ -53,8 +55,17 @@ AT_ONCE = ("events.jsonl", "ship.jsonl")
 class Shipper:
     """Sends one node's record within the order's budget."""
 
-    def __init__(self, order: Order, folder: str, node: int, restart: int, out: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        order: Order,
+        folder: str,
+        node: int,
+        restart: int,
+        out: Callable[[str], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder, self._node, self._restart, self._out = folder, node, restart, out
+        self._monotonic = monotonic
         self._budget = order.frames_bytes
         self._used = self._log_used = 0
         self._seq = 0
@@ -94,8 +105,9 @@ class Shipper:
     def rest(self) -> None:
         """Send new metrics, series and log lines, as far as their budget goes."""
         self._metrics()
+        deadline = self._monotonic() + SERIES_S
         for _, path in series_files(self._folder):
-            self._send_series(os.path.basename(path))
+            self._send_series(os.path.basename(path), deadline)
         if self._log_stopped:
             return
         data = self._new("merged.log")
@@ -120,14 +132,16 @@ class Shipper:
         if self._log_stopped:
             self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
 
-    def _send_series(self, name: str) -> None:
-        """Send what a rank told since the last look, further and further apart as the budget of series is used up."""
+    def _send_series(self, name: str, deadline: float) -> None:
+        """Send what a rank told since the last look, further and further apart as the budget of series is used up.
+
+        Where that would take long only the last line of a piece is looked at: the end of a run waits for what is sent.
+        """
         thinner = self._series.setdefault(name, Thinner())
         for data in self._pieces(name):
+            rows = parse_lines(data) if self._monotonic() < deadline else last_row(data)
             kept: List[bytes] = []
-            for row in parse_lines(data):
-                if not is_told(row):
-                    continue
+            for row in filter(is_told, rows):
                 self._series_told += row.get(KEY_OF, 1)
                 thinner.period_s = self._series_s
                 given = thinner.take(row)
@@ -224,6 +238,13 @@ class Shipper:
     def _encode(self, name: str, piece: bytes) -> Optional[str]:
         file = f"{record_name(self._node, self._restart)}/{name}"
         return encode_frame(Frame(self._node, self._epoch, self._seq, file, self._written.get(name, 0), piece))
+
+
+def last_row(data: bytes) -> Iterator[Dict[str, Any]]:
+    """Yield the last of some lines of a series as one that stands for all of them."""
+    start = data.rfind(b"\n", 0, -1) + 1
+    for row in parse_lines(data[start:]):
+        yield {**row, KEY_OF: data.count(b"\n")}
 
 
 def _line(row: Dict[str, Any]) -> bytes:

@@ -26,12 +26,12 @@ GPU_NAMES = ("power_watts", "sm_clock_mhz", "temperature_celsius", "utilization_
 class Sent:
     """A node's record folder, its shipper, and the output that carries the frames."""
 
-    def __init__(self, folder: Path, budget: int = 8 * MIB) -> None:
+    def __init__(self, folder: Path, budget: int = 8 * MIB, **options: Any) -> None:
         self.record, self.log, self.there = folder / "n1.r0", folder / "n1.r0.log", folder / "there"
         self.record.mkdir()
         self.lines: list[str] = []
         order = replace(ORDER, frames_bytes=budget)
-        self.shipper = Shipper(order, str(self.record), 1, 0, self.lines.append)
+        self.shipper = Shipper(order, str(self.record), 1, 0, self.lines.append, **options)
 
     def add(self, name: str, data: bytes) -> None:
         with (self.record / name).open("ab") as file:
@@ -167,6 +167,21 @@ def test_a_long_series_thins_within_its_share_and_says_how_many_lines_came(tmp_p
     notes = [row for row in sent.read("ship.jsonl") if row["what"] == "series"]
     assert [(row["from_s"], row["to_s"]) for row in notes[:1]] == [(0.0, 1.0)]
     assert notes[-1]["text"] == f"node 1 sent {len(rows)} of the 300000 lines that its ranks told"
+
+
+def test_a_burst_that_takes_long_is_counted_and_its_last_values_come(tmp_path: Path) -> None:
+    late = iter([0.0, 0.0, *([9.0] * 20)])
+    sent = Sent(tmp_path, monotonic=lambda: next(late))
+    lines = (json.dumps({"t": START + i / 1e5, "e": [0, 0], "v": {"step": i}}) + "\n" for i in range(60_000))
+    sent.add(series_name(0), "".join(lines).encode())
+    sent.shipper.rest()
+    sent.shipper.final()
+    sent.assemble()
+    rows = sent.read(series_name(0))
+    assert sum(row.get("of", 1) for row in rows) == 60_000
+    assert rows[-1]["v"] == {"step": 59_999}
+    assert 10_000 < len(rows) < 30_000, "the first piece came whole"
+    assert sent.read("ship.jsonl")[-1]["text"] == f"node 1 sent {len(rows)} of the 60000 lines that its ranks told"
 
 
 @pytest.mark.parametrize(
