@@ -43,7 +43,7 @@ SERIES_THIN = ((0.1, 0.0), (0.15, 1.0), (0.2, 60.0))
 """(share of the budget used by series, seconds between two lines of a rank up to there); beyond the last none come."""
 LOG_SHARE = 0.5
 SERIES_S = 1.0
-"""How long the series of all ranks may take at each look; what was told meanwhile is counted, and its last line goes."""
+"""How long the series of all ranks may take at a look; of what was told beyond it the last lines go, and all count."""
 SERIES_LINES = 256
 """Lines of a series after which its budget is looked at again."""
 TAIL_BYTES = 192 * 1024
