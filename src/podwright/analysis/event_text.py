@@ -181,6 +181,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "sensor": lambda event: f"{event.name} cannot be read: {event.error}",
     "signal": lambda event: f"{event.name} received",
     "fenced": _fenced,
+    "alone": lambda event: f"ranks ended: {event.why}",
     "given_back": lambda event: f"given back: {event.why}",
     "requeued": lambda event: f"stopped, and to be started again: {event.why}",
     "rdma": _rdma,

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from podwright.pilot.protocol import parse_lines, piece_of, pieces, read_piece, record_folders, whole_number
 from podwright.runs import fields
-from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
 from podwright.runs.files import read_untrusted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
@@ -88,6 +88,10 @@ class RunFolder:
     def client_events(self) -> list[Event]:
         """Return what clients did and saw, in the order they wrote it."""
         return Tail(self, parse_event, of_run=("client.jsonl",)).read()
+
+    def gaps(self) -> list[str]:
+        """Return what is said to be missing, of the record or of what the target should have given the run."""
+        return [event.text for event in self.client_events() if isinstance(event, Gap)]
 
     @property
     def handle(self) -> str | None:
