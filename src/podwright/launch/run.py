@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from podwright.launch.session import Session
 from podwright.launch.unreadable import UNREACHABLE, engine_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
+from podwright.runs.events import DeviceSeen, Event, RankFailed, ResultTold, Sample
 from podwright.runs.layout import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
@@ -25,6 +26,8 @@ CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
+MOST_SAMPLES = 10_000
+"""Of one change: more than all nodes of a run measure between two looks."""
 REST_S = 5.0
 """The most that is waited between two looks, however long a look at many points takes."""
 
@@ -143,9 +146,10 @@ class Run:
         samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
         while True:
-            fresh = samples.read()  # before the record: sealing moves the samples elsewhere
+            # Before the record: sealing moves the samples elsewhere.
+            fresh = list(deque(samples.rows(), maxlen=MOST_SAMPLES))
             record = self._looked_at(patient)
-            yield Change(record, events.read(), fresh)
+            yield Change(record, last_results(events.rows()), fresh)
             if self._is_over(record):
                 return
             self._session.clock.sleep(pause_s)
@@ -259,7 +263,22 @@ class Run:
 
     def explain(self) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
-        return explain(self.record(), self.folder.events())
+        return explain(self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+
+
+def last_results(events: Iterable[Event]) -> list[Event]:
+    """Return events, and of the values that each rank told only the last: one who joins late needs no history."""
+    others: list[Event] = []
+    last: dict[int, ResultTold] = {}
+    for event in events:
+        if not isinstance(event, ResultTold):
+            others.append(event)
+        elif event.rank in last:
+            values = {**last[event.rank].values, **event.values}
+            last[event.rank] = ResultTold(**{**vars(event), "values": values})
+        else:
+            last[event.rank] = event
+    return [*others, *last.values()]
 
 
 def cancel_runs(session: Session, runs: Sequence[Run]) -> set[str]:

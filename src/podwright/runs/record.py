@@ -23,6 +23,8 @@ INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", 
 
 TIMES = ("created_at", "started_at", "ended_at")
 MOST_POINTS = 100_000
+MOST_RESULTS = 2_000
+"""Names that a record holds a last value of: a pilot passes on fewer of each rank."""
 
 
 @dataclass(frozen=True)
@@ -247,8 +249,9 @@ class Fold:
     def _take_result(self, event: kinds.ResultTold) -> None:
         for name, value in event.values.items():
             known = self._results.get(name)
-            is_newest = known is None or (event.epoch, -event.rank) >= (known[0], -known[1])
-            if name not in NOT_RESULTS and is_newest:
+            if name in NOT_RESULTS or (known is None and len(self._results) >= MOST_RESULTS):
+                continue
+            if known is None or (event.epoch, -event.rank) >= (known[0], -known[1]):
                 self._results[name] = (event.epoch, event.rank, value)
 
     def _take_requeued(self, event: kinds.Requeued) -> None:

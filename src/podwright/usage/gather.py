@@ -17,6 +17,7 @@ from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.pilot.protocol import whole_number
 from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.parquet import Unreadable
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
@@ -259,11 +260,14 @@ def _price(target: UsageTarget) -> Price | None:
 
 
 def _measured(home: Home, allocation: Allocation, until: float) -> float | None:
-    """Return how many GPUs of an allocation were busy; None where no run of ours measured it."""
+    """Return how many GPUs of an allocation were busy; None where no run of ours measured it, or it cannot be read."""
     run, began = allocation.run, allocation.started_at
     if run is None or began is None or not allocation.gpus or not home.has(run):
         return None
-    return busy_gpus(home.folder(run).samples(), began, allocation.ended_at or until)
+    try:
+        return busy_gpus(home.folder(run).samples(), began, allocation.ended_at or until)
+    except Unreadable:
+        return None
 
 
 def _own_allocations(session: Session, target: UsageTarget, since: float) -> Iterator[Allocation]:

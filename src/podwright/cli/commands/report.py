@@ -20,11 +20,12 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
     with Session.open() as session:
         named = find_all(session, runs)
         path = write_report(named).resolve()
-        silences = [run.last_known().silence for run in named]
+        known = [run.last_known() for run in named]
+        silences = [record.silence for record in known if record.silence]
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)
-    for silence in filter(None, silences):
+    for silence in silences:
         output.say("silent", silence)
     return output.say("open", path.as_uri())
 

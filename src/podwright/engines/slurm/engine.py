@@ -352,7 +352,7 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")
