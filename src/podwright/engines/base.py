@@ -175,6 +175,8 @@ class Engine(Protocol):
     lag_s: float
     holds: bool
     """A run that comes after another waits for a client of ours to release it."""
+    remains: bool
+    """What the engine has of a run may outlast its end: whoever looks then calls `clean`."""
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what this engine cannot do, each with the reason; shown before anything starts."""
@@ -200,8 +202,11 @@ class Engine(Protocol):
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run, with one question for all; one that nobody knows is `gone`."""
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Ask the runs to end, with the grace they were promised; what still waits never starts."""
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
+        """Ask the runs to end, with the grace they were promised; what still waits never starts.
+
+        `whole`: they are all points of a matrix that have not ended, and an engine may end them as one.
+        """
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Let runs start that are held for another; one that another client has released is left alone."""

@@ -10,13 +10,14 @@ from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway
 from podwright.runs import SETTLED, Home, Record, RunFolder
-from podwright.runs.events import FoundGone, FoundIdle
+from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
@@ -27,8 +28,7 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
-LAST_WORD_S = 60.0
-"""After a run's end: its pilots have written all they had to say by then."""
+STARTING = "has its nodes; its pilots are starting"
 NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
@@ -122,26 +122,17 @@ class _Look:
         records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
-        self._clean([folder for folder in settled if self._lingers(records[folder.id], now[folder.id])])
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
+        clean_ended(self.engine, [folder for folder in settled if self._lingers(folder, records, now)])
         return records
 
-    def _lingers(self, record: Record, status: Status) -> bool:
-        """Return whether a run has ended, its record is in, and its engine keeps it all the same.
-
-        It is in when none of its pilots is at work any more, or when the last of them has had its time.
-        """
+    def _lingers(self, folder: RunFolder, records: Mapping[str, Record], now: Mapping[str, Status]) -> bool:
+        """Return whether a run that has ended is still there, and its record is in."""
+        status = now[folder.id]
         if status.state == "gone" or status.silent:
             return False
-        ended_at = record.ended_at or record.created_at
-        return status.state == "waiting" or self.session.clock.time() - ended_at > LAST_WORD_S
-
-    def _clean(self, folders: Sequence[RunFolder]) -> None:
-        """Remove what an engine keeps of runs that have ended: the last of the records first, as it may go with it."""
-        if folders:
-            self.engine.collect(folders)
-        for folder in folders:
-            self.engine.clean(folder)
+        at_work = status.state != "waiting"
+        return is_in(folder, records[folder.id], at_work, self.session.clock.time())
 
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
         """Release or end runs that are held for another; that one is looked at first, once for all of them."""
@@ -241,6 +232,9 @@ class _Look:
             return record
         if status.outcome in ENDS:
             note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
+        elif "cancel" in events and not record.attempts:
+            # A scheduler may forget what it removes from its queue: nobody else has taken it.
+            note(folder, "end", state="terminated", reason="was cancelled before it began", code=None)
         elif record.state != "lost":
             self.engine.clean(folder)
             note(folder, "lost", why=status.reason)
@@ -256,8 +250,11 @@ class _Look:
             return self.home.read(folder.id)
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
-        if record.state == "pending" and status.reason and status.reason != record.reason:
-            note(folder, "waiting", why=status.reason)
+        why = status.reason
+        if status.state == "there" and not why and _was_waiting(folder, record):
+            why = STARTING
+        if record.state == "pending" and why and why != record.reason:
+            note(folder, "waiting", why=why)
             return self.home.read(folder.id)
         return record
 
@@ -326,6 +323,12 @@ class _Look:
         if not all(self.home.has(run_id) for run_id in ids):
             return []
         return [self.home.folder(run_id) for run_id in ids]
+
+
+def _was_waiting(folder: RunFolder, record: Record) -> bool:
+    """Return whether a run is said to wait for what it has by now, by a client and not by its pilots."""
+    reasons = [event.why for event in folder.client_events() if isinstance(event, Waiting)]
+    return record.state == "pending" and record.reason in reasons[-1:]
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from podwright.launch.session import Session
 from podwright.launch.unreadable import UNREACHABLE, engine_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
+from podwright.runs.events import DeviceSeen, Event, RankFailed, ResultTold, Sample
 from podwright.runs.layout import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
@@ -25,6 +26,8 @@ CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
+MOST_SAMPLES = 10_000
+"""Of one change: more than all nodes of a run measure between two looks."""
 REST_S = 5.0
 """The most that is waited between two looks, however long a look at many points takes."""
 
@@ -143,9 +146,10 @@ class Run:
         samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
         while True:
-            fresh = samples.read()  # before the record: sealing moves the samples elsewhere
+            # Before the record: sealing moves the samples elsewhere.
+            fresh = list(deque(samples.rows(), maxlen=MOST_SAMPLES))
             record = self._looked_at(patient)
-            yield Change(record, events.read(), fresh)
+            yield Change(record, last_results(events.rows()), fresh)
             if self._is_over(record):
                 return
             self._session.clock.sleep(pause_s)
@@ -177,25 +181,30 @@ class Run:
         """Wait for the end, and return what the program reported last, by name."""
         return self.wait().results
 
-    def cancel(self) -> None:
-        """Ask what is not over to end, with the grace it was promised."""
-        cancel_runs(self._session, [self])
+    def cancel(self) -> bool:
+        """Ask what is not over to end, with the grace it was promised; return False where all of it was over."""
+        return self.id in cancel_runs(self._session, [self])
 
-    def cancel_anyway(self) -> None:
+    def cancel_anyway(self) -> bool:
         """Ask a run whose run.json cannot be read to end."""
-        for part in self.parts():
-            record = part.record()
-            if not record.is_final:
-                engine, folder = engine_anyway(self._session, record)
-                engine.cancel([folder])
+        records = [part.record() for part in self.parts()]
+        live = [record for record in records if not record.is_final]
+        for record in live:
+            engine, folder = engine_anyway(self._session, record)
+            engine.cancel([folder])
+        return bool(live)
 
-    def remove(self) -> None:
-        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record."""
+    def remove(self, only_here: bool = False) -> None:
+        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record.
+
+        `only_here`: what its target has of it is left there.
+        """
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
         for part in (*self.points(), self):
-            part.remove_elsewhere()
+            if not only_here:
+                part.remove_elsewhere()
             self._session.home.remove(part.id)
 
     def remove_elsewhere(self) -> None:
@@ -254,23 +263,55 @@ class Run:
 
     def explain(self) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
-        return explain(self.record(), self.folder.events())
+        return explain(self.record(), self.folder.events_of(RankFailed, DeviceSeen))
 
 
-def cancel_runs(session: Session, runs: Sequence[Run]) -> None:
-    """Ask what is not over of these runs to end, all that an engine has at once."""
-    parts: list[Run] = []
-    for run in runs:
-        if run.folder.is_readable:
-            parts += run.parts()
+def last_results(events: Iterable[Event]) -> list[Event]:
+    """Return events, and of the values that each rank told only the last: one who joins late needs no history."""
+    others: list[Event] = []
+    last: dict[int, ResultTold] = {}
+    for event in events:
+        if not isinstance(event, ResultTold):
+            others.append(event)
+        elif event.rank in last:
+            values = {**last[event.rank].values, **event.values}
+            last[event.rank] = ResultTold(**{**vars(event), "values": values})
         else:
-            run.cancel_anyway()
-    records = reconcile(session, [part.id for part in parts])
-    live = [part.folder for part, record in zip(parts, records, strict=True) if not record.is_final]
+            last[event.rank] = event
+    return [*others, *last.values()]
+
+
+def cancel_runs(session: Session, runs: Sequence[Run]) -> set[str]:
+    """Ask what is not over of these runs to end, all that an engine has at once; return those that were not over."""
+    asked, singles = set(), []
+    for run in runs:
+        if not run.folder.is_readable and run.cancel_anyway():
+            asked.add(run.id)
+        elif run.folder.is_readable and run.points():
+            asked |= _cancel_points(session, run)
+        elif run.folder.is_readable:
+            singles.append(run)
+    records = reconcile(session, [run.id for run in singles])
+    live = [run.folder for run, record in zip(singles, records, strict=True) if not record.is_final]
     for folder in live:
         note(folder, "cancel")
     for engine, folders in by_engine(session, live):
         engine.cancel(folders)
+    return asked | {folder.id for folder in live}
+
+
+def _cancel_points(session: Session, parent: Run) -> set[str]:
+    """Ask the points of a matrix to end before they are looked at: that takes as long as some of them need to end."""
+    folders = [point.folder for point in parent.points()]
+    live = [folder for folder in folders if not session.home.read_anyway(folder.id).is_final]
+    if not live:
+        return set()
+    engine = session.engine_of(parent.folder)
+    with session.using(engine):
+        engine.cancel(live, whole=True)
+    for folder in live:
+        note(folder, "cancel")
+    return {parent.id}
 
 
 def refuse_silence(record: Record) -> None:

@@ -222,6 +222,7 @@ class Following:
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
         if node.ranks.running and alone_s > node.order.silence_s:
+            node.say("alone", why=f"the leader on {node.place.leader} is gone; another is waited for")
             node.end_ranks()
         if node.signalled:
             node.end_ranks()

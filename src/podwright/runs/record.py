@@ -23,6 +23,8 @@ INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", 
 
 TIMES = ("created_at", "started_at", "ended_at")
 MOST_POINTS = 100_000
+MOST_RESULTS = 2_000
+"""Names that a record holds a last value of: a pilot passes on fewer of each rank."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,8 @@ class Fold:
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._clock = TrainingClock()
         self._cancelled = False
-        self._why = ""
+        self._why, self._why_at = "", 0.0
+        self._gone_at: float | None = None
         self._silent: kinds.TargetSilent | None = None
         self._last = asked.created_at
 
@@ -217,9 +220,10 @@ class Fold:
                 self._end = event
             case kinds.EngineEnded():
                 self._engine_end = event
-            case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
-                self._why = event.why or ""
-            case kinds.Waiting() if self._state == "pending":
+            case kinds.Retry() | kinds.LeaderLost() | kinds.GivenBack() if event.epoch >= self._epoch:
+                self._why, self._why_at = event.why or "", event.time
+            # Clients' notes are read after the pilots' events: one from before these says nothing of now.
+            case kinds.Waiting() if self._state == "pending" and event.time >= self._why_at:
                 self._why = event.why
             case kinds.Requeued():
                 self._take_requeued(event)
@@ -227,6 +231,8 @@ class Fold:
                 self._cancelled = True
             case kinds.Lost():
                 self._lost = event
+            case kinds.FoundGone() if self._gone_at is None:
+                self._gone_at = event.time
             case kinds.TargetSilent():
                 self._silent = event
             case kinds.TargetAnswered():
@@ -243,8 +249,9 @@ class Fold:
     def _take_result(self, event: kinds.ResultTold) -> None:
         for name, value in event.values.items():
             known = self._results.get(name)
-            is_newest = known is None or (event.epoch, -event.rank) >= (known[0], -known[1])
-            if name not in NOT_RESULTS and is_newest:
+            if name in NOT_RESULTS or (known is None and len(self._results) >= MOST_RESULTS):
+                continue
+            if known is None or (event.epoch, -event.rank) >= (known[0], -known[1]):
                 self._results[name] = (event.epoch, event.rank, value)
 
     def _take_requeued(self, event: kinds.Requeued) -> None:
@@ -309,9 +316,9 @@ class Fold:
                 state = "cancelled"
             return state, engine_end.reason, engine_end.code, engine_end.time
         # A loss counts until a pilot speaks again: the run had only been out of sight. It ended, as far as anybody
-        # knows, with the last event.
+        # knows, when it was first found gone: until then it was shown as one that goes on.
         if self._lost is not None and self._lost.time >= self._last:
-            return "lost", self._lost.why, None, max(self._last, self._asked.created_at)
+            return "lost", self._lost.why, None, max(self._last, self._gone_at or self._lost.time)
         # It is not over. Only a run that waits has a reason; that of an earlier wait is not told of a later state.
         if self._state == "pending":
             return self._state, self._why, None, None

@@ -92,6 +92,7 @@ class SlurmOptions(Strict):
         default=None, alias="time", description="the length of one slice; a longer run goes on in the next"
     )
     exclusive: Flag = Field(default=False, description="share the nodes with nobody")
+    parallel: Count | None = Field(default=None, description="how many points of a matrix may run at once")
     options: tuple[Line, ...] = Field(default=(), description="further #SBATCH options, taken verbatim")
 
 

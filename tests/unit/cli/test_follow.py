@@ -6,6 +6,7 @@ import io
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -175,6 +176,12 @@ def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[st
         progress.take(progress.record, parsed({"t": 0.0, "e": [0, 0], **result(step=step)}), [])
         view.show(lambda width: [], progress.news())
     assert capsys.readouterr().err.split() == ["step", "1", "step", "3", "step", "4"]
+
+
+def test_plain_lines_say_why_a_run_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = replace(Scripted([("pending", [])]).record(), reason="waits behind jobs of higher priority")
+    live.PlainView(lambda: 0.0).show(lambda width: [], Progress(waiting).news())
+    assert capsys.readouterr().err.strip() == "waits behind jobs of higher priority"
 
 
 def test_the_live_view_is_for_terminals_that_can_move_their_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

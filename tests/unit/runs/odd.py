@@ -30,6 +30,7 @@ GOOD: tuple[dict[str, Any], ...] = (
     event("rdma", 3.6, memlock_bytes=-1, capabilities=["CAP_IPC_LOCK"]),
     event("signal", 3.7, name="SIGTERM"),
     event("fenced", 3.8, by=[1, 0], job="9"),
+    event("alone", 3.85, n=1, why="the leader on a is gone; another is waited for"),
     event("given_back", 3.9, why="x"),
     event("thinned", 4.0, what="metrics", from_s=1, to_s=10),
     event("end", 9.0, state="failed", reason="x", exit_code=1),

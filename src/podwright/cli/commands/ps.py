@@ -55,7 +55,8 @@ def points_listing(points: Sequence[Record], width: int | None, now_s: float | N
 
 
 def _row(record: Record, now_s: float | None) -> tuple[str, ...]:
-    took_s = figures.seconds_between(record.started_at, record.ended_at, now_s)
+    # Nobody knows how long a run goes on whose target is silent: it may have ended long ago.
+    took_s = figures.seconds_between(record.started_at, record.ended_at or record.silent_since, now_s)
     return (
         record.id,
         record.state,

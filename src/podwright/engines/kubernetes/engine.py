@@ -43,6 +43,7 @@ class KubernetesEngine:
     name = "kubernetes"
     lag_s = 15.0
     holds = True
+    remains = True
 
     def __init__(
         self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None, patience: Patience | None = None
@@ -127,7 +128,7 @@ class KubernetesEngine:
             raise refusal_of(error, "release the run") from None
         self._cluster.forget()
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Delete the runs, which lets the pilots give their ranks the grace they were promised.
 
         Without a claim the record is in the output of containers that are about to go, so that it is taken first.

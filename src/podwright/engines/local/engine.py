@@ -69,6 +69,7 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    remains = False
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
@@ -208,7 +209,7 @@ class LocalEngine:
         statuses = {folder.id: gone for folder in folders}
         return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
         for folder in folders:
             with suppress(OSError):  # its folder is gone: its processes are known by their mark

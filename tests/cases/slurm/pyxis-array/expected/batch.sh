@@ -5,7 +5,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16
 #SBATCH --gpus-per-node=1
-#SBATCH --array=1-2
+#SBATCH --array=1-2%4
 #SBATCH --requeue
 #SBATCH --export=NONE
 #SBATCH --propagate=NONE
