@@ -166,6 +166,29 @@ def test_what_a_rank_sees_inside(site: ContainerSite, tmp_path: Path, monkeypatc
     assert not any(b"tell-nobody" in text for text in texts)
 
 
+def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -> None:
+    """It tries each file of its run, then kills its pilot, so that all of it is read again."""
+    code = (
+        "import os, pathlib as p, signal, sys; run = p.Path(os.environ['PODWRIGHT_FOLDER'])\n"
+        "def may(path):\n"
+        "    try: path.exists() and path.unlink(); path.write_text('touch /tmp/escaped'); return True\n"
+        "    except OSError: return False\n"
+        "files = [path for path in run.iterdir() if path.is_file()]\n"
+        "outside = [*files, *(run / 'job').iterdir(), *(run / 'spec').iterdir()]\n"
+        "print(sorted(path.name for path in [*outside, run / 'new', run / 'job' / 'new'] if may(path)))\n"
+        "folders = ('results', 'checkpoints', 'scratch', 'record', 'lease')\n"
+        "print([may(run / name / 'new') for name in folders], flush=True)\n"
+        "if os.environ['PODWRIGHT_ATTEMPT'] == '1':\n"
+        "    shim = p.Path(f'/proc/{os.getppid()}/stat').read_text().rpartition(')')[2].split()\n"
+        "    os.kill(int(shim[1]), signal.SIGKILL); signal.pause()\n"
+    )
+    run = site.start(command=json.dumps(["python3", "-c", code]))
+    record = run.wait(END_S)
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+    lines = [line.text for line in run.logs()]
+    assert lines == ["[]", "[True, True, True, True, True]"] * 2
+
+
 def test_a_container_that_cannot_start_is_said(site: ContainerSite) -> None:
     empty = site.folder / "empty"
     empty.mkdir()

@@ -39,7 +39,7 @@ before it is called lost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
@@ -118,6 +118,12 @@ class Request:
     def is_parent(self) -> bool:
         """Return whether the job has several parts."""
         return len(self.points) > 1
+
+    def with_shared_code(self) -> Request:
+        """Return the same for parts that find the code in their parent's job folder, where it lies once."""
+        if self.code is None or not self.is_parent:
+            return self
+        return replace(self, code={**self.code, "file": f"../../{self.run_id}/job/{self.code['file']}"})
 
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""

@@ -32,11 +32,12 @@ from .protocol import (
     KEY_KIND,
     KEY_TIME,
     Order,
+    parse_order,
     read_lines,
-    read_order,
     record_folders,
     record_name,
 )
+from .sealed import ORDER, PILOT, path_of, seal
 
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
@@ -63,7 +64,8 @@ class Kept:
     def __init__(self, order_file: str) -> None:
         self.order_file = os.path.abspath(order_file)
         self.job = os.path.dirname(self.order_file)
-        self.order: Order = read_order(self.order_file)
+        self.order_data = _read(self.order_file)
+        self.order: Order = parse_order(self.order_data, self.order_file)
         self.folder = os.path.normpath(os.path.join(self.job, self.order.folder))
         self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -92,6 +94,23 @@ class Kept:
         return any(row.get(KEY_KIND) == "end" for row in rows)
 
 
+class Program:
+    """What pilots are started from, as it was before any rank ran: the stub as text, the pilot as a sealed copy."""
+
+    def __init__(self, job: str) -> None:
+        self.stub_path = os.path.join(job, "node.sh")
+        self.stub = _read(self.stub_path).decode()
+        self.pilot = seal(_read(os.path.join(job, "pilot.pyz")), "pilot.pyz")
+
+    def stub_line(self, order_file: str) -> List[str]:
+        """Return the command line of the stub; it finds by the name it is given what lies beside it."""
+        return ["/bin/sh", "-c", self.stub, self.stub_path, order_file]
+
+    def role_line(self, *arguments: str) -> List[str]:
+        """Return the command line of another role of the pilot."""
+        return [sys.executable, "-I", "-S", path_of(self.pilot), *arguments]
+
+
 class Pilot:
     """The process that now stands for one node."""
 
@@ -113,8 +132,9 @@ class Pilot:
 class Keeper:
     """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
 
-    def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
+    def __init__(self, kept: Kept, program: Program, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
+        self._program, self._sealed_order = program, seal(kept.order_data, "order.json")
         self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
@@ -141,6 +161,7 @@ class Keeper:
         kill_tree(os.getpid())
         self.say("end", **(self._verdict or {}))
         self._lines.close(CLOSE_S)
+        os.close(self._sealed_order)
         return stopped
 
     def _patience(self) -> float:
@@ -167,11 +188,13 @@ class Keeper:
             "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
             "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
+            PILOT: path_of(self._program.pilot),
+            ORDER: path_of(self._sealed_order),
         }
-        stub = ["/bin/sh", os.path.join(self._kept.job, "node.sh")]
+        stub = self._program.stub_line(self._kept.order_file)
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
-            ship = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "ship", self._kept.order_file]
+            ship = self._program.role_line("ship", self._kept.order_file)
             os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
             pilot.shipper = self._spawn(ship, environ, log, subprocess.DEVNULL)
@@ -181,7 +204,13 @@ class Keeper:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         file = os.open(os.path.join(self._kept.folder, log), flags, 0o600)
         child = subprocess.Popen(
-            argv, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=errors, start_new_session=True
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=errors,
+            start_new_session=True,
+            pass_fds=(self._program.pilot, self._sealed_order),
         )
         os.close(file)
         # Reaped by the loop, never by subprocess.
@@ -293,6 +322,8 @@ def main(argv: List[str]) -> int:
     runs = [Kept(path) for path in order_files]
     runs = [run for run in runs if run.take() and not run.is_over()]
     loop, clock = Loop(), Clock()
+    # Read before anything of these runs can write there.
+    program = Program(os.path.dirname(os.path.abspath(sys.argv[0])))
     loop.catch_signals()
     adopt_orphans()
     # The client that started us waits for this line and no longer.
@@ -302,9 +333,14 @@ def main(argv: List[str]) -> int:
     for run in runs:
         if verdict is not None or run.is_cancelled:
             run.end(clock.now(), verdict or STOPPED)
-        elif Keeper(run, loop, clock).run():
+        elif Keeper(run, program, loop, clock).run():
             verdict = STOPPED
     return 0
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def parts_of(folder: str) -> List[str]:

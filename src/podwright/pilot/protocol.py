@@ -109,8 +109,13 @@ def field_lines(row: Dict[str, Any]) -> str:
 
 def read_order(path: str) -> Order:
     """Read an order; raise ValueError in words when the file is no order of this version."""
-    with open(path, encoding="utf-8") as file:
-        row = json.load(file)
+    with open(path, "rb") as file:
+        return parse_order(file.read(), path)
+
+
+def parse_order(data: bytes, path: str) -> Order:
+    """Return the order that was read from a file."""
+    row = json.loads(data)
     if not isinstance(row, dict) or row.get("version") != VERSION:
         raise ValueError(f"{path} is no order of version {VERSION}")
     known = fields(Order)

@@ -21,6 +21,7 @@ from .loop import Loop
 from .place import RANKS
 from .processes import exit_facts, kill_tree, send
 from .protocol import Order, parse_result
+from .sealed import own_program
 
 READ_BYTES = 65536
 EXIT_KILLED = 137
@@ -342,7 +343,7 @@ class Ranks:
 
 def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
     """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
-    shim = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "rank", "--", *order.command]
+    shim = [sys.executable, "-I", "-S", own_program(), "rank", "--", *order.command]
     if order.launcher == "torchrun":
         return [(torchrun_line(order, node, go, shim), {})]
     if order.launcher == "mpi":

@@ -28,6 +28,7 @@ from .protocol import (
     read_order,
     record_name,
 )
+from .sealed import order_path
 
 EVENTS_S, REST_S = 0.5, 10.0
 RESERVE_BYTES = 512 * 1024
@@ -182,7 +183,7 @@ def _last_lines(data: bytes, limit_bytes: int) -> bytes:
 
 
 def main(order_file: str) -> int:
-    order = read_order(order_file)
+    order = read_order(order_path(order_file))
     place = find_place(os.environ, None)
     folder = Paths(order, order_file, place).record
     shipper = Shipper(order, folder, place.node, place.restart, lambda line: print(line, flush=True))

@@ -88,6 +88,9 @@ def checkpoint(tree: Tree) -> Found:
     value = tree.get("checkpoint")
     if isinstance(value, str) and _escapes(value):
         yield Finding(("checkpoint",), "leads out of the run's folder", "write a path inside it, or an absolute one")
+    elif isinstance(value, str) and (*PurePosixPath(value).parts, ".")[0] in (".", "job", "spec"):
+        message = "is where the run's own files lie, which ranks do not write"
+        yield Finding(("checkpoint",), message, "write another path, like `checkpoints`")
 
 
 def matrix(tree: Tree) -> Found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
+import json
 import subprocess
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,7 +13,7 @@ import pytest
 
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
-from podwright.engines.payload import compiled_name, pilot_zip
+from podwright.pilot.protocol import Order
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
 from tests.fixtures.launching import Load
@@ -56,7 +56,7 @@ def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -
     written = {}
     for name in {path.split("/")[0] for path in rendered}:
         for path, data in files_in(home.runs / name / "job").items():
-            if path not in ("pilot.pyz", compiled_name(), "code.tar"):
+            if path not in ("pilot.pyz", "code.tar"):
                 written[f"{name}/job/{path}"] = data.decode()
     assert written == rendered
 
@@ -170,9 +170,14 @@ def test_the_same_code_is_stored_once(
     first = launch.start(session, workload)
     second = launch.start(session, workload)
     (stored,) = home.code.glob("*.tar")
-    assert stored.stat().st_nlink == 7, "the store, two parents and four points"
     assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
-    assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
+    assert (second.folder.path / "job" / "code.tar").read_bytes() == stored.read_bytes()
+    point = second.points()[1].folder.path
+    code = Order(**json.loads((point / "job" / "order.json").read_text())).code
+    assert code is not None
+    assert (point / "job" / code["file"]).samefile(second.folder.path / "job" / "code.tar"), (
+        "it is the parent's"
+    )
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
     launch.start(session, workload)
     assert len(list(home.code.glob("*.tar"))) == 2
@@ -214,11 +219,19 @@ def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
     assert [line.text for line in run.logs()] == ["hello"]
 
 
+class Damaging(LocalEngine):
+    """The local engine on a disk that loses what was written."""
+
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        pilot = folders[0].path / "job" / "pilot.pyz"
+        pilot.unlink()
+        pilot.write_bytes(b"not a zip")
+        return super().submit(run_id, folders, again)
+
+
 def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load) -> None:
-    digest = hashlib.sha256(pilot_zip()).hexdigest()[:16]
-    home.store(f"{digest}.pilot.pyz", lambda: b"not a zip")  # damaged where it is kept for all runs
     with pytest.raises(Refusal) as caught:
-        launch.start(launch.Session(home), load("command: 'true'"))
+        launch.start(launch.Session(home, engines={"local": Damaging}), load("command: 'true'"))
     assert caught.value.exit_code == 3
     words = caught.value.problems[0].message
     assert words.startswith("the run could not be started: ")

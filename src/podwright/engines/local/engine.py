@@ -53,11 +53,11 @@ class LocalFacts:
 
 @dataclass(frozen=True)
 class LocalJob(Job):
-    """A job with what its start.sh says, and the files that lie beside each order."""
+    """A job with what its start.sh says, and the files that lie beside it."""
 
     python: str = ""
     path: str = ""
-    beside_order: Mapping[str, str] = field(default_factory=dict)
+    beside_start: Mapping[str, str] = field(default_factory=dict)
 
 
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
@@ -106,13 +106,13 @@ class LocalEngine:
         env = {}
         if several:
             env["GLOO_SOCKET_IFNAME"] = "lo"
-        image, beside_order = None, {"node.sh": STUB}
+        image, beside = None, {"node.sh": STUB}
         if facts.container:
-            image, beside_order = facts.container.image, container.files(request, facts.container)
+            image, beside = facts.container.image, container.files(request, facts.container)
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             order = order_of(
-                request,
+                request.with_shared_code(),
                 index,
                 engine=self.name,
                 folder="..",
@@ -130,7 +130,7 @@ class LocalEngine:
             image=image,
             python=facts.python,
             path=facts.path,
-            beside_order=beside_order,
+            beside_start=beside,
         )
 
     def _check(self, request: Request, facts: LocalFacts) -> None:
@@ -155,13 +155,10 @@ class LocalEngine:
             raise workload.refusal(problems)
 
     def render(self, job: Job) -> Files:
-        """Return the order and the stub of each part, and one start.sh for all."""
+        """Return the order of each part; one start.sh for all, with what it starts."""
         assert isinstance(job, LocalJob)
-        files = {}
-        for part in job.parts:
-            files[f"{part.run_id}/job/order.json"] = part.order.text()
-            for name, text in job.beside_order.items():
-                files[f"{part.run_id}/job/{name}"] = text
+        files = {f"{part.run_id}/job/order.json": part.order.text() for part in job.parts}
+        files |= {f"{job.run_id}/job/{name}": text for name, text in job.beside_start.items()}
         arguments = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
         if job.after:
             arguments = ["--after", f'"$job/../../{job.after}"', *arguments]
@@ -308,7 +305,7 @@ def _is_pilot(pid: int) -> bool:
         arguments = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return b"node" in arguments and any(argument.endswith(b"pilot.pyz") for argument in arguments)
+    return arguments[-3:-2] == [b"node"] and arguments[-2].endswith(b"order.json")
 
 
 def _send(pid: int, number: signal.Signals) -> None:

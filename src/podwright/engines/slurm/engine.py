@@ -16,6 +16,7 @@ from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
+from podwright.engines.slurm.containers import JOB, RUN
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
@@ -120,7 +121,7 @@ class SlurmEngine:
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             env = network_env(request, self._pod, model)
-            order = order_of(_from_parent(request), index, env=env, **of_engine)
+            order = order_of(request.with_shared_code(), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
         site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
         return SlurmJob(
@@ -327,7 +328,8 @@ class SlurmEngine:
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
+        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
+        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
@@ -337,11 +339,10 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return loaded
 
 
-def _from_parent(request: Request) -> Request:
-    """Return a request whose points share the code that lies in their parent's job folder."""
-    if request.code is None or not request.is_parent:
-        return request
-    return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
+def _filled(text: str, root: str, folder: RunFolder) -> str:
+    """Return a word of the batch script with its variables filled in as the script fills them."""
+    parent = folder.asked.parent or folder.id
+    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
 
 
 def _is_overdue(folder: RunFolder) -> bool:

@@ -58,6 +58,7 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit 76
 fi
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     apptainer \
@@ -65,10 +66,15 @@ srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=none --mpi
     --nv \
     --no-home \
     --writable-tmpfs \
-    --bind=/home/alice/podwright/runs/train-2222 \
-    '--bind=/data/it'"'"'s here' \
-    --bind=/data/labels \
-    --pwd=/home/alice/podwright/runs/train-2222 \
+    --bind="$run":"$run":ro \
+    --bind="$job":"$job":ro \
+    --bind="$run"/record:"$run"/record \
+    --bind="$run"/lease:"$run"/lease \
+    --bind="$run"/results:"$run"/results \
+    --bind="$run"/checkpoints:"$run"/checkpoints \
+    '--bind=/data/it'"'"'s here:/data/it'"'"'s here' \
+    --bind=/data/labels:/data/labels \
+    --pwd="$run" \
     docker://registry.example/team/train:1 \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!

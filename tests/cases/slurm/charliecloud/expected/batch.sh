@@ -59,13 +59,15 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit 76
 fi
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     ch-run \
     --write-fake \
-    --bind=/shared/podwright/runs/train-2222 \
+    --bind="$run" \
+    --bind="$job" \
     --bind=/shared/frames \
-    --cd=/shared/podwright/runs/train-2222 \
+    --cd="$run" \
     /shared/images/train \
     -- \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &

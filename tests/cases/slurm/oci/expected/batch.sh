@@ -70,6 +70,7 @@ if [ "$owner" != "$self" ]; then
     exit 76
 fi
 export PODWRIGHT_HOSTS="$hosts"
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container=/shared/bundles/train \

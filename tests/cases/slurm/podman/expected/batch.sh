@@ -61,6 +61,7 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit 76
 fi
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 srun --export=ALL --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=4 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     podman \
@@ -79,8 +80,13 @@ srun --export=ALL --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=4 --c
     --env=HF_TOKEN \
     --device=nvidia.com/gpu=all \
     --device=/dev/infiniband \
-    --volume=/home/alice/runs/runs/train-2222:/home/alice/runs/runs/train-2222 \
-    --workdir=/home/alice/runs/runs/train-2222 \
+    --volume="$run":"$run":ro \
+    --volume="$job":"$job":ro \
+    --volume="$run"/record:"$run"/record \
+    --volume="$run"/lease:"$run"/lease \
+    --volume="$run"/results:"$run"/results \
+    --volume="$run"/checkpoints:"$run"/checkpoints \
+    --workdir="$run" \
     --entrypoint= \
     registry.example/team/train:1 \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &

@@ -60,11 +60,12 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit 76
 fi
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=16 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container-image=library/python:3.12 \
-    --container-mounts=/scratch/alice/podwright/runs:/scratch/alice/podwright/runs \
-    --container-workdir=/scratch/alice/podwright/runs/sweep-2222 \
+    --container-mounts="$run":"$run":ro,"$job":"$job":ro,"$run"/record:"$run"/record,"$run"/lease:"$run"/lease,"$run"/results:"$run"/results,"$run"/checkpoints:"$run"/checkpoints \
+    --container-workdir="$run" \
     --container-env=PODWRIGHT_LEADER,PODWRIGHT_PYTHON,PODWRIGHT_RUN \
     --no-container-mount-home \
     --no-container-remap-root \
