@@ -175,9 +175,7 @@ def test_the_same_code_is_stored_once(
     point = second.points()[1].folder.path
     code = Order(**json.loads((point / "job" / "order.json").read_text())).code
     assert code is not None
-    assert (point / "job" / code["file"]).samefile(second.folder.path / "job" / "code.tar"), (
-        "it is the parent's"
-    )
+    assert (point / "job" / code["file"]).samefile(second.folder.path / "job" / "code.tar"), "it is the parent's"
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
     launch.start(session, workload)
     assert len(list(home.code.glob("*.tar"))) == 2

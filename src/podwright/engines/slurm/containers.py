@@ -59,6 +59,8 @@ class Inside:
     """What a container of a run must hold."""
 
     image: str
+    runs: str
+    """The folder on the cluster in which each run has its own."""
     mounts: tuple[Mount, ...]
     gpus: bool
     rdma: bool
@@ -88,6 +90,7 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: s
     fixed = [Mount(RUN, read_only=True), Mount(JOB, read_only=True)]
     inside = Inside(
         image=workload.image.removeprefix("docker://"),
+        runs=runs,
         mounts=(*fixed, *map(Mount, written), *map(Mount, _paths(request))),
         gpus=resources.gpus > 0,
         rdma=resources.rdma,
@@ -251,7 +254,10 @@ def _charliecloud(inside: Inside) -> Wrapping:
     writable = _if(not is_file, "--write")
     if "ch-run --write-fake" in inside.facts.programs:
         writable = ["--write-fake"]
-    mounts = [mount.path for mount in inside.mounts if not mount.path.startswith(("/tmp/", f"{RUN}/"))]
+    there: tuple[str, ...] = ("/tmp/", f"{RUN}/")
+    if inside.runs.startswith("/tmp/"):
+        there = ("/tmp/", RUN, JOB)
+    mounts = [mount.path for mount in inside.mounts if not mount.path.startswith(there)]
     return Wrapping(
         before=("ch-run", *writable, *_each("--bind", mounts), f"--cd={RUN}", inside.image, "--"),
     )

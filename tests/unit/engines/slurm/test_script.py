@@ -294,7 +294,7 @@ def test_the_folder_on_the_cluster(folder: str | None, path: str) -> None:
 def test_no_path_breaks_out_of_its_word(name: str, kind: str) -> None:
     """Whatever a path holds, the shell hands it on as it is."""
     mounts = (Mount("$run", read_only=True), Mount(f"/data/{name}"))
-    wrapping = KINDS[kind].wrap(Inside("/image", mounts, True, True, (), facts_of("23.11-dgx")))
+    wrapping = KINDS[kind].wrap(Inside("/image", "/runs", mounts, True, True, (), facts_of("23.11-dgx")))
     job = ScriptJob("toy-2222", "/runs", 1, (), ("--nodes=1",), wrapping.step, wrapping.before)
     line = render_script(job).partition("\nsrun ")[2].partition("/bin/sh -c")[0]
     assert shlex.split(line.replace("\\\n", "")) == ["--nodes=1", *wrapping.step, *wrapping.before]
