@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -187,6 +188,15 @@ def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
     lines = [line.text for line in run.logs()]
     assert lines == ["[]", "[True, True, True, True, True]"] * 2
+
+
+def test_a_run_that_takes_more_memory_than_it_asked_for_is_ended(site: ContainerSite) -> None:
+    """No control group can be made inside: the pilot sums up what its ranks use."""
+    code = "import time; kept = bytearray(b'x') * (300 << 20); time.sleep(600)"
+    command = json.dumps(["python3", "-c", code])
+    record = site.start(command=command, nodes=2, resources="{memory: 200MiB}").wait(END_S)
+    assert record.state == "failed"
+    assert re.fullmatch(r"node \d on \S+: used more memory than the 200 MiB it had asked for", record.reason)
 
 
 def test_a_container_that_cannot_start_is_said(site: ContainerSite) -> None:

@@ -16,11 +16,12 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
+from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines, open_plain
 from .loop import Loop
-from .paths import scratch_of
+from .paths import FolderWatch, scratch_of
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -44,6 +45,8 @@ REPLACEMENTS = 10
 LEAVE_S = 5.0
 EXIT_NO_CONTAINER = 125
 """As podman and Docker say it."""
+EXIT_NO_FOLDER = 73
+"""As sysexits.h says that a file cannot be made."""
 STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
 OUTCOMES: Dict[int, Tuple[str, str]] = {
@@ -53,6 +56,7 @@ OUTCOMES: Dict[int, Tuple[str, str]] = {
     EXIT_FENCED: ("failed", "another copy of this run was running"),
     EXIT_BAD_ORDER: ("failed", "its order cannot be read; see pilot.log"),
     EXIT_NO_PYTHON: ("failed", "no Python 3.8 or newer was found; see pilot.log"),
+    EXIT_NO_FOLDER: ("failed", "the folders that its container writes to cannot be made; see pilot.log"),
     EXIT_NO_CONTAINER: ("failed", "its container could not be started; see pilot.log"),
 }
 """What the end of node 0 says of the run, should its own last word be lost. Any other end is a lost node."""
@@ -137,6 +141,7 @@ class Keeper:
         self._program, self._sealed_order = program, seal(kept.order_data, "order.json")
         self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
+        self._folder_watch = FolderWatch(kept.folder, self._order.gone_s)
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
         self._leave_by: Optional[float] = None
@@ -155,7 +160,7 @@ class Keeper:
             for number in self._loop.turn(self._patience()) & STOPPING:
                 stopped = True
                 self._stop(number)
-            if self._verdict is None and self._kept.is_cancelled:
+            if self._verdict is None and (self._kept.is_cancelled or self._folder_watch.is_gone()):
                 self._stop(signal.SIGTERM)
             self._look()
         kill_tree(os.getpid())
@@ -195,14 +200,14 @@ class Keeper:
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
             ship = self._program.role_line("ship", self._kept.order_file)
-            os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
+            with suppress(OSError):
+                os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
             pilot.shipper = self._spawn(ship, environ, log, subprocess.DEVNULL)
         self.say("node", node=pilot.node, restart=pilot.restart, pid=pilot.pid)
 
     def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        file = os.open(os.path.join(self._kept.folder, log), flags, 0o600)
+        file = self._open_log(log)
         child = subprocess.Popen(
             argv,
             env=environ,
@@ -216,6 +221,13 @@ class Keeper:
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
         return child.pid
+
+    def _open_log(self, name: str) -> int:
+        """Open a log in the run's folder, which may be gone by now, or hold something else under that name."""
+        try:
+            return open_plain(os.path.join(self._kept.folder, name))
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
     def _look(self) -> None:
         for pilot in self._pilots:

@@ -57,6 +57,9 @@ class Order:
     An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
     MPI program on this site, without them it is mpirun.
 
+    Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
+    more than `memory_bytes` on its node.
+
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
 
@@ -89,6 +92,8 @@ class Order:
     sample_s: float = 1.0
     beat_s: float = 2.0
     silence_s: float = 30.0
+    gone_s: Optional[float] = None
+    memory_bytes: Optional[int] = None
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION

@@ -80,6 +80,7 @@ class Ranks:
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_launch: Callable[[int], None] = lambda pid: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
@@ -122,13 +123,14 @@ class Ranks:
                 start_new_session=True,
             )
         except OSError as error:
-            self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
+            self.fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
         assert child.stdout is not None
         pipe = os.dup(child.stdout.fileno())
         child.stdout.close()
+        self.on_launch(child.pid)
         self._launchers[child.pid] = log
         self._pipes[child.pid] = pipe
         os.set_blocking(pipe, False)
@@ -255,7 +257,7 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
-            self._fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
+            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
@@ -269,7 +271,8 @@ class Ranks:
         self._results(rank, rank.log.end())
         rank.log.close()
 
-    def _fail(self, failure: RankFailure) -> None:
+    def fail(self, failure: RankFailure) -> None:
+        """Take note of why the attempt failed here; what comes after the first reason follows from it."""
         if self.failure is None:
             self.failure = failure
             self.on_change()
@@ -284,10 +287,10 @@ class Ranks:
             started, expected = len(self.ranks), self._order.ranks_per_node
             rank_failed = any(rank.code for rank in self.ranks.values())
             if code != 0 and not rank_failed:
-                self._fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
+                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
             elif code == 0 and not self._launchers and started < expected:
                 why = f"the launcher ended when {started} of {expected} ranks had started"
-                self._fail(RankFailure(None, 1, None, after_s, why, _text(log)))
+                self.fail(RankFailure(None, 1, None, after_s, why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:

@@ -262,3 +262,35 @@ def test_an_error_text_that_repeats_a_secret_is_masked_in_record_and_words(
     noted = (home.folder(run_id).path / "client.jsonl").read_text()
     assert "bad variable name" in noted
     assert SECRET not in noted
+
+
+# checkpoints
+
+
+def test_a_checkpoint_folder_that_cannot_be_made_fails_the_run_at_once(home: Home, load: Load, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    folder = tmp_path / "file" / "checkpoints"
+    run = launch.start(launch.Session(home), load(f"command: 'true'\ncheckpoint: {folder}\nretries: 3"))
+    record = run.wait(60)
+    assert (record.state, record.attempts) == ("failed", 1)
+    assert record.reason.endswith(f"the checkpoint folder {folder} cannot be made: not a directory")
+    assert (run.folder.path / "pilot.log").read_text() == ""
+
+
+# memory
+
+
+def test_a_run_that_takes_more_memory_than_it_asked_for_is_ended_with_words(home: Home, load: Load) -> None:
+    """By the kernel where a control group can be made here, else by the pilot."""
+    command = ["python3", "-c", "import time; kept = bytearray(b'x') * (300 << 20); time.sleep(600)"]
+    workload = load(f"command: {json.dumps(command)}\nresources: {{memory: 200MiB}}")
+    run = launch.start(launch.Session(home), workload)
+    record = run.wait(120)
+    assert (record.state, record.exit_code) == ("failed", 137)
+    assert record.reason.endswith(" used more memory than the 200 MiB it had asked for")
+
+
+def test_a_run_within_its_memory_is_left_alone(home: Home, load: Load) -> None:
+    command = ["python3", "-c", "import time; kept = bytearray(b'x') * (50 << 20); time.sleep(2)"]
+    workload = load(f"command: {json.dumps(command)}\nresources: {{memory: 1GiB}}")
+    assert launch.start(launch.Session(home), workload).wait(120).state == "succeeded"

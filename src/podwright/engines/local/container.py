@@ -43,7 +43,7 @@ NODE = """\
 job=$(CDPATH= cd -- "${{0%/*}}" && pwd)
 order=${{1:-$job/order.json}}
 run=$(CDPATH= cd -- "${{order%/*}}/.." && pwd)
-cd -- "$run" && mkdir -p -m 0700 -- {folders} || exit 1
+cd -- "$run" && mkdir -p -m 0700 -- {folders} || exit 73
 exec "$PODWRIGHT_PYTHON" -I -S "${{PODWRIGHT_PILOT:-$job/pilot.pyz}}" contain "$order" \\
     {command}
 """

@@ -60,6 +60,8 @@ class LocalJob(Job):
     beside_start: Mapping[str, str] = field(default_factory=dict)
 
 
+GONE_S = 30.0
+"""How long the folder of a run may be gone until the run ends: long enough for a folder that is moved and put back."""
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
 
 
@@ -70,8 +72,8 @@ class LocalEngine:
     lag_s = 0.0
     holds = False
 
-    def __init__(self, shared: bool = True) -> None:
-        self._shared = shared
+    def __init__(self, shared: bool = True, gone_s: float = GONE_S) -> None:
+        self._shared, self._gone_s = shared, gone_s
 
     def unsupported(self) -> Mapping[str, str]:
         unsupported = {
@@ -121,6 +123,8 @@ class LocalEngine:
                 bind="127.0.0.1",
                 virtual=several,
                 env=env,
+                gone_s=self._gone_s,
+                memory_bytes=request.workload.resources.memory_bytes,
             )
             parts.append(Part(run_id, point or None, order))
         return LocalJob(
@@ -206,13 +210,12 @@ class LocalEngine:
         return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
     def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
+        """Leave a mark, by which the keeper stops the run or never starts it; without one signal what is left of it."""
         for folder in folders:
             with suppress(OSError):  # its folder is gone: its processes are known by their mark
                 (folder.path / "cancelled").touch(mode=0o600)
             if lock_holder(folder) is None:
-                pilots = filter(_is_pilot, marked().get(folder.id, []))
-                for pid in pilots:
+                for pid in filter(_is_ours, marked().get(folder.id, [])):
                     _send(pid, signal.SIGTERM)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
@@ -300,12 +303,13 @@ def marked(everyone: bool = False) -> dict[str, list[int]]:
     return by_run
 
 
-def _is_pilot(pid: int) -> bool:
+def _is_ours(pid: int) -> bool:
+    """Return whether a process is a pilot, or a keeper whose lock went with the run's folder: not a rank."""
     try:
         arguments = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return arguments[-3:-2] == [b"node"] and arguments[-2].endswith(b"order.json")
+    return bool({b"node", b"keep"}.intersection(arguments)) and arguments[-2].endswith(b"order.json")
 
 
 def _send(pid: int, number: signal.Signals) -> None:

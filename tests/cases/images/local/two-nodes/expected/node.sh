@@ -3,7 +3,7 @@
 job=$(CDPATH= cd -- "${0%/*}" && pwd)
 order=${1:-$job/order.json}
 run=$(CDPATH= cd -- "${order%/*}/.." && pwd)
-cd -- "$run" && mkdir -p -m 0700 -- record lease scratch results '/shared/check points' || exit 1
+cd -- "$run" && mkdir -p -m 0700 -- record lease scratch results '/shared/check points' || exit 73
 exec "$PODWRIGHT_PYTHON" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" contain "$order" \
     podman --runtime=runc run --rm --replace --pull=never --sig-proxy=false \
     --name="podwright-$PODWRIGHT_RUN-n$PODWRIGHT_NODE" \
