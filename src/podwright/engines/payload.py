@@ -97,8 +97,7 @@ class Snapshot:
 def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
     """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
     root = folder.resolve()
-    names = dict.fromkeys(sorted([*_code_files(root), *_data_files(root, also)]))
-    size = sum((root / name).lstat().st_size for name in names)
+    names, size = _listing(folder, root, also)
     if size > LIMIT_BYTES:
         raise refuse(
             f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
@@ -111,6 +110,20 @@ def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
             _pack(archive, root, name)
     data = buffer.getvalue()
     return Snapshot(data, hashlib.sha256(data).hexdigest(), len(names))
+
+
+def _listing(folder: Path, root: Path, also: Iterable[Path]) -> tuple[list[str], int]:
+    """Return the files that travel, and how large they are; refuse a folder that cannot be read, or has no end."""
+    if root.is_relative_to("/proc") or root.is_relative_to("/sys"):
+        message = f"{folder} holds no files: the kernel makes them up as they are read"
+        raise refuse(message, field="code", hint="name the folder of your program")
+    try:
+        names = sorted({*_code_files(root), *_data_files(root, also)})
+        return names, sum((root / name).lstat().st_size for name in names)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        message = f"{error.filename or folder} cannot be read: {reason}"
+        raise refuse(message, field="code", hint="is it being changed just now? put it in .podwrightignore") from None
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
