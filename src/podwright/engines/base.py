@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
 
@@ -201,11 +202,11 @@ class Engine(Protocol):
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring these parts of the runs' folders to this machine.
 
-        Return the runs whose parts are here now, each with the names of what was too much; a run that is missing could
-        not be brought just now.
+        Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
+        missing could not be brought just now.
         """
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from typing import Any, Callable, Deque, Dict, Optional
 
+from .plain import open_to_add
 from .protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch
 
 KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
@@ -28,18 +27,6 @@ class Clock:
         return time.monotonic() + self._offset_s
 
 
-def open_plain(path: str) -> int:
-    """Open a file to be added to, in place of a pipe or a link of that name, which a rank may have put there.
-
-    A pipe would hold us up, a link lead elsewhere; and should one come this very moment, the flags keep us safe.
-    """
-    with suppress(OSError):
-        mode = os.lstat(path).st_mode
-        if stat.S_ISFIFO(mode) or stat.S_ISLNK(mode):
-            os.unlink(path)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-
-
 class JsonLines:
     """A file of JSON lines; each line is one write, so a kill leaves at most one torn line.
 
@@ -48,7 +35,7 @@ class JsonLines:
     """
 
     def __init__(self, path: str, keep: int, on_loss: Optional[Callable[[int], None]] = None) -> None:
-        self._file = open_plain(path)
+        self._file = open_to_add(path)
         self._lock = threading.Lock()
         self._on_loss = on_loss
         self._torn = os.fstat(self._file).st_size > 0

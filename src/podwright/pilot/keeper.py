@@ -19,9 +19,10 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines, open_plain
+from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
 from .paths import FolderWatch, scratch_of
+from .plain import open_to_add, open_to_read
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -225,7 +226,7 @@ class Keeper:
     def _open_log(self, name: str) -> int:
         """Open a log in the run's folder, which may be gone by now, or hold something else under that name."""
         try:
-            return open_plain(os.path.join(self._kept.folder, name))
+            return open_to_add(os.path.join(self._kept.folder, name))
         except OSError:
             return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
@@ -351,14 +352,14 @@ def main(argv: List[str]) -> int:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         return file.read()
 
 
 def parts_of(folder: str) -> List[str]:
     """Return the folders of a run's points, or its own when it has none."""
     try:
-        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+        with open_to_read(os.path.join(folder, "run.json")) as file:
             count = int(json.load(file).get("points", 0))
     except (OSError, ValueError):
         count = 0

@@ -11,6 +11,7 @@ import os
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from .plain import open_to_read
 from .protocol import Epoch, parse_line, whole_number
 
 STALE_S = 60.0
@@ -112,7 +113,7 @@ class Leases:
 
     def _read(self, epoch: Epoch) -> Optional[LeaseClaim]:
         try:
-            with open(self._path(epoch), "rb") as file:
+            with open_to_read(self._path(epoch)) as file:
                 row = parse_line(file.read()) or {}
                 age_s = time.time() - os.fstat(file.fileno()).st_mtime
         except OSError:

@@ -6,8 +6,8 @@ import os
 from collections import deque
 from typing import Callable, Deque, Dict, List, Sequence
 
-from .journal import open_plain
 from .masking import Masker
+from .plain import open_to_add
 
 TAIL_LINES = 30
 LINE_BYTES = 64 * 1024
@@ -21,7 +21,7 @@ class BoundedFile:
     def __init__(self, path: str, limit_bytes: int) -> None:
         self._path = path
         self._half = max(limit_bytes // 2, 1)
-        self._file = open_plain(path)
+        self._file = open_to_add(path)
         self._size = os.fstat(self._file).st_size
         self.lost_bytes = 0
 
@@ -41,7 +41,7 @@ class BoundedFile:
         except FileNotFoundError:
             # It was turned over already, and then the disk was too full for a new file.
             pass
-        fresh = open_plain(self._path)
+        fresh = open_to_add(self._path)
         os.close(self._file)
         self._file, self._size = fresh, 0
 

@@ -22,6 +22,7 @@ from .masking import Masker
 from .memory import PERIOD_S, MemoryGroup, MemoryLimit
 from .paths import FolderWatch, Paths
 from .place import NodePlace
+from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, Go, RankFailure, RankProcess, Ranks
@@ -132,7 +133,7 @@ class Node:
         self.journal.close()
         # Tells the shipper that all is written.
         with suppress(OSError):
-            os.close(os.open(os.path.join(self.paths.record, "closed"), os.O_WRONLY | os.O_CREAT, 0o600))
+            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")

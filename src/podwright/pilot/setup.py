@@ -12,6 +12,7 @@ import time
 from typing import IO, Callable, Dict, List, Mapping
 
 from . import sealed
+from .plain import open_to_read
 from .processes import kill_tree
 from .protocol import Order
 
@@ -60,7 +61,7 @@ def unpack(tar: str, sha256: str, folder: str) -> int:
 def _copy_checked(tar: str, sha256: str, copy: IO[bytes]) -> int:
     """Copy the snapshot, and refuse one that is not what was sent; return its size."""
     digest = hashlib.sha256()
-    with open(tar, "rb") as file:
+    with open_to_read(tar) as file:
         for piece in iter(lambda: file.read(1 << 20), b""):
             digest.update(piece)
             copy.write(piece)

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .paths import Paths
 from .place import find_place
+from .plain import open_to_read
 from .protocol import (
     KEY_EPOCH,
     KEY_KIND,
@@ -108,7 +109,7 @@ class Shipper:
     def _new(self, name: str) -> bytes:
         """Return whole lines that came since the last look; a log that was turned over starts anew."""
         try:
-            with open(os.path.join(self._folder, name), "rb") as file:
+            with open_to_read(os.path.join(self._folder, name)) as file:
                 start = self._read.get(name, 0)
                 if os.fstat(file.fileno()).st_size < start:
                     start = 0

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from podwright.pilot.protocol import read_lines, record_folders, whole_number
 from podwright.runs import fields
 from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import read_untrusted
+from podwright.runs.files import open_untrusted, read_untrusted
 from podwright.runs.metrics import read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.spec.problems import Refusal, refuse
@@ -130,7 +130,7 @@ class RunFolder:
 
     def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
         try:
-            with path.open("rb") as file:
+            with open_untrusted(path.parent, path.name) as file:
                 for raw in file:
                     line = parse_log_line(node, raw)
                     if line:
@@ -225,7 +225,7 @@ class LogTail:
     def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
         """Yield what is new in a file, known by its inode: when the log is turned over, its name goes to a new one."""
         try:
-            with path.open("rb") as file:
+            with open_untrusted(path.parent, path.name) as file:
                 stat = os.fstat(file.fileno())
                 key = (stat.st_dev, stat.st_ino)
                 offset = self._seen.get(key, 0)

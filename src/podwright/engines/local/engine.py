@@ -23,6 +23,7 @@ from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
@@ -230,7 +231,7 @@ class LocalEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:

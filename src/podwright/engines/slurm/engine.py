@@ -24,6 +24,7 @@ from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
@@ -282,14 +283,14 @@ class SlurmEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[str]] = {folder.id: [] for folder in folders if folder not in far}
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
         return here | self._exchange(far, names, limit_bytes)
 
     def _exchange(
         self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
