@@ -88,11 +88,11 @@ def test_it_is_cancelled_by_its_id(
 
 
 def test_a_folder_is_gone_after_a_while_and_not_when_it_comes_back(tmp_path: Path) -> None:
-    folder, now = tmp_path / "toy-2222", [0.0]
+    folder, clock = tmp_path / "toy-2222", [0.0]
     folder.mkdir()
-    watch = FolderWatch(str(folder), 30.0, lambda: now[0])
+    watch = FolderWatch(str(folder), 30.0, lambda: clock[0])
     looks = []
-    for now[0], is_there in ((0, False), (29, False), (29.5, True), (31, False), (60, False), (61, False)):
+    for clock[0], is_there in ((0, False), (29, False), (29.5, True), (31, False), (60, False), (61, False)):
         if is_there:
             (folder / "run.json").touch()
         else:
@@ -102,10 +102,10 @@ def test_a_folder_is_gone_after_a_while_and_not_when_it_comes_back(tmp_path: Pat
 
 
 def test_a_home_that_is_away_has_lost_no_run(tmp_path: Path) -> None:
-    now = [0.0]
-    watch = FolderWatch(str(tmp_path / "away" / "runs" / "toy-2222"), 30.0, lambda: now[0])
+    clock = [0.0]
+    watch = FolderWatch(str(tmp_path / "away" / "runs" / "toy-2222"), 30.0, lambda: clock[0])
     assert not watch.is_gone()
-    now[0] = 1000.0
+    clock[0] = 1000.0
     assert not watch.is_gone()
 
 

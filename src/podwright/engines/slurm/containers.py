@@ -41,7 +41,7 @@ class Wrapping:
 
 
 @dataclass(frozen=True)
-class Mount:
+class MountedPath:
     """A path that is seen inside where it is outside."""
 
     path: str
@@ -61,7 +61,7 @@ class Inside:
     image: str
     runs: str
     """The folder on the cluster in which each run has its own."""
-    mounts: tuple[Mount, ...]
+    mounts: tuple[MountedPath, ...]
     gpus: bool
     rdma: bool
     secrets: tuple[str, ...]
@@ -87,11 +87,11 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: s
     if workload.runtime == "bare" or name is None or workload.image is None:
         return Wrapping()
     resources, written = workload.resources, _written(workload.checkpoint)
-    fixed = [Mount(RUN, read_only=True), Mount(JOB, read_only=True)]
+    fixed = [MountedPath(RUN, read_only=True), MountedPath(JOB, read_only=True)]
     inside = Inside(
         image=workload.image.removeprefix("docker://"),
         runs=runs,
-        mounts=(*fixed, *map(Mount, written), *map(Mount, _paths(request))),
+        mounts=(*fixed, *map(MountedPath, written), *map(MountedPath, _paths(request))),
         gpus=resources.gpus > 0,
         rdma=resources.rdma,
         secrets=workload.secrets,
