@@ -89,7 +89,8 @@ again() {
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 # A pilot that ended by its own will has closed its record; a slow file system may show that late.
