@@ -39,7 +39,7 @@ from .protocol import (
     record_folders,
     record_name,
 )
-from .sealed import ORDER, PILOT, path_of, seal
+from .sealed import ORDER, PILOT, Program, path_of, read_whole, seal
 
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
@@ -69,7 +69,7 @@ class Kept:
     def __init__(self, order_file: str) -> None:
         self.order_file = os.path.abspath(order_file)
         self.job = os.path.dirname(self.order_file)
-        self.order_data = _read(self.order_file)
+        self.order_data = read_whole(self.order_file)
         self.order: Order = parse_order(self.order_data, self.order_file)
         self.folder = os.path.normpath(os.path.join(self.job, self.order.folder))
         self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -97,23 +97,6 @@ class Kept:
     def is_over(self) -> bool:
         rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
         return any(row.get(KEY_KIND) == "end" for row in rows)
-
-
-class Program:
-    """What pilots are started from, as it was before any rank ran: the stub as text, the pilot as a sealed copy."""
-
-    def __init__(self, job: str) -> None:
-        self.stub_path = os.path.join(job, "node.sh")
-        self.stub = _read(self.stub_path).decode()
-        self.pilot = seal(_read(os.path.join(job, "pilot.pyz")), "pilot.pyz")
-
-    def stub_line(self, order_file: str) -> List[str]:
-        """Return the command line of the stub; it finds by the name it is given what lies beside it."""
-        return ["/bin/sh", "-c", self.stub, self.stub_path, order_file]
-
-    def role_line(self, *arguments: str) -> List[str]:
-        """Return the command line of another role of the pilot."""
-        return [sys.executable, "-I", "-S", path_of(self.pilot), *arguments]
 
 
 class Pilot:
@@ -349,11 +332,6 @@ def main(argv: List[str]) -> int:
         elif Keeper(run, program, loop, clock).run():
             verdict = STOPPED
     return 0
-
-
-def _read(path: str) -> bytes:
-    with open_to_read(path) as file:
-        return file.read()
 
 
 def parts_of(folder: str) -> List[str]:

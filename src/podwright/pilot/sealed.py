@@ -8,6 +8,9 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from typing import List
+
+from .plain import open_to_read
 
 PILOT, ORDER = "PODWRIGHT_PILOT", "PODWRIGHT_ORDER"
 """Variables that name a copy to a pilot, in place of the file that lies beside its order, and of the order."""
@@ -54,3 +57,26 @@ def own_program() -> str:
     if path.startswith(SELF):
         return f"/proc/{os.getpid()}/fd/{path[len(SELF) :]}"
     return path
+
+
+class Program:
+    """What pilots are started from, as it was before any rank ran: the stub as text, the pilot as a sealed copy."""
+
+    def __init__(self, job: str) -> None:
+        self.stub_path = os.path.join(job, "node.sh")
+        self.stub = read_whole(self.stub_path).decode()
+        self.pilot = seal(read_whole(os.path.join(job, "pilot.pyz")), "pilot.pyz")
+
+    def stub_line(self, order_file: str) -> List[str]:
+        """Return the command line of the stub; it finds by the name it is given what lies beside it."""
+        return ["/bin/sh", "-c", self.stub, self.stub_path, order_file]
+
+    def role_line(self, *arguments: str) -> List[str]:
+        """Return the command line of another role of the pilot."""
+        return [sys.executable, "-I", "-S", path_of(self.pilot), *arguments]
+
+
+def read_whole(path: str) -> bytes:
+    """Return what is in a file."""
+    with open_to_read(path) as file:
+        return file.read()
