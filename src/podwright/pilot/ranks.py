@@ -81,6 +81,7 @@ class Ranks:
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
         self.on_launch: Callable[[int], None] = lambda pid: None
+        self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
@@ -269,6 +270,7 @@ class Ranks:
             os.close(pipe)
         rank.pipes = {}
         self._results(rank, rank.log.end())
+        self.on_last_result(rank.number)
         rank.log.close()
 
     def fail(self, failure: RankFailure) -> None:

@@ -72,6 +72,7 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    remains = False
 
     def __init__(self, shared: bool = True, gone_s: float = GONE_S) -> None:
         self._shared, self._gone_s = shared, gone_s
@@ -210,7 +211,7 @@ class LocalEngine:
         statuses = {folder.id: gone for folder in folders}
         return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Leave a mark, by which the keeper stops the run or never starts it; without one signal what is left of it."""
         for folder in folders:
             with suppress(OSError):  # its folder is gone: its processes are known by their mark
@@ -218,6 +219,9 @@ class LocalEngine:
             if lock_holder(folder) is None:
                 for pid in filter(_is_ours, marked().get(folder.id, [])):
                     _send(pid, signal.SIGTERM)
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:

@@ -23,7 +23,7 @@ RUN, JOB = "$run", "$job"
 """Variables of the batch script, in words that name paths of a run: points of a matrix share one script."""
 WRITTEN = ("record", "lease", "results")
 """Folders of a run that its ranks and the pilot inside may write, beside that of the checkpoints."""
-OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RUN")
+OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RESTART", "PODWRIGHT_RUN")
 
 
 @dataclass(frozen=True)
