@@ -139,9 +139,8 @@ def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
 
 
 def _notes(design: Design) -> Iterator[str]:
-    if design.management is not None:
-        for note in design.management.notes:
-            yield f"note        {note}"
+    for note in design.notes:
+        yield f"note        {note}"
 
 
 def _switch_text(model: SwitchModel | None) -> str:
