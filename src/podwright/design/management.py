@@ -13,11 +13,10 @@ from math import ceil
 
 from podwright.design.networks import Network, Wanted, cut_networks
 from podwright.design.requirements import Requirements
+from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
 
-# Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
-FASTEST_TWISTED_GBPS = 10
 # Kept on each aggregation switch for its peer and for the site's network.
 KEPT_PORTS = 2
 

@@ -11,7 +11,7 @@ from podwright.design import bom, lengths, sizing, wiring
 from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
 from podwright.design.racks import Floor, lay_out
-from podwright.design.requirements import Requirements, requirements_of
+from podwright.design.requirements import Requirements, requirements_of, speed_warnings
 from podwright.design.systems import storage_ends
 from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
@@ -91,7 +91,7 @@ class Design:
     @property
     def notes(self) -> list[str]:
         """Return what a reader must know beside the tables."""
-        notes = []
+        notes = speed_warnings(self.pod)
         for fabric in self.wired:
             managers = self.requirements.subnet_managers(fabric)
             if managers:
@@ -129,7 +129,10 @@ def _design(pod: Pod) -> Design:
     requirements = requirements_of(pod)
     compute, storage = None, None
     if requirements.compute:
-        compute = sizing.size_compute(requirements.compute)
+        others_hold = None
+        if requirements.storage:
+            others_hold = sizing.most_storage_nodes(requirements.storage)
+        compute = sizing.size_compute(requirements.compute, others_hold)
     if requirements.storage:
         storage = sizing.size_storage(requirements.storage)
     wired: dict[str, Wired] = {}

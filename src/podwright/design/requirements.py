@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
+from podwright.design.speeds import check_ports, slower_ports
 from podwright.design.systems import System, Units, systems_of
 from podwright.spec.problems import refuse
 
@@ -117,11 +118,17 @@ def requirements_of(pod: Pod) -> Requirements:
     groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
+    check_ports(pod, groups)
     models: dict[str, NodeModel] = {}
     for group in pod.nodes:
         models |= dict.fromkeys(group.hosts, group.model)
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
     return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+
+
+def speed_warnings(pod: Pod) -> list[str]:
+    """Return what is to be said of ports that are joined and are not equally fast."""
+    return list(slower_ports(pod, _fabric_groups(pod)))
 
 
 def fabric_hosts(pod: Pod) -> tuple[str, ...]:

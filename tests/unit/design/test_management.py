@@ -70,6 +70,6 @@ def test_a_switch_managed_from_outside_has_no_cable_and_its_fabric_a_subnet_mana
         "compute: subnet manager (OpenSM or UFM) on dgx0001 and dgx0002",
         "storage: subnet manager (OpenSM or UFM) on dgx0001 and dgx0002",
     ]
-    assert designed(31, "dgx-h100").notes == []
+    assert not any("subnet manager" in note for note in designed(31, "dgx-h100").notes)
     managed = designed(19, fabrics={"compute": {"reserved_slots": 1}})
     assert managed.requirements.subnet_managers("compute") == ("ufm1", "ufm2")

@@ -90,9 +90,14 @@ def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int
 
 
 def _growth(design: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
-    from podwright.design.growth import grow, refuse_moves
+    from podwright.design.growth import check_pods, grow, refuse_moves
+    from podwright.spec.problems import Refusal
 
     before = _design(old, None, None)
+    try:
+        check_pods(before, design)
+    except Refusal as refusal:
+        raise _as_given(refusal, design, pod) from None
     growth = grow(before, design)
     if growth.disturbs and not allow_moves:
         raise _as_given(refuse_moves(growth, before, design), design, pod)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podwright.design.plan import Design
 from podwright.design.requirements import ports_of
+from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable
 
 # A block of a storage system is on two fabrics: each has a word of its own, so that no two ports have one name.
@@ -55,8 +56,6 @@ class PortNames:
 
     def slow_and_fast(self, host: str) -> tuple[list[str], list[str]]:
         """Return a host's management ports: those on twisted pair, and faster ones."""
-        from podwright.design.management import FASTEST_TWISTED_GBPS
-
         nics = [nic for nic in self._hosts[host].nics if nic.kind == "management"]
         named = list(zip(nics, ports_of(self._hosts[host], "management"), strict=True))
         slow = [name for nic, name in named if nic.speed_gbps <= FASTEST_TWISTED_GBPS]
