@@ -53,6 +53,16 @@ _GRANT_TOO = (
     " again changes nothing."
 )
 
+_SCAN_TOO = (
+    "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
+    " Exit code 1: some folders could not be read; they are named."
+)
+
+_FIND_TOO = (
+    "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
+    " characters stand in double quotes."
+)
+
 _ROWS = (
     Command(
         "run",
@@ -185,6 +195,18 @@ _ROWS = (
         ("restart-controller", "Kill the controller and start it again", "", "Jobs go on meanwhile."),
         ("down", "End a lab and remove all of it", "--yes", "The runs on it end, and their folders on the lab go."),
     ),
+    Command(
+        "data",
+        "Data",
+        "data",
+        "Scan datasets, find files by what is in them",
+        "podwright data scan /data/a2d2 --name a2d2",
+        "A dataset is a folder under a name. It needs the extra `data`: pip install 'podwright[data]'.",
+    ).with_commands(
+        ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
+        ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
+        ("ls", "List the datasets", "--json", ""),
+    ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
         "render",
@@ -243,6 +265,7 @@ _GROUPS = {
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
     "Pods": "Design and try pods",
+    "Data": "Know and choose data",
     "Files": "The two files",
 }
 

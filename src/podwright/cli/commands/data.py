@@ -1,0 +1,157 @@
+"""`data`: which files there are, what their labels hold, and which of them a training is given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli.options import AsJson
+from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.meter import Meter
+
+if TYPE_CHECKING:
+    from podwright.data.dataset import Dataset, Match
+    from podwright.data.store import Store
+
+SIZE_WIDTH = len("1023 KiB") + 2
+SHOWN = 20
+"""How many files a person is shown of what may be millions."""
+
+
+def complete_name(incomplete: str) -> list[str]:
+    """Return the datasets and selections that begin like this; it reads folder names only."""
+    from podwright.runs.store import default_home
+    from podwright.spec.problems import Refusal
+
+    try:
+        home = default_home()
+        paths = [*(home / "catalog").iterdir(), *(home / "selections").glob("*")]
+    except (OSError, Refusal):
+        return []
+    return sorted(path.name for path in paths if path.name.startswith(incomplete))
+
+
+DatasetName = Annotated[
+    str, typer.Argument(metavar="DATASET", help="The name it was scanned under.", autocompletion=complete_name)
+]
+FilterText = Annotated[
+    str | None, typer.Argument(metavar="FILTER", help='Such as `camera=front_center and Car>0`; "..." where needed.')
+]
+
+
+def data_scan_command(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that the dataset lies in.")],
+    name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
+    layout: Annotated[
+        str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Scan a tree; exit 1 where a folder could not be read."""
+    from podwright.data.scan import MOST_NAMED, scan
+
+    with Meter("scan", "files") as meter:
+        scanned = scan(open_store(), path, name, layout, meter.show)
+    for folder, why in scanned.unread[:MOST_NAMED]:
+        output.say("unread", f"{folder or '.'}: {why}")
+    if as_json:
+        output.print_json(scanned.as_json())
+    else:
+        held = f"{figures.count(scanned.files, 'file')} in {figures.count(scanned.directories, 'folder')}"
+        kind = f"{figures.size(scanned.size_bytes)}, layout {scanned.layout}"
+        news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
+        for word, text in ((name, f"{held}, {kind}"), ("changed", news)):
+            print("\n".join(output.aligned(word, text, sys.stdout)))
+    return int(bool(scanned.unread))
+
+
+def data_find_command(
+    dataset: DatasetName,
+    filter_text: FilterText = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=0, help=f"At most so many files; else {SHOWN}, or all.")
+    ] = None,
+    print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List files that a filter chooses; a person is shown the first of them, a program gets all."""
+    import time
+
+    from podwright.data.dataset import open_dataset
+
+    started = time.monotonic()
+    with open_dataset(open_store(), dataset) as opened:
+        condition = opened.condition(filter_text)
+        if print0:
+            return _print_paths(opened, opened.find(condition, limit))
+        if not as_json and limit is None:
+            limit = SHOWN
+        files, size_bytes = opened.count(condition)
+        matches = list(opened.find(condition, limit))
+    if as_json:
+        rows = [match.as_json() for match in matches]
+        took_s = round(time.monotonic() - started, 4)
+        return output.print_json({"count": files, "root": opened.root, "files": rows, "took_s": took_s})
+    return print("\n".join(_found(matches, files, size_bytes)))
+
+
+def _found(matches: list[Match], files: int, size_bytes: int) -> Iterator[str]:
+    width = output.width_of(sys.stdout)
+    rows = [(figures.size(match.size), path_text(match.path, width and width - SIZE_WIDTH)) for match in matches]
+    if rows:
+        yield from output.table(("size", "path"), rows)
+    more = files - len(rows)
+    if more:
+        yield f"and {more} more"
+    yield f"{figures.count(files, 'file')}, {figures.size(size_bytes)}"
+
+
+def path_text(path: str, width: int | None) -> str:
+    """Return a path on one line; of one that is too wide the end is shown, which tells files apart."""
+    text = output.one_line(path)
+    if width is None or len(text) <= width:
+        return text
+    return f"...{text[3 - width :]}"
+
+
+def _print_paths(opened: Dataset, matches: Iterator[Match]) -> None:
+    for match in matches:
+        below = match.path.encode() if match.raw is None else match.raw
+        sys.stdout.buffer.write(opened.root_bytes + b"/" + below + b"\0")
+    sys.stdout.buffer.flush()
+
+
+def data_ls_command(as_json: AsJson = False) -> None:
+    """List the datasets."""
+    from podwright.data.conditions import EVERYTHING
+    from podwright.data.dataset import open_dataset
+
+    store = open_store()
+    rows: list[dict[str, Any]] = []
+    for name in store.datasets():
+        with open_dataset(store, name) as opened:
+            files, size_bytes = opened.count(EVERYTHING)
+            rows.append(
+                {"name": name, "files": files, "bytes": size_bytes, "layout": opened.layout.name, "root": opened.root}
+            )
+    if as_json:
+        return output.print_json({"datasets": rows})
+    cells = [(row["name"], str(row["files"]), figures.size(row["bytes"]), row["layout"], row["root"]) for row in rows]
+    return print(
+        "\n".join(output.table(("dataset", "files", "size", "layout", "root"), cells, output.width_of(sys.stdout)))
+    )
+
+
+def open_store() -> Store:
+    """Return the datasets of the user's home; refuse where the packages that they need are missing."""
+    from podwright.data.extra import need_packages
+
+    need_packages()
+    from podwright.data.store import Store
+    from podwright.runs import Home
+
+    return Store(Home.open().path)
