@@ -58,6 +58,11 @@ _SCAN_TOO = (
     " Exit code 1: some folders could not be read; they are named."
 )
 
+_STATS_TOO = (
+    "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
+    " before are not read again. Then filters know the classes: Car>0."
+)
+
 _FIND_TOO = (
     "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
     " characters stand in double quotes."
@@ -205,6 +210,7 @@ _ROWS = (
     ).with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
+        ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
         ("ls", "List the datasets", "--json", ""),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),

@@ -43,6 +43,13 @@ class Match:
     mode: int
     values: dict[str, Any]
 
+    @property
+    def path_bytes(self) -> bytes:
+        """Return its path below the root."""
+        if self.raw is None:
+            return self.path.encode()
+        return self.raw
+
     def as_json(self) -> dict[str, Any]:
         """Return the file as `data find` has it."""
         known = {"size": self.size, "mtime": iso(self.mtime_ns / 1e9), "owner": self.owner, "mode": f"{self.mode:04o}"}

@@ -15,8 +15,11 @@ from podwright.cli.terminal.meter import Meter
 
 if TYPE_CHECKING:
     from podwright.data.dataset import Dataset, Match
+    from podwright.data.stats import Statistics
     from podwright.data.store import Store
 
+_BAR = 16
+_NAME_WIDTH = 24
 SIZE_WIDTH = len("1023 KiB") + 2
 SHOWN = 20
 """How many files a person is shown of what may be millions."""
@@ -120,9 +123,56 @@ def path_text(path: str, width: int | None) -> str:
 
 def _print_paths(opened: Dataset, matches: Iterator[Match]) -> None:
     for match in matches:
-        below = match.path.encode() if match.raw is None else match.raw
-        sys.stdout.buffer.write(opened.root_bytes + b"/" + below + b"\0")
+        sys.stdout.buffer.write(opened.root_bytes + b"/" + match.path_bytes + b"\0")
     sys.stdout.buffer.flush()
+
+
+def data_stats_command(
+    dataset: DatasetName,
+    per_image: Annotated[
+        Path | None,
+        typer.Option("--per-image", metavar="FILE", help="Write a row for each label image: .csv or .parquet."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the labels that are not counted yet, and print what all of them hold."""
+    from podwright.data.dataset import open_dataset
+    from podwright.data.stats import check_table, count_labels, write_table
+    from podwright.data.stats import per_image as table_of
+
+    store = open_store()
+    if per_image is not None:
+        check_table(per_image)
+    with Meter("stats", "labels") as meter:
+        statistics = count_labels(store, dataset, meter.show)
+    if per_image is not None:
+        with open_dataset(store, dataset) as opened:
+            write_table(table_of(opened), per_image)
+    for row in statistics.broken_files:
+        output.say("broken", f"{output.one_line(row['path'])}: {row['why']}")
+    if as_json:
+        return output.print_json(statistics.as_json())
+    return print("\n".join(_statistics(statistics)))
+
+
+def _statistics(statistics: Statistics) -> Iterator[str]:
+    """Lay out the classes that are there, the largest first; the rest by name."""
+    head = f"{figures.count(statistics.images, 'label')}, {statistics.broken} broken"
+    if statistics.unknown:
+        head += f", {figures.count(statistics.unknown, 'pixel')} of colours that mean no class"
+    yield head
+    there = sorted((row for row in statistics.classes if row.pixels), key=lambda row: -row.pixels)
+    rows = []
+    for row in there:
+        filled, _ = figures.bar(row.share / there[0].share, _BAR)
+        rows.append(
+            (output.clip(row.name, _NAME_WIDTH), f"{row.images:>7}", f"{row.pixels:>15}", f"{row.share:>7.2%}", filled)
+        )
+    if rows:
+        yield from output.table(("class", " images", "         pixels", "  share", ""), rows)
+    absent = [row.name for row in statistics.classes if not row.pixels]
+    if absent:
+        yield f"and {figures.count(len(absent), 'class', 'classes')} in no label"
 
 
 def data_ls_command(as_json: AsJson = False) -> None:
