@@ -63,6 +63,12 @@ _STATS_TOO = (
     " before are not read again. Then filters know the classes: Car>0."
 )
 
+_SELECT = "a2d2 --name street --split train=0.8,validation=0.2 --representative"
+_SELECT_TOO = (
+    "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
+    " files. The same seed chooses the same samples."
+)
+
 _FIND_TOO = (
     "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
     " characters stand in double quotes."
@@ -211,7 +217,10 @@ _ROWS = (
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
-        ("ls", "List the datasets", "--json", ""),
+        ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
+        ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
+        ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(

@@ -106,15 +106,22 @@ def read_annotations(paths: Sequence[bytes]) -> Annotations:
     areas: dict[str, dict[str, int]] = {}
     for path in paths:
         document = _document(path)
-        names |= {int(row["id"]): str(row["name"]) for row in document.get("categories", ())}
-        images = {row["id"]: str(row["file_name"]) for row in document.get("images", ())}
-        for name in images.values():
-            areas.setdefault(name, {})
-        for row in document.get("annotations", ()):
-            of_image = areas[images[row["image_id"]]]
-            name = names[row["category_id"]]
-            of_image[name] = of_image.get(name, 0) + _area(row)
+        try:
+            _add_areas(document, names, areas)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise refuse(f"is no file of COCO: {error!r}", file=os.fsdecode(path)) from None
     return Annotations([LabelClass(names[number]) for number in sorted(names)], areas)
+
+
+def _add_areas(document: dict[str, Any], names: dict[int, str], areas: dict[str, dict[str, int]]) -> None:
+    names.update({int(row["id"]): str(row["name"]) for row in document.get("categories", ())})
+    images = {row["id"]: str(row["file_name"]) for row in document.get("images", ())}
+    for name in images.values():
+        areas.setdefault(name, {})
+    for row in document.get("annotations", ()):
+        of_image = areas[images[row["image_id"]]]
+        name = names[row["category_id"]]
+        of_image[name] = of_image.get(name, 0) + _area(row)
 
 
 def _document(path: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from podwright.data.classes import classes_of
 from podwright.data.conditions import Condition, Vocabulary, condition_of
 from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layouts
-from podwright.data.paths import as_json
+from podwright.data.paths import BelowRoot, as_json
 from podwright.data.store import Store
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 META = "CREATE TABLE meta (key VARCHAR, value VARCHAR)"
-_SHOWN = ("size", "mtime", "owner", "mode")
+_MOST_VALUES = 100
+"""A column with more values is no facet."""
 
 
 def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, str]:
@@ -30,25 +31,15 @@ def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, 
     return dict(connection.execute(f"SELECT key, value FROM {schema_name}meta").fetchall())
 
 
-@dataclass(frozen=True)
-class Match:
+@dataclass(frozen=True, slots=True)
+class Match(BelowRoot):
     """A file that a filter chose; `values` are its typed columns."""
 
-    path: str
-    raw: bytes | None
-    """Its path below the root as bytes, where the text alone does not tell them."""
     size: int
     mtime_ns: int
     owner: str
     mode: int
     values: dict[str, Any]
-
-    @property
-    def path_bytes(self) -> bytes:
-        """Return its path below the root."""
-        if self.raw is None:
-            return self.path.encode()
-        return self.raw
 
     def as_json(self) -> dict[str, Any]:
         """Return the file as `data find` has it."""
@@ -99,6 +90,18 @@ class Dataset:
         row = self.connection.execute(query, list(condition.values)).fetchone()
         files, size_bytes = row or (0, 0)
         return files, size_bytes
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        """Return how many files each value of the typed columns has, of those columns that have few values."""
+        facets = {}
+        for column in self.layout.columns:
+            name = schema.quoted(column.name)
+            query = f"""SELECT {name}::VARCHAR, count(*) FROM file WHERE {name} IS NOT NULL
+                GROUP BY ALL ORDER BY 1 LIMIT {_MOST_VALUES + 1}"""
+            rows = self.connection.execute(query).fetchall()
+            if len(rows) <= _MOST_VALUES:
+                facets[column.name] = dict(rows)
+        return facets
 
     def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
         """Yield the files that a condition chooses, in the order of the dataset."""

@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BelowRoot:
+    """A path below a dataset's root; `raw` has its bytes where the text does not tell them."""
+
+    path: str
+    raw: bytes | None
+
+    @property
+    def path_bytes(self) -> bytes:
+        """Return the path itself."""
+        if self.raw is None:
+            return self.path.encode()
+        return self.raw
 
 
 def shown(raw: bytes) -> str:
