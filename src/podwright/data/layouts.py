@@ -59,6 +59,8 @@ class Layout:
     labels: LabelSource | None = None
     label_role: str = ""
     """The role of the file that class counts belong to."""
+    beside: tuple[str, ...] = ()
+    """Files and folders below the root that programs want beside the samples, where they are there."""
 
 
 A2D2 = Layout(
@@ -81,6 +83,7 @@ A2D2 = Layout(
     group="scene",
     labels="colours",
     label_role="label",
+    beside=("class_list.json", "camera_lidar_semantic/class_list.json", "cams_lidars.json"),
 )
 
 COCO = Layout(
@@ -97,6 +100,7 @@ COCO = Layout(
     group=None,
     labels="coco",
     label_role="image",
+    beside=("annotations",),
 )
 
 WEBDATASET = Layout(

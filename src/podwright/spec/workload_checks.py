@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.spec.findings import Finding, near
-from podwright.spec.inputs import is_url
+from podwright.spec.inputs import is_named
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
@@ -130,7 +130,7 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if not _usable(value) or is_url(value) or value.startswith("/") or (folder / value).exists():
+        if not _usable(value) or is_named(value) or value.startswith("/") or (folder / value).exists():
             continue
         message = f'"{short(value)}" is neither a path nor a selection'
         if "/" in value:

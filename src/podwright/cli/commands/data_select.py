@@ -142,6 +142,7 @@ def data_ls_command(
     ] = None,
     split: Annotated[str | None, typer.Option("--split", metavar="SPLIT", help="Of a selection: this split.")] = None,
     files: Annotated[bool, typer.Option("--files", help="Of a selection: all files of its samples.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="Of a selection: the runs that were given it.")] = False,
     print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -157,6 +158,8 @@ def data_ls_command(
     if name not in known:
         raise store.unknown(name, known, "dataset or selection", "`podwright data ls` lists them")
     selection = load(store, name)
+    if runs and not as_json:
+        return _list_runs(store, selection)
     return _list_selection(store, selection, check_split(selection, split), files, (print0, as_json))
 
 
@@ -212,12 +215,22 @@ def _list_dataset(store: Store, name: str, as_json: bool) -> None:
     return None
 
 
+def _list_runs(store: Store, selection: Selection) -> None:
+    from podwright.data.links import runs_with
+
+    rows = [
+        (row["id"], row["input"], row["split"] or "all splits") for row in runs_with(store.home / "runs", selection)
+    ]
+    print("\n".join(output.table(("run", "input", "split"), rows)))
+
+
 def _list_selection(store: Store, selection: Selection, split: str | None, files: bool, how: tuple[bool, bool]) -> None:
+    from podwright.data.links import runs_with, samples_of
+
     print0, as_json = how
     rows = []
-    for name, sample in selection.rows():
-        if split in (None, name):
-            rows += [(name, file) for file in (sample.files if files else sample.files[:1])]
+    for name, sample in samples_of(selection, split):
+        rows += [(name, file) for file in (sample.files if files else sample.files[:1])]
     if print0:
         for _, file in rows:
             sys.stdout.buffer.write(selection.root + b"/" + file.path_bytes + b"\0")
@@ -229,7 +242,8 @@ def _list_selection(store: Store, selection: Selection, split: str | None, files
         listed = []
         for name, file in rows:
             listed.append({"split": name, "role": file.role, **path_json(file.path, file.raw), "size": file.size})
-        return output.print_json({**selection.as_json(), "root": selection.lineage.get("root"), "files": listed})
+        beside = {"root": selection.lineage.get("root"), "runs": runs_with(store.home / "runs", selection)}
+        return output.print_json({**selection.as_json(), **beside, "files": listed})
     width = output.width_of(sys.stdout)
     for _, file in rows:
         print(path_text(file.path, width))

@@ -170,7 +170,7 @@ def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     folders = ""
     if workload.checkpoint.startswith("/"):
         folders = f"mkdir -p -m 0700 {shlex.quote(workload.checkpoint)} || exit 1\n"
-    command = " \\\n    ".join(podman_arguments(workload, request.target_paths(), facts))
+    command = " \\\n    ".join(podman_arguments(workload, request.shown_paths(), facts))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
 
 
