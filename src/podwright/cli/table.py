@@ -69,6 +69,11 @@ _SELECT_TOO = (
     " files. The same seed chooses the same samples."
 )
 
+_SQL_TOO = (
+    "The view `files` has a row for each file and every column of filters. A query only reads,\nand only this dataset:"
+    " no other files, no extensions, no settings."
+)
+
 _FIND_TOO = (
     "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
     " characters stand in double quotes."
@@ -210,13 +215,15 @@ _ROWS = (
         "data",
         "Data",
         "data",
-        "Scan datasets, find files by what is in them",
+        "Scan datasets, find files by what is in them, choose samples",
         "podwright data scan /data/a2d2 --name a2d2",
         "A dataset is a folder under a name. It needs the extra `data`: pip install 'podwright[data]'.",
     ).with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
+        ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+        ("sql", "Ask in SQL", "a2d2 'select scene, count(*) from files group by all'", _SQL_TOO),
         ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),

@@ -175,6 +175,45 @@ def _statistics(statistics: Statistics) -> Iterator[str]:
         yield f"and {figures.count(len(absent), 'class', 'classes')} in no label"
 
 
+def data_tag_command(
+    dataset: DatasetName,
+    filter_text: Annotated[str, typer.Argument(metavar="FILTER", help="Which files.")],
+    tag_text: Annotated[str, typer.Argument(metavar="NAME=VALUE", help="An empty value takes the tag away.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a tag to all files that a filter chooses."""
+    store = open_store()
+    from podwright.data.tags import parse_tag, tag
+
+    name, value = parse_tag(tag_text)
+    tagged = tag(store, dataset, filter_text, name, value)
+    if as_json:
+        return output.print_json({"tagged": tagged})
+    return print(figures.count(tagged, "file"))
+
+
+def data_sql_command(
+    dataset: DatasetName,
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="Such as `select scene, count(*) from files group by all`.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Answer a query of the user's own."""
+    store = open_store()
+    from podwright.data.sql import MOST_ROWS, query
+
+    answer = query(store, dataset, sql)
+    if answer.cut:
+        output.say("cut", f"there are more than {MOST_ROWS} rows")
+    if as_json:
+        return output.print_json({"columns": answer.columns, "rows": answer.rows})
+    rows = []
+    for row in answer.rows:
+        rows.append([figures.NONE if value is None else output.one_line(str(value)) for value in row])
+    return print("\n".join(output.table(answer.columns, rows, output.width_of(sys.stdout))))
+
+
 def open_store() -> Store:
     """Return the datasets of the user's home; refuse where the packages that they need are missing."""
     from podwright.data.extra import need_packages
