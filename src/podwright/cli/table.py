@@ -63,7 +63,7 @@ _STATS_TOO = (
     " before are not read again. Then filters know the classes: Car>0."
 )
 
-_SELECT = "a2d2 --name street --split train=0.8,validation=0.2 --representative"
+_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --representative"
 _SELECT_TOO = (
     "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
     " files. The same seed chooses the same samples."
@@ -217,13 +217,13 @@ _ROWS = (
         "data",
         "Scan datasets, find files by what is in them, choose samples",
         "podwright data scan /data/a2d2 --name a2d2",
-        "A dataset is a folder under a name. It needs the extra `data`: pip install 'podwright[data]'.",
+        "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
     ).with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
         ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
-        ("sql", "Ask in SQL", "a2d2 'select scene, count(*) from files group by all'", _SQL_TOO),
+        ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", _SQL_TOO),
         ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),

@@ -75,26 +75,19 @@ class Dataset:
         """Return what a filter asks for, or refuse it with the place in its text."""
         return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
 
-    def source(self, condition: Condition) -> str:
-        """Return what stands behind FROM; the tables that a condition does not ask for are left out."""
-        tables = "file f"
-        if "d." in condition.sql:
-            tables += " JOIN directory d ON d.id = f.dir"
-        if "l.c" in condition.sql:
-            tables += " LEFT JOIN label l ON l.file = f.id"
-        return f"{tables} WHERE {condition.sql}"
-
     def count(self, condition: Condition) -> tuple[int, int]:
         """Return how many files a condition chooses, and how many bytes they have."""
-        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {self.source(condition)}"
+        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {source_of(condition)}"
         row = self.connection.execute(query, list(condition.values)).fetchone()
         files, size_bytes = row or (0, 0)
         return files, size_bytes
 
     def facets(self) -> dict[str, dict[str, int]]:
-        """Return how many files each value of the typed columns has, of those columns that have few values."""
+        """Return how many files each value has, of the typed columns that are texts and have few values."""
         facets = {}
         for column in self.layout.columns:
+            if column.kind != "text":
+                continue
             name = schema.quoted(column.name)
             query = f"""SELECT {name}::VARCHAR, count(*) FROM file WHERE {name} IS NOT NULL
                 GROUP BY ALL ORDER BY 1 LIMIT {_MOST_VALUES + 1}"""
@@ -107,7 +100,7 @@ class Dataset:
         """Yield the files that a condition chooses, in the order of the dataset."""
         names = [column.name for column in self.layout.columns]
         typed = "".join(f", f.{schema.quoted(name)}" for name in names)
-        chosen = f"SELECT f.id FROM {self.source(condition)} ORDER BY f.id"
+        chosen = f"SELECT f.id FROM {source_of(condition)} ORDER BY f.id"
         if limit is not None:
             chosen += f" LIMIT {int(limit)}"
         query = f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode{typed}
@@ -118,6 +111,16 @@ class Dataset:
                 raw = path_bytes(*row[1:5])
                 size, mtime_ns, owner, mode, *values = row[5:]
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
+
+
+def source_of(condition: Condition) -> str:
+    """Return what stands behind FROM; the tables that a condition does not ask for are left out."""
+    tables = "file f"
+    if "d.path" in condition.sql:
+        tables += " JOIN directory d ON d.id = f.dir"
+    if "l.c" in condition.sql:
+        tables += " LEFT JOIN label l ON l.file = f.id"
+    return f"{tables} WHERE {condition.sql}"
 
 
 def path_bytes(folder_raw: bytes | None, name_raw: bytes | None, folder: str, name: str) -> bytes | None:

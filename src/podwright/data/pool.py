@@ -9,7 +9,7 @@ import numpy as np
 
 from podwright.data import schema
 from podwright.data.conditions import Condition
-from podwright.data.dataset import Dataset, path_bytes
+from podwright.data.dataset import Dataset, path_bytes, source_of
 from podwright.data.paths import BelowRoot
 from podwright.data.samples import role_case, sample_key
 
@@ -67,7 +67,7 @@ def read_pool(dataset: Dataset, condition: Condition, by: str | None) -> Pool:
     group = f"coalesce(f.{schema.quoted(by)}::VARCHAR, '')" if by else "''"
     query = f"""
         WITH member AS (SELECT {sample_key(layout)} AS key, {role_case(layout)} AS role, f.* FROM file f),
-             chosen AS (SELECT DISTINCT {sample_key(layout)} AS key FROM {dataset.source(condition)})
+             chosen AS (SELECT DISTINCT {sample_key(layout)} AS key FROM {source_of(condition)})
         SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.sha256
         FROM member f JOIN chosen USING (key) JOIN directory d ON d.id = f.dir
         WHERE f.role IS NOT NULL ORDER BY f.key, f.id"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
-from podwright.data.dataset import open_dataset
+from podwright.data.dataset import open_dataset, source_of
 from podwright.data.store import FILE, Store
 from podwright.spec.problems import refuse, short
 
@@ -33,7 +33,7 @@ def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> 
             if name == "class" or name in opened.vocabulary.pending_classes or (field and field.kind != "tag"):
                 raise refuse(f"{name} is a column of {dataset} already", hint="give the tag another name")
             condition = opened.condition(filter_text)
-            query = f"SELECT f.id FROM {opened.source(condition)}"
+            query = f"SELECT f.id FROM {source_of(condition)}"
             rows = opened.connection.execute(query, list(condition.values)).fetchall()
         if not rows:
             return 0

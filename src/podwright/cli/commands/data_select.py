@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from podwright.data.store import Store
 
 _MOST_VALUES = 8
+_TEXT_WIDTH = 80 - output.WORD_WIDTH
 
 
 Where = Annotated[str | None, typer.Option("--where", metavar="FILTER", help="Only samples with such a file.")]
@@ -207,7 +209,9 @@ def _list_dataset(store: Store, name: str, as_json: bool) -> None:
     for column, values in facets.items():
         shown = [f"{value} {count}" for value, count in list(values.items())[:_MOST_VALUES]]
         more = len(values) - len(shown)
-        lines[column] = ", ".join(shown) + (f", and {more} more" if more > 0 else "")
+        if more:
+            shown.append(f"and {more} more")
+        lines[column] = "\n".join(textwrap.wrap(", ".join(shown), _TEXT_WIDTH))
     if not classes:
         lines["classes"] = f"not counted yet: podwright data stats {name}"
     for word, text in lines.items():
