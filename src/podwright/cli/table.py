@@ -63,7 +63,7 @@ _STATS_TOO = (
     " before are not read again. Then filters know the classes: Car>0."
 )
 
-_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --representative"
+_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --by scene"
 _SELECT_TOO = (
     "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
     " files. The same seed chooses the same samples."

@@ -40,6 +40,8 @@ class Scanned:
     unread: tuple[tuple[str, str], ...]
     """Folders that could not be read, and why."""
     took_s: float
+    summed: int | None = None
+    """How many files were read for their checksums; None where nobody asked."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data scan`."""
@@ -53,6 +55,7 @@ class Scanned:
             "changed": self.changed,
             "generation": self.generation,
             "unread": [{"path": path, "why": why} for path, why in self.unread[:MOST_NAMED]],
+            "summed": self.summed,
             "took_s": round(self.took_s, 3),
         }
 

@@ -26,7 +26,7 @@ class QueryRows:
 
 
 def query(store: Store, dataset: str, text: str) -> QueryRows:
-    """QueryRows a query over the view `files` and the tables file, directory, label, class, tag and meta."""
+    """Answer a query over the view `files` and the tables file, directory, label, class, tag and meta."""
     import duckdb
 
     with store.connect(dataset) as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,13 +53,22 @@ def data_scan_command(
     layout: Annotated[
         str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")
     ] = None,
+    checksums: Annotated[
+        bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
+    store = open_store()
+    from podwright.data.checksums import add_checksums
     from podwright.data.scan import MOST_NAMED, scan
 
     with Meter("scan", "files") as meter:
-        scanned = scan(open_store(), path, name, layout, meter.show)
+        scanned = scan(store, path, name, layout, meter.show)
+    if checksums:
+        with Meter("checksums", "files") as meter:
+            generation, summed = add_checksums(store, name, meter.show)
+        scanned = replace(scanned, generation=generation, summed=summed)
     for folder, why in scanned.unread[:MOST_NAMED]:
         output.say("unread", f"{folder or '.'}: {why}")
     if as_json:
