@@ -14,7 +14,8 @@ from podwright.data.select import Choice, make_selection
 from podwright.data.selections import load
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
-from podwright.launch import Session
+from podwright.launch import Session, pods
+from podwright.launch.start import prepare
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures.a2d2 import write_scenes
@@ -98,3 +99,38 @@ def test_the_manifest_says_where_each_file_is(session: Session, tmp_path: Path) 
     for row in rows:
         path = tmp_path / "a2d2" / row["path"]
         assert (row["source"], row["size"], row["sha256"]) == (path.as_uri(), path.stat().st_size, None)
+
+
+POD = """\
+name: adas
+nodes: [{count: 1, model: dgx-a100}]
+storage: [{name: fast, kind: nfs, mount: MOUNT}, {name: cold, kind: nfs}]
+schedulers: [{kind: slurm}]
+"""
+
+
+def make_known(session: Session, mount: Path) -> None:
+    path = mount / "pod.yaml"
+    path.write_text(POD.replace("MOUNT", str(mount)))
+    pods.add(session.home, path)
+
+
+def test_a_place_in_a_pods_storage_is_the_path_at_which_it_is_mounted(session: Session, tmp_path: Path) -> None:
+    make_known(session, tmp_path)
+    prepared = prepare(session, workload(tmp_path, "data://adas/fast/a2d2"), "local", "looks-2345")
+    assert prepared.job.parts[0].order.command == ["python3", "look.py", str(tmp_path / "a2d2")]
+    with pytest.raises(Refusal, match="the pod adas mounts no storage cold"):
+        prepare(session, workload(tmp_path, "data://adas/cold/a2d2"), "local", "looks-2345")
+
+
+def test_a_cluster_refuses_a_selection_and_says_why(session: Session, tmp_path: Path) -> None:
+    make_known(session, tmp_path)
+    with pytest.raises(Refusal, match="a selection is a folder of links on this machine") as caught:
+        launch.start(session, workload(tmp_path, "selection:street"), "adas")
+    assert caught.value.problems[0].field == "data"
+
+
+def test_a_container_sees_what_the_links_lead_into(session: Session, tmp_path: Path) -> None:
+    prepared = prepare(session, workload(tmp_path, "selection:street"), "local", "looks-2345")
+    shown = list(prepared.request.shown_paths().values())
+    assert shown == [prepared.request.data["frames"].text, str(tmp_path / "a2d2")]

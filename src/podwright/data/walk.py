@@ -67,23 +67,59 @@ def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
 
 
 def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) -> Iterator[Batch]:
-    """Deal folders out to processes; whoever is done gets a share of what is left."""
-    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-    from multiprocessing import get_context
+    """Deal folders out to processes, each asked by a thread; whoever is done gets a share of what is left."""
+    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-    rest = deque(folders)
-    # Started afresh and not forked: the caller may have threads, whose locks a fork would copy as they stand.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        running: set[Future[Batch]] = set()
-        while rest or running:
-            while rest and len(running) < 2 * workers:
-                share = max(1, min(len(rest) // (2 * workers), 64))
-                running.add(pool.submit(walk_some, root, [rest.popleft() for _ in range(share)], entries))
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                batch = future.result()
-                rest.extend(batch.rest)
-                yield batch
+    rest, idle = deque(folders), [_Worker() for _ in range(workers)]
+    running: dict[Future[Batch], _Worker] = {}
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            while rest or running:
+                while rest and idle:
+                    share = max(1, min(len(rest) // (2 * workers), 64))
+                    worker, taken = idle.pop(), [rest.popleft() for _ in range(share)]
+                    running[pool.submit(worker.ask, root, taken, entries)] = worker
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    idle.append(running.pop(future))
+                    batch = future.result()
+                    rest.extend(batch.rest)
+                    yield batch
+    finally:
+        for worker in [*idle, *running.values()]:
+            worker.end()
+
+
+class _Worker:
+    """A process that goes through folders; it ends with us, since then its stdin does."""
+
+    def __init__(self) -> None:
+        import subprocess
+        import sys
+
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+        # Without `site`, which takes longer to start than many a walk: the standard library and this package do.
+        command = [sys.executable, "-S", "-m", "podwright.data.walk_worker"]
+        environment = {**os.environ, "PYTHONPATH": package}
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+    def ask(self, root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
+        import pickle
+
+        question, answer = self._process.stdin, self._process.stdout
+        assert question is not None
+        assert answer is not None
+        try:
+            pickle.dump((root, list(folders), entries), question)
+            question.flush()
+            batch: Batch = pickle.load(answer)
+        except (EOFError, OSError, pickle.UnpicklingError):  # somebody killed it: its share is ours
+            return walk_some(root, folders, entries)
+        return batch
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
 
 
 def walk_some(root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
