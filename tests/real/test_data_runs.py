@@ -103,9 +103,9 @@ def test_the_manifest_says_where_each_file_is(session: Session, tmp_path: Path) 
 
 POD = """\
 name: adas
-nodes: [{count: 1, model: dgx-a100}]
+nodes: [{hosts: "d[1-2]", model: dgx-a100}]
 storage: [{name: fast, kind: nfs, mount: MOUNT}, {name: cold, kind: nfs}]
-schedulers: [{kind: slurm}]
+schedulers: [{kind: slurm, folder: ~/podwright}]
 """
 
 
