@@ -194,18 +194,17 @@ class Leader:
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
-        if complete and self._go():
+        obstacle = self._go() if complete else ""
+        if complete and not obstacle:
             return
         if self._over_time():
             self._end_over_time()
         elif self._monotonic() - self._phase_began > self._order.join_timeout_s:
-            why = self._why_incomplete({m.node for m in here}, complete)
+            why = obstacle or self._why_incomplete({m.node for m in here})
             self._say("given_back", why=why)
             self.end("given_back", why, None)
 
-    def _why_incomplete(self, here: Set[int], complete: bool) -> str:
-        if complete:
-            return "the lease folder cannot be written"
+    def _why_incomplete(self, here: Set[int]) -> str:
         missing = [str(node) for node in range(self._order.nodes) if node not in here]
         if not missing:
             return "a node would not stop"
@@ -214,12 +213,16 @@ class Leader:
             names += " ..."
         return f"node {names} did not join within {self._order.join_timeout_s:g} s"
 
-    def _go(self) -> bool:
-        """Begin the next attempt; return False when its epoch could not be claimed this time."""
+    def _go(self) -> str:
+        """Begin the next attempt; return what stands in its way this time, or nothing."""
         if self._yield_to_rival():
-            return True
+            return ""
+        try:
+            port = free_port(self._order.bind)
+        except OSError as error:
+            return f"no port is to be had for the ranks: {error.strerror}"
         if not self._attempts.claim(self._leases, self._now()):
-            return False
+            return "the lease folder cannot be written"
         members = [self.members[node] for node in range(self._order.nodes)]
         for member in members:
             member.begin_attempt()
@@ -227,7 +230,7 @@ class Leader:
         go = {
             "attempt": self.attempt,
             "master_addr": self._address,
-            "master_port": free_port(self._order.bind),
+            "master_port": port,
             "world_size": self._order.world_size,
         }
         sockets = [member.socket for member in members]
@@ -236,7 +239,7 @@ class Leader:
             member.link.send({KEY_KIND: "go", "epoch": self.epoch, "sockets": sockets, **go, **counters})
         self._say_go(go, [member.host for member in members])
         self._enter_phase("run")
-        return True
+        return ""
 
     def _say_go(self, go: Dict[str, Any], hosts: List[str]) -> None:
         assert self.epoch is not None

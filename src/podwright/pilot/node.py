@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from . import __version__, topology
 from .journal import Clock, Journal
+from .launchers import Go
 from .leader import EXITS
 from .lease import Leases
 from .logs import NodeLog
@@ -23,7 +24,7 @@ from .paths import Paths
 from .place import NodePlace
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
-from .ranks import Go, RankFailure, RankProcess, Ranks
+from .ranks import RankFailure, RankProcess, Ranks
 from .sampling import Sampling, own_share
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
