@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from . import __version__, topology
+from .ended import EXITS
 from .journal import Clock, Journal
 from .launchers import Go
-from .leader import EXITS
 from .lease import Leases
 from .logs import NodeLog
 from .loop import Loop
@@ -93,7 +93,7 @@ class Node:
         self.ranks.on_rank = self._sampling.sampler.watch_rank
         self._prepare()
         self.ranks.listen()
-        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy)
+        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:

@@ -55,7 +55,9 @@ class Order:
     """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
 
     An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
-    MPI program on this site, without them it is mpirun.
+    MPI program on this site, without them it is mpirun. `parent` is the folder of the matrix that the run is a point
+    of, where a cancel of all points is marked. `rejoin_s` is how long, beyond the silence, a node that had joined may
+    be away before the nodes are given back; None where the engine replaces single nodes: then it is `join_timeout_s`.
 
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
@@ -81,10 +83,12 @@ class Order:
     time_limit_s: Optional[float] = None
     hang_after_s: Optional[float] = None
     join_timeout_s: float = 600.0
+    rejoin_s: Optional[float] = None
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
     hardware: Optional[Dict[str, Any]] = None
     mpi: List[str] = field(default_factory=list)
+    parent: str = ""
     virtual: bool = False
     sample_s: float = 1.0
     beat_s: float = 2.0

@@ -234,3 +234,15 @@ def test_without_a_thread_to_be_had_it_tries_again_later(scene: Scene, monkeypat
     scene.after(1.0)
     assert tries == [1001.0, 1002.0]
     assert scene.node.exit_code is None
+
+
+def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_came(scene: Scene) -> None:
+    scene.node.order = replace(scene.node.order, rejoin_s=60.0)
+    link = scene.link("first")
+    link.alive = False
+    scene.role._hear()
+    scene.after(90.0)
+    assert scene.node.exit_code is None
+    scene.after(1.0)
+    assert scene.node.exit_code == EXIT_GIVEN_BACK
+    assert scene.node.events == [("given_back", {"why": "no leader at leader for 90 s"})]

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SITE = "job/site.json"
 """What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
+REJOIN_S = 60.0
+"""Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
@@ -116,7 +118,10 @@ class SlurmEngine:
             "bind": "0.0.0.0",
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
+            "rejoin_s": REJOIN_S,
         }
+        if request.is_parent:
+            of_engine["parent"] = f"../../{request.run_id}"
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             env = network_env(request, self._pod, model)
