@@ -112,7 +112,8 @@ def test_other_runs_answer_as_before_and_the_bad_one_is_removed(
     assert good_rows() == before
     assert call("show", BAD)[0] == 0
     assert call("logs", BAD)[0] in (0, 2)
-    assert call("rm", "--yes", BAD) == (0, "", f"removed   {BAD}\n")
+    code, out, err = call("rm", "--yes", BAD)
+    assert (code, out, err.splitlines()[0]) == (0, "", f"removed   {BAD}")
     assert not folder.exists()
     assert good_rows() == before
 

@@ -47,8 +47,8 @@ def rm_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
         if not output.confirm(f"Remove {', '.join(ids)} with logs, results and checkpoints?", yes):
             return 1
         for run in named:
-            run.remove()
-            output.say("removed", run.id)
+            remains = run.remove()
+            output.say("removed", "\n".join([run.id, *remains]))
     if as_json:
         output.print_json(ids)
     return 0

@@ -19,16 +19,17 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
+    from podwright.launch.run import explain
 
     with Session.open() as session:
         shown = find(session, run)
-        record, points = shown.records()
+        record, points = shown.records_anyway()
         size = sum(size_bytes(part.folder.path) for part in shown.parts())
         if as_json:
             return output.print_json({**document_of(record, points), "bytes": size})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
-            why = shown.explain()
+            why = explain(record, shown.folder.events())
     for word, text in (*facts(record, len(points), why), ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
