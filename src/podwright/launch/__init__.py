@@ -8,10 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import look, reconcile
-from podwright.launch.run import Change, Run
+from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
+from podwright.launch.unreadable import cancel_strays
 from podwright.runs import Home, Record
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
@@ -19,7 +20,20 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
-__all__ = ["Change", "Run", "Session", "find", "find_all", "rebuild", "recent", "render", "start"]
+__all__ = [
+    "Change",
+    "Run",
+    "Session",
+    "cancel_runs",
+    "cancel_strays",
+    "find",
+    "find_all",
+    "rebuild",
+    "recent",
+    "refuse_silence",
+    "render",
+    "start",
+]
 
 
 def render(

@@ -17,8 +17,8 @@ from .protocol import (
     EXIT_STOPPED,
     KEY_KIND,
     parse_line,
-    read_lines,
     record_folders,
+    rows_of,
 )
 
 EXITS = {
@@ -91,6 +91,7 @@ def final_state(lease: str, record: str, cancel_marks: Sequence[str]) -> Optiona
     last = None
     for node, _, path in record_folders(record):
         if node == 0:
-            rows, _ = read_lines(os.path.join(path, "events.jsonl"))
-            last = next((row.get("state") for row in reversed(rows) if row.get(KEY_KIND) == "end"), last)
+            for row in rows_of(os.path.join(path, "events.jsonl")):
+                if row.get(KEY_KIND) == "end":
+                    last = row.get("state")
     return final(last, cancel_marks)

@@ -8,6 +8,7 @@ import sys
 from typing import Any, List, NamedTuple
 
 from .protocol import Order
+from .sealed import own_program
 
 
 class Go(NamedTuple):
@@ -21,7 +22,7 @@ class Go(NamedTuple):
 
 def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
     """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
-    shim = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "rank", "--", *order.command]
+    shim = [sys.executable, "-I", "-S", own_program(), "rank", "--", *order.command]
     if order.launcher == "torchrun":
         return [(torchrun_line(order, node, go, shim), {})]
     if order.launcher == "mpi":

@@ -72,6 +72,8 @@ class Ranks:
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_launch: Callable[[int], None] = lambda pid: None
+        self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
@@ -105,7 +107,7 @@ class Ranks:
         try:
             pipe, end = os.pipe()
         except OSError as error:
-            self._fail(RankFailure(None, 127, None, 0.0, f"the launcher cannot be started: {error.strerror}", []))
+            self.fail(RankFailure(None, 127, None, 0.0, f"the launcher cannot be started: {error.strerror}", []))
             return
         try:
             child = subprocess.Popen(
@@ -120,12 +122,13 @@ class Ranks:
             log = self._log.rank(LAUNCHER)
         except OSError as error:
             os.close(pipe)
-            self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
+            self.fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
         finally:
             os.close(end)
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
+        self.on_launch(child.pid)
         self._launchers[child.pid] = log
         self._pipes[child.pid] = pipe
         os.set_blocking(pipe, False)
@@ -253,7 +256,7 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
-            self._fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
+            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
@@ -263,6 +266,7 @@ class Ranks:
                 pass
         self._close_pipes(rank)
         self._results(rank, rank.log.end())
+        self.on_last_result(rank.number)
         rank.log.close()
 
     def _close_pipes(self, rank: RankProcess) -> None:
@@ -271,7 +275,8 @@ class Ranks:
             os.close(pipe)
         rank.pipes = {}
 
-    def _fail(self, failure: RankFailure) -> None:
+    def fail(self, failure: RankFailure) -> None:
+        """Take note of why the attempt failed here; what comes after the first reason follows from it."""
         if self.failure is None:
             self.failure = failure
             self.on_change()
@@ -286,10 +291,10 @@ class Ranks:
             started, expected = len(self.ranks), self._order.ranks_per_node
             rank_failed = any(rank.code for rank in self.ranks.values())
             if code != 0 and not rank_failed:
-                self._fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
+                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
             elif code == 0 and not self._launchers and started < expected:
                 why = f"the launcher ended when {started} of {expected} ranks had started"
-                self._fail(RankFailure(None, 1, None, after_s, why, _text(log)))
+                self.fail(RankFailure(None, 1, None, after_s, why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:

@@ -25,6 +25,7 @@ from .protocol import (
     KEY_KIND,
     read_order,
 )
+from .sealed import order_path
 
 QUICK_RECONNECT_S, RECONNECT_S = 0.05, 0.4
 QUICK_TRIES = 40
@@ -226,6 +227,7 @@ class Following:
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
         if node.ranks.running and alone_s > node.order.silence_s:
+            node.say("alone", why=f"the leader on {node.place.leader} is gone; another is waited for")
             node.end_ranks()
         if node.signalled:
             node.end_ranks()
@@ -262,7 +264,7 @@ def main(order_file: str) -> int:
     """
     beside = os.path.join(os.path.dirname(order_file), "..", "token")
     try:
-        order = read_order(order_file)
+        order = read_order(order_path(order_file))
         with open(os.environ.get("PODWRIGHT_TOKEN_FILE") or beside, "rb") as file:
             token = file.read().strip()
     except (OSError, ValueError, TypeError) as error:

@@ -84,6 +84,20 @@ class Gap(ClientEvent):
     text: str
 
 
+class TargetSilent(ClientEvent):
+    """The target did not answer a client; `since` when it was asked first."""
+
+    kind = "silent"
+    since: float
+    why: str = ""
+
+
+class TargetAnswered(ClientEvent):
+    """The target answers again."""
+
+    kind = "answered"
+
+
 class KeeperStarted(Event):
     """The keeper of a run on one machine is at work."""
 

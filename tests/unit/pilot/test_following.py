@@ -16,6 +16,8 @@ from podwright.pilot.ranks import RankFailure
 from podwright.pilot.roles import Following
 from tests.unit.pilot.made import ORDER
 
+ALONE = ("alone", {"why": "the leader on leader is gone; another is waited for"})
+
 
 class FakeLink:
     """What the leader would send, and what it would hear."""
@@ -172,7 +174,7 @@ def test_without_a_leader_the_node_is_given_back_in_the_end(scene: Scene) -> Non
     assert scene.node.exit_code is None
     scene.after(1.0)
     assert scene.node.exit_code == EXIT_GIVEN_BACK
-    assert scene.node.events == [("given_back", {"why": "no leader at leader for 600 s"})]
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 600 s"})]
 
 
 def test_a_signal_is_told_to_the_leader_once(scene: Scene) -> None:
@@ -204,6 +206,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
 
     node = Node.__new__(Node)
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
+    node._memory = None
     node.ranks = FakeNode()  # type: ignore[assignment]
     node.ranks.failure, node.ranks.reported, node.ranks.done = (
         RankFailure(1, 7, None, 2.0, "exited with 7", []),
@@ -245,4 +248,4 @@ def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_
     assert scene.node.exit_code is None
     scene.after(1.0)
     assert scene.node.exit_code == EXIT_GIVEN_BACK
-    assert scene.node.events == [("given_back", {"why": "no leader at leader for 90 s"})]
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 90 s"})]

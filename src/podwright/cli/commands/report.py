@@ -22,9 +22,13 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
         named = find_all(session, runs)
         with in_words(named[0].folder.path):
             path = write_report(named).resolve()
+        known = [run.last_known() for run in named]
+        silences = [record.silence for record in known if record.silence]
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)
+    for silence in silences:
+        output.say("silent", silence)
     return output.say("open", path.as_uri())
 
 

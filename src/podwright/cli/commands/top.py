@@ -79,8 +79,9 @@ def _end_of(path: Path) -> bytes:
 
     try:
         with open_untrusted(path.parent, path.name) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            return file.read()
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            return file.read(TAIL_BYTES)
     except OSError:
         return b""
 

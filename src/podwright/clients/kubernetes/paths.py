@@ -19,6 +19,7 @@ PLURALS = {
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",
+    "PodGroup": "podgroups",
     "Role": "roles",
     "RoleBinding": "rolebindings",
     "Route": "routes",
@@ -30,7 +31,7 @@ PLURALS = {
     "Workload": "workloads",
 }
 PLURALS |= {kind.name: kind.plural for kind in KINDS.values()}
-GROUPS = {"StorageClass": "storage.k8s.io/v1"}
+GROUPS = {"PodGroup": "scheduling.volcano.sh/v1beta1", "StorageClass": "storage.k8s.io/v1"}
 GROUPS |= {kind.name: kind.version for kind in KINDS.values()}
 
 
