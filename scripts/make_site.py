@@ -30,6 +30,7 @@ MENU = {
         "slurm",
         "kubernetes",
         "images",
+        "data",
         "python-api",
         "predict",
         "capacity",

@@ -53,6 +53,32 @@ _GRANT_TOO = (
     " again changes nothing."
 )
 
+_SCAN_TOO = (
+    "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
+    " Exit code 1: some folders could not be read; they are named."
+)
+
+_STATS_TOO = (
+    "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
+    " before are not read again. Then filters know the classes: Car>0."
+)
+
+_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --by scene"
+_SELECT_TOO = (
+    "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
+    " files. The same seed chooses the same samples."
+)
+
+_SQL_TOO = (
+    "The view `files` has a row for each file and every column of filters. A query only reads,\nand only this dataset:"
+    " no other files, no extensions, no settings."
+)
+
+_FIND_TOO = (
+    "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
+    " characters stand in double quotes."
+)
+
 _ROWS = (
     Command(
         "run",
@@ -185,6 +211,24 @@ _ROWS = (
         ("restart-controller", "Kill the controller and start it again", "", "Jobs go on meanwhile."),
         ("down", "End a lab and remove all of it", "--yes", "The runs on it end, and their folders on the lab go."),
     ),
+    Command(
+        "data",
+        "Data",
+        "data",
+        "Scan datasets, find files by what is in them, choose samples",
+        "podwright data scan /data/a2d2 --name a2d2",
+        "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
+    ).with_commands(
+        ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
+        ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
+        ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
+        ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+        ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", _SQL_TOO),
+        ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
+        ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
+        ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
+    ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
         "render",
@@ -243,6 +287,7 @@ _GROUPS = {
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
     "Pods": "Design and try pods",
+    "Data": "Know and choose data",
     "Files": "The two files",
 }
 

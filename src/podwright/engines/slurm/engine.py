@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
@@ -104,7 +104,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {}
+        return {"selection": SELECTION_IS_LOCAL}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
