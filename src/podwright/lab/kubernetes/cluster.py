@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import packages, processes, watch
+from podwright.lab import doors, packages, processes, watch
 from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
-from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control
 from podwright.lab.kubernetes.nodes import Nodes
