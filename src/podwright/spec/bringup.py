@@ -31,6 +31,7 @@ AccountName = Annotated[
 SettingName = Annotated[
     Text, pattern(r"[A-Za-z][A-Za-z0-9]{0,63}", '"{}" is not the name of a setting', "letters and digits")
 ]
+SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "write the value alone")]
 PublicKey = Annotated[
     Line,
     pattern(
@@ -71,8 +72,8 @@ class SoftwareVersions(Strict):
 class SlurmSettings(Strict):
     """Keys of Slurm's files that stand instead of our choice."""
 
-    conf: dict[SettingName, AsWritten] = Field(default={}, alias="slurm.conf", description="keys of slurm.conf")
-    cgroup: dict[SettingName, AsWritten] = Field(default={}, alias="cgroup.conf", description="keys of cgroup.conf")
+    conf: dict[SettingName, SettingValue] = Field(default={}, alias="slurm.conf", description="keys of slurm.conf")
+    cgroup: dict[SettingName, SettingValue] = Field(default={}, alias="cgroup.conf", description="keys of cgroup.conf")
 
 
 class SiteLogin(Strict):

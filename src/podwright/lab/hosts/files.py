@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from podwright.lab.hosts.shape import SHARED, HostsLabShape
 from podwright.lab.scripts import INSIDE
 from podwright.lab.user import LabUser
 
-MIRROR_PORT = 3142
+MIRROR_PORT = 80
 _FOLDERS = ("bin", "disks", "log", "pids", "run", "shared", "ssh")
 _SYSTEM = (Path("/"), Path("/usr"))
 
@@ -81,6 +82,10 @@ def write_disk(folder: Path, host: str, gpus: int) -> None:
     write(unfinished / "etc" / "tmpfiles.d" / "lab-gpus.conf", devices)
     write(unfinished / "root" / ".ssh" / "authorized_keys", (folder / "ssh" / "id_ed25519.pub").read_text(), 0o600)
     ssh.make_key(unfinished / "etc" / "ssh" / "ssh_host_ed25519_key")
+    # Else the empty lists of the image would be taken for fresh ones.
+    lists = unfinished / "var" / "lib" / "apt" / "lists"
+    lists.mkdir(parents=True)
+    os.utime(lists, (0, 0))
     unfinished.rename(disk)
 
 

@@ -34,8 +34,6 @@ _HOOKS = (
     'rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/apt/sources.list.d/* && : >"$1/etc/machine-id"',
     # What a fresh system does by itself now and then would hold apt's lock at a moment of its own choice.
     'chroot "$1" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer',
-    # Else the empty lists of the image would be taken for fresh ones.
-    'touch -d 2000-01-01 "$1"/var/lib/apt/lists',
 )
 
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,10 @@ class PackageServer(ThreadingHTTPServer):
 
     def file_of(self, path: str) -> Path | None:
         """Return the file behind a path, fetched first where it is missing or stale; None where there is none."""
-        parts = _PATH.fullmatch(path)
-        if parts is None or ".." in path or int(parts[1]) >= len(self.sources):
+        parts = _PATH.fullmatch(urllib.parse.unquote(path))
+        if parts is None or ".." in parts[2].split("/") or int(parts[1]) >= len(self.sources):
             return None
-        uri = f"{self.sources[int(parts[1])].rstrip('/')}/{parts[2]}"
+        uri = f"{self.sources[int(parts[1])].rstrip('/')}/{urllib.parse.quote(parts[2])}"
         kept = self.cache / re.sub(r"[^A-Za-z0-9.-]", "_", self.sources[int(parts[1])]) / parts[2]
         with self._guard:
             lock = self._locks.setdefault(path, threading.Lock())
