@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from podwright.spec import Pod
 
 COLLECTION = "collections/ansible_collections/podwright/pod"
-PLAYBOOK, INVENTORY, VAULT, LOOK = "site.yml", "inventory.json", "vault.yml", "look.py"
+PLAYBOOK, DOWN, INVENTORY, VAULT, LOOK = "site.yml", "down.yml", "inventory.json", "vault.yml", "look.py"
+_KEPT = frozenset({"ssh"})  # without it a host could not be reached any more
 _CONFIG = """\
 [defaults]
 collections_path = collections
@@ -31,15 +32,28 @@ ssh_args = -o ControlMaster=auto -o ControlPersist=60s
 """
 
 
+_DOWN_PLAYBOOK = """\
+# Takes the pod's services off its hosts, last ones first; files, packages and data stay.
+- name: down
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Services
+      ansible.builtin.systemd_service: {name: "{{ item }}", state: stopped, enabled: false}
+      loop: "{{ podwright_services }}"
+"""
+
+
 def project_files(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[str, int]) -> dict[str, str]:
     """Return every file of the project by its path, but for the vault; contents lie there once, by digest."""
-    texts = {}
+    texts: dict[str, str] = {}
     for plan in plans.values():
         texts |= {f"files/{file.digest}": file.text for file in plan.files() if not file.secret}
     return {
         "ansible.cfg": _CONFIG,
         "README.md": _readme(pod),
         PLAYBOOK: _playbook(plans),
+        DOWN: _DOWN_PLAYBOOK,
         INVENTORY: _json(inventory(pod, plans, revisions)),
         LOOK: (files("podwright.bringup") / LOOK).read_text(),
         **{f"{COLLECTION}/{path}": text for path, text in _tree(files("podwright.bringup") / "collection")},
@@ -55,7 +69,8 @@ def inventory(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[str, i
         steps = {step: _step(step, given, revisions) for step, given in plan.steps.items()}
         # An ssh configuration knows hosts by their names, and by which way they are reached.
         address = name if pod.bringup.ssh_config else plan.address
-        hosts[name] = {"ansible_host": address, "podwright_steps": steps}
+        services = [service for service in reversed(plan.services()) if service not in _KEPT]
+        hosts[name] = {"ansible_host": address, "podwright_steps": steps, "podwright_services": services}
         for step in steps:
             groups[group_of(step)]["hosts"][name] = {}
     settings: dict[str, Any] = {"ansible_user": pod.bringup.user, "ansible_python_interpreter": "/usr/bin/python3"}
@@ -104,9 +119,11 @@ def _file(file: HostFile) -> dict[str, str]:
 
 
 def _playbook(plans: Mapping[str, HostPlan]) -> str:
-    there = [step for step in STEPS if any(step in plan.steps for plan in plans.values())]
+    there: set[str] = set()
+    for plan in plans.values():
+        there.update(plan.steps)
     plays = []
-    for step in there:
+    for step in filter(there.__contains__, STEPS):
         plays.append(f"""\
 - name: {step}
   hosts: {group_of(step)}

@@ -57,7 +57,7 @@ class Fault:
 
 
 @dataclass
-class Progress:
+class ApplyProgress:
     """A bring-up as Ansible's events tell it."""
 
     hosts: dict[str, HostCount]
@@ -158,30 +158,28 @@ def alone(folder: Path, waits: Callable[[], None]) -> Iterator[int]:
         os.close(descriptor)
 
 
-def run(
-    folder: Path, key: Path, limits: Sequence[str], lock: int, on_progress: Callable[[Progress], None], hosts: Sequence[str]
-) -> Progress:
-    """Run the project of a folder to its end and return what happened."""
-    progress = Progress({host: HostCount() for host in hosts})
-    options = shlex.join([f"--vault-password-file={key}", *limits])
-    project = folder / "project"
-    command = [
-        *program("ansible-runner"),
-        "run",
-        str(folder),
-        f"--playbook={PLAYBOOK}",
-        f"--inventory={project / INVENTORY}",
-        f"--rotate-artifacts={KEPT_RUNS}",
-        f"--cmdline={options}",
-        "--json",
-    ]
-    env = {**environment(), "ANSIBLE_CONFIG": str(project / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
-    # Ends with us, also when we are killed: then it stops Ansible in good order.
-    command = ["setpriv", "--pdeathsig=TERM", "--", *command]
+@dataclass(frozen=True)
+class PlaybookRun:
+    """One run of a playbook of the project below a folder, on these hosts alone."""
+
+    folder: Path
+    hosts: Sequence[str]
+    key: Path
+    lock: int
+    playbook: str = PLAYBOOK
+
+
+def run(what: PlaybookRun, on_progress: Callable[[ApplyProgress], None]) -> ApplyProgress:
+    """Run a playbook to its end and return what happened."""
+    folder = what.folder
+    progress = ApplyProgress({host: HostCount() for host in what.hosts})
+    config = str(folder / "project" / "ansible.cfg")
+    env = {**environment(), "ANSIBLE_CONFIG": config, "ANSIBLE_HOME": str(folder / "ansible")}
+    files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
     log = folder / "ansible.log"
-    with log.open("w") as words, subprocess.Popen(
-        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=words, text=True, pass_fds=[lock]
-    ) as process:
+    with log.open("w") as errors:
+        process = subprocess.Popen(_command(what), env=env, stderr=errors, pass_fds=[what.lock], **files)
+    with process:
         assert process.stdout is not None
         for line in process.stdout:
             event = _event(line)
@@ -193,6 +191,24 @@ def run(
         reason = progress.error or last_line(log.read_text(errors="replace"), f"it ended with {process.returncode}")
         raise refuse(f"Ansible could not be run: {reason}", hint=f"its logs are below {folder}")
     return progress
+
+
+def _command(what: PlaybookRun) -> list[str]:
+    """Return the command. It ends with us, also when we are killed: then it stops Ansible in good order."""
+    options = shlex.join([f"--vault-password-file={what.key}", f"--limit={','.join(what.hosts)}"])
+    return [
+        "setpriv",
+        "--pdeathsig=TERM",
+        "--",
+        *program("ansible-runner"),
+        "run",
+        str(what.folder),
+        f"--playbook={what.playbook}",
+        f"--inventory={what.folder / 'project' / INVENTORY}",
+        f"--rotate-artifacts={KEPT_RUNS}",
+        f"--cmdline={options}",
+        "--json",
+    ]
 
 
 def _event(line: str) -> dict[str, Any] | None:

@@ -3,6 +3,8 @@
 It is sent to hosts as it is and gets its question on standard input: standard library only, Python 3.8.
 """
 
+from __future__ import annotations
+
 import base64
 import glob
 import grp
@@ -13,12 +15,13 @@ import pwd
 import stat
 import subprocess
 import sys
+from typing import Any, Callable, Dict, List, Sequence
 
 MOST_SHOWN = 65536
 SYSTEMCTL = ("systemctl", "show", "--property=Id,Names,ActiveState,UnitFileState,LoadState")
 
 
-def look(asked):
+def look(asked: Dict[str, Any]) -> Dict[str, Any]:
     """Return what a host has of what it is asked for."""
     shown = set(asked.get("show", ()))
     paths = [*asked.get("files", ()), *asked.get("folders", ())]
@@ -31,7 +34,7 @@ def look(asked):
     }
 
 
-def file_at(path, shown):
+def file_at(path: str, shown: bool) -> Dict[str, str] | None:
     """Return a file's digest, mode and owner; None where there is nothing."""
     try:
         status = os.lstat(path)
@@ -54,17 +57,17 @@ def file_at(path, shown):
     return entry
 
 
-def name_of(lookup, number):
+def name_of(lookup: Callable[[int], Any], number: int) -> str:
     """Return the name of a user or group; its number where it has none."""
     try:
-        return lookup(number)[0]
+        return str(lookup(number)[0])
     except KeyError:
         return str(number)
 
 
-def packages(names):
+def packages(names: Sequence[str]) -> Dict[str, str | None]:
     """Return the version of each package; None where it is not whole on the disk."""
-    versions = dict.fromkeys(names)
+    versions: Dict[str, str | None] = dict.fromkeys(names)
     if names:
         wanted = "--showformat=${Package} ${db:Status-Status} ${Version}\\n"
         for line in said(["dpkg-query", "--show", wanted, *names]).splitlines():
@@ -74,9 +77,9 @@ def packages(names):
     return versions
 
 
-def services(names):
+def services(names: Sequence[str]) -> Dict[str, str]:
     """Return of each service whether it runs and whether it starts with the host."""
-    states = {name: "missing" for name in names}
+    states = dict.fromkeys(names, "missing")
     if names:
         units = ["%s.service" % name for name in names]
         for paragraph in said([*SYSTEMCTL, *units]).split("\n\n"):
@@ -88,7 +91,7 @@ def services(names):
     return states
 
 
-def mark_in(path):
+def mark_in(path: str) -> Any:
     """Return what services were last started with, as the last bring-up noted it."""
     try:
         with open(path) as file:
@@ -97,7 +100,7 @@ def mark_in(path):
         return {}
 
 
-def said(command):
+def said(command: List[str]) -> str:
     """Return what a program printed; nothing where it is not there."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -22,8 +22,10 @@ Answer = Seen | Refusal
 _AT_ONCE = 32
 
 
-def observe(pod: Pod, plans: Mapping[str, HostPlan], told: Callable[[str], None], show: bool = False) -> dict[str, Answer]:
-    """Return what each host has of its plan, or why it could not be asked; `told` is called as each answers.
+def observe(
+    pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
+) -> dict[str, Answer]:
+    """Return what each host has of its plan, or why it could not be asked; `on_answer` is called as each answers.
 
     With `show` the contents of files come too, but for those that hold secrets.
     """
@@ -33,7 +35,7 @@ def observe(pod: Pod, plans: Mapping[str, HostPlan], told: Callable[[str], None]
         for done in as_completed(waiting):
             name = waiting[done]
             answers[name] = done.result()
-            told(name)
+            on_answer(name)
     return {name: answers[name] for name in plans}
 
 

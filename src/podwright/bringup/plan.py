@@ -15,8 +15,10 @@ from podwright.spec.problems import refuse, short
 if TYPE_CHECKING:
     from podwright.spec import Pod
 
-STEPS = [f"{stage}.{step}" for stage, steps in STAGES.items() for step in steps]
+STEPS: list[str] = []
 """All steps in the order in which they are done."""
+for _stage, _functions in STAGES.items():
+    STEPS += [f"{_stage}.{_step}" for _step in _functions]
 
 
 def plan(pod: Pod, only: str | None = None) -> dict[str, HostPlan]:

@@ -96,8 +96,8 @@ def site_of(pod: Pod) -> Site:
             hint = "write `addresses: [10.0.0.1, ...]`, one for each host of the group"
             raise pod.refusal([(field, "is missing: bring-up must know where each host is", hint)])
         addresses |= dict(zip(group.hosts, group.addresses, strict=True))
-    managers = [host for group in pod.nodes if "management" in group.roles for host in group.hosts]
-    first = next(iter([*managers, *pod.hosts()]))
+    managing = [group for group in pod.nodes if "management" in group.roles]
+    first = next(iter([*managing, *pod.nodes])).hosts[0]
     given = pod.bringup.roles
     return Site(pod, addresses, {role: getattr(given, role) or first for role in _DEFAULT_ROLES})
 
@@ -110,7 +110,9 @@ def with_access(pod: Pod, known: Pod | None) -> Pod:
     """
     if known is None:
         return pod
-    there = {host: address for group in known.nodes for host, address in zip(group.hosts, group.addresses, strict=False)}
+    there: dict[str, str] = {}
+    for group in known.nodes:
+        there |= dict(zip(group.hosts, group.addresses, strict=False))
     groups = []
     for group in pod.nodes:
         addresses = group.addresses or tuple(there[host] for host in group.hosts if host in there)

@@ -1,4 +1,4 @@
-"""The secrets of a pod: random, in one file that ansible-vault encrypts; its key lies elsewhere, for its owner alone."""
+"""The secrets of a pod: random, in one file that ansible-vault encrypts; its key lies elsewhere, for its owner."""
 
 from __future__ import annotations
 

@@ -3,12 +3,18 @@
 It is copied to a pod's controller as it is: standard library only, Python 3.8.
 """
 
+from __future__ import annotations
+
 import collections
 import http.server
 import subprocess
 import sys
 import threading
 import time
+from typing import Any, Callable, Counter, Dict, List, Tuple
+
+Labels = Tuple[Tuple[str, str], ...]
+Samples = Dict[str, Dict[Labels, int]]
 
 FRESH_S = 10.0
 TIMEOUT_S = 30.0
@@ -23,14 +29,16 @@ NODE_FLAGS = "*$~#!%@^+-"
 CPU_STATES = ("allocated", "idle", "other", "total")
 
 
-def parse_nodes(text):
+def parse_nodes(text: str) -> Samples:
     """Return samples of `sinfo -h -N -O NodeHost,StateLong,CPUsState,Gres,GresUsed`; a node of two partitions once."""
-    nodes = {}
+    nodes: Dict[str, List[str]] = {}
     for line in text.splitlines():
         cells = line.split()
         if len(cells) >= 3:
             nodes[cells[0]] = cells[1:]
-    states, cpus, gpus = collections.Counter(), collections.Counter(), collections.Counter()
+    states: Counter[str] = collections.Counter()
+    cpus: Counter[str] = collections.Counter()
+    gpus: Counter[str] = collections.Counter()
     for cells in nodes.values():
         states[cells[0].rstrip(NODE_FLAGS)] += 1
         for state, count in zip(CPU_STATES, cells[1].split("/")):
@@ -44,7 +52,7 @@ def parse_nodes(text):
     }
 
 
-def gpu_count(gres):
+def gpu_count(gres: str) -> int:
     """Return the GPUs of a word such as `gpu:a100:8(S:0-1),shard:4`."""
     total = 0
     for part in gres.split(","):
@@ -54,18 +62,18 @@ def gpu_count(gres):
     return total
 
 
-def parse_jobs(text):
+def parse_jobs(text: str) -> Samples:
     """Return samples of `squeue -h -r -o '%T %P'`."""
     counts = collections.Counter(tuple(line.split()[:2]) for line in text.splitlines() if len(line.split()) >= 2)
-    samples = {}
+    samples: Dict[Labels, int] = {}
     for (state, partition), count in counts.items():
         samples[(("state", state.lower()), ("partition", partition))] = count
     return {"slurm_jobs": samples}
 
 
-def page(samples):
+def page(samples: Samples) -> str:
     """Return the samples as Prometheus reads them."""
-    lines = []
+    lines: List[str] = []
     for name, text in HEADS.items():
         lines += ["# HELP %s %s" % (name, text), "# TYPE %s gauge" % name]
         for labels, value in sorted(samples.get(name, {}).items()):
@@ -74,12 +82,12 @@ def page(samples):
     return "\n".join(lines) + "\n"
 
 
-def escaped(label):
+def escaped(label: str) -> str:
     """Return a label's value as it stands between quotes."""
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def ask(run=None):
+def ask(run: Callable[[List[str]], str] | None = None) -> Samples:
     """Return all samples; where Slurm does not answer only that it does not."""
     run = run or said
     fields = "NodeHost:64,StateLong:32,CPUsState:32,Gres:128,GresUsed:128"
@@ -88,13 +96,13 @@ def ask(run=None):
         jobs = run(["squeue", "--noheader", "--array", "--format=%T %P"])
     except (OSError, subprocess.SubprocessError):
         return {"slurm_up": {(): 0}}
-    samples = {"slurm_up": {(): 1}}
+    samples: Samples = {"slurm_up": {(): 1}}
     samples.update(parse_nodes(nodes))
     samples.update(parse_jobs(jobs))
     return samples
 
 
-def said(command):
+def said(command: List[str]) -> str:
     """Return what a command printed."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S)
     return done.stdout.decode("utf-8", "replace")
@@ -105,11 +113,12 @@ class Exporter(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, place):
-        super().__init__(place, Answer)
-        self.lock, self.text, self.asked = threading.Lock(), "", None
+    def __init__(self, place: Tuple[str, int]) -> None:
+        super().__init__(place, MetricsRequest)
+        self.lock, self.text = threading.Lock(), ""
+        self.asked: float | None = None
 
-    def metrics(self):
+    def metrics(self) -> str:
         """Return the page, not older than a few seconds."""
         with self.lock:
             if self.asked is None or time.monotonic() - self.asked > FRESH_S:
@@ -117,10 +126,12 @@ class Exporter(http.server.ThreadingHTTPServer):
             return self.text
 
 
-class Answer(http.server.BaseHTTPRequestHandler):
+class MetricsRequest(http.server.BaseHTTPRequestHandler):
     """One request."""
 
-    def do_GET(self):
+    server: Exporter
+
+    def do_GET(self) -> None:
         """Send the page."""
         if self.path != "/metrics":
             self.send_error(404)
@@ -132,11 +143,11 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format, *args):
+    def log_message(self, format: str, *args: Any) -> None:
         """Keep the journal free of every scrape."""
 
 
-def main(arguments):
+def main(arguments: List[str]) -> None:
     """Take ADDRESS PORT."""
     address, port = arguments
     Exporter((address, int(port))).serve_forever()

@@ -14,7 +14,7 @@ StepOf = Callable[[Site, str], Step | None]
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
     "base": {"base": base.base},
     "mirror": {"server": mirror.server, "client": mirror.client},
-    "registry": {"registry": registry.registry},
+    "registry": {"password": registry.password, "server": registry.registry},
     "slurm": {
         "database": slurm.database,
         "accounting": slurm.accounting,

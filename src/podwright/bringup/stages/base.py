@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podwright.bringup.host import HostAccount, HostFile, HostFolder, Step
 from podwright.bringup.site import Site
+from podwright.bringup.slurm import lines_text
 
 _HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
 _SSHD = """\
@@ -39,11 +40,11 @@ def base(site: Site, host: str) -> Step:
     folders = []
     for account in accounts:
         home = f"/home/{account.name}"
-        own = {"owner": account.name, "group": account.name}
-        folders.append(HostFolder(f"{home}/.ssh", "0700", **own))
-        files.append(HostFile(f"{home}/.ssh/authorized_keys", _lines(account.keys), "0600", **own))
+        name = account.name
+        folders.append(HostFolder(f"{home}/.ssh", "0700", name, name))
+        files.append(HostFile(f"{home}/.ssh/authorized_keys", lines_text(account.keys), "0600", name, name))
         if site.is_on("login", host):
-            folders += [HostFolder(f"{mount}/{account.name}", "0700", **own) for mount in site.shared_mounts]
+            folders += [HostFolder(f"{mount}/{name}", "0700", name, name) for mount in site.shared_mounts]
     return Step(
         packages=("openssh-server", "sudo"),
         accounts=tuple(HostAccount(account.name, account.uid) for account in accounts),
@@ -56,8 +57,4 @@ def base(site: Site, host: str) -> Step:
 def hosts_file(site: Site) -> str:
     """Return /etc/hosts, the same everywhere: no host needs a name server to find another."""
     rows = [f"{address} {host}" for host, address in site.addresses.items()]
-    return _HEAD + _lines(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows])
-
-
-def _lines(rows: list[str] | tuple[str, ...]) -> str:
-    return "".join(f"{row}\n" for row in rows)
+    return _HEAD + lines_text(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows])

@@ -20,6 +20,14 @@ _PASSWORD = HostCommand(
 _CLIENTS = ("/etc/docker/certs.d", "/etc/containers/certs.d")
 
 
+def password(site: Site, host: str) -> Step | None:
+    """Return the registry's programs and its password: it does not start without one."""
+    if not site.has("registry") or not site.is_on("registry", host):
+        return None
+    folders = (HostFolder(_FOLDER), HostFolder(f"{_FOLDER}/tls", "0750", group=_OWNER))
+    return Step(packages=("docker-registry", "apache2-utils"), folders=folders, commands=(_PASSWORD,))
+
+
 def registry(site: Site, host: str) -> Step | None:
     """Return what the registry's host has, and on every host the authority's certificate, where clients look for it."""
     if not site.has("registry"):
@@ -30,8 +38,7 @@ def registry(site: Site, host: str) -> Step | None:
     if not site.is_on("registry", host):
         return Step(folders=folders, files=files)
     return Step(
-        packages=("docker-registry", "apache2-utils"),
-        folders=(*folders, HostFolder(f"{_FOLDER}/tls", "0750", group=_OWNER)),
+        folders=folders,
         files=(
             *files,
             _file("config.yml", text=config(site.addresses[host])),
@@ -39,7 +46,6 @@ def registry(site: Site, host: str) -> Step | None:
             _file("tls/registry.key", secret="registry_key"),
         ),
         services=(_OWNER,),
-        commands=(_PASSWORD,),
     )
 
 

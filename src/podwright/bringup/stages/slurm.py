@@ -11,11 +11,12 @@ from podwright.bringup.site import Site
 from podwright.bringup.slurm import SlurmSite, render
 
 FOLDER = "/etc/slurm"
-_SLURM = {"owner": "slurm", "group": "slurm"}
+_OWNER = "slurm"
+# Slurm opens the PMIx library by the plain name that only the development package gives it.
+_CLIENT = ("slurm-client", "libpmix-dev")
 _DATABASE = "slurm_acct_db"
-_OWN_USER = "slurm"
-_LOGS = HostFolder("/var/log/slurm", **_SLURM)
-_PIDS = HostFolder("/run/slurm", **_SLURM)
+_LOGS = HostFolder("/var/log/slurm", owner=_OWNER, group=_OWNER)
+_PIDS = HostFolder("/run/slurm", owner=_OWNER, group=_OWNER)
 # /run is empty after a boot.
 _PIDS_KEPT = HostFile("/etc/tmpfiles.d/podwright-slurm.conf", "d /run/slurm 0755 slurm slurm -\n")
 _EXECUTABLE = frozenset({"prolog.sh", "epilog.sh", "health.sh"})
@@ -42,10 +43,10 @@ def database(site: Site, host: str) -> Step | None:
         return None
     grant = (
         f"CREATE DATABASE IF NOT EXISTS {_DATABASE};"
-        f" CREATE USER IF NOT EXISTS '{_OWN_USER}'@'localhost' IDENTIFIED VIA unix_socket;"
-        f" GRANT ALL ON {_DATABASE}.* TO '{_OWN_USER}'@'localhost';"
+        f" CREATE USER IF NOT EXISTS '{_OWNER}'@'localhost' IDENTIFIED VIA unix_socket;"
+        f" GRANT ALL ON {_DATABASE}.* TO '{_OWNER}'@'localhost';"
     )
-    look = f"SELECT CONCAT('granted ', Db) FROM mysql.db WHERE User = '{_OWN_USER}'"
+    look = f"SELECT CONCAT('granted ', Db) FROM mysql.db WHERE User = '{_OWNER}'"
     grants = HostCommand(
         "Slurm's database",
         check=("mariadb", "--batch", "--skip-column-names", f"--execute={look}"),
@@ -72,13 +73,13 @@ def accounting(site: Site, host: str) -> Step | None:
         run=("sacctmgr", "--immediate", "add", "cluster", site.name),
     )
     return Step(
-        packages=("munge", "slurmdbd", "slurm-client"),
+        packages=("munge", "slurmdbd", *_CLIENT),
         folders=(HostFolder(FOLDER), _LOGS, _PIDS),
         files=(
             _munge_key(),
             _PIDS_KEPT,
             _conf("slurm.conf", _files(site)["slurm.conf"], ()),
-            HostFile(f"{FOLDER}/slurmdbd.conf", text, "0600", **_SLURM, restarts=("slurmdbd",)),
+            HostFile(f"{FOLDER}/slurmdbd.conf", text, "0600", _OWNER, _OWNER, restarts=("slurmdbd",)),
         ),
         services=("munge", "slurmdbd"),
         commands=(cluster,),
@@ -91,7 +92,7 @@ def controller(site: Site, host: str) -> Step | None:
         return None
     return Step(
         packages=("slurmctld",),
-        folders=(HostFolder("/var/spool/slurmctld", "0700", **_SLURM),),
+        folders=(HostFolder("/var/spool/slurmctld", "0700", _OWNER, _OWNER),),
         files=_confs(site, "slurmctld"),
         services=("slurmctld",),
     )
@@ -103,7 +104,7 @@ def nodes(site: Site, host: str) -> Step | None:
         return None
     if host not in site.compute:
         files = (_munge_key(), *_confs(site, ""))
-        return Step(("munge", "slurm-client"), folders=(HostFolder(FOLDER),), files=files, services=("munge",))
+        return Step(("munge", *_CLIENT), folders=(HostFolder(FOLDER),), files=files, services=("munge",))
     hooks = _hooks(site)[host]
     scripts = [
         HostFile(f"{hooks.folder}/{name}", text, "0755" if name in _EXECUTABLE else "0644")
@@ -111,8 +112,7 @@ def nodes(site: Site, host: str) -> Step | None:
     ]
     limits = HostFile("/etc/systemd/system/slurmd.service.d/podwright.conf", _LIMITS, restarts=("slurmd",))
     return Step(
-        # Slurm opens the PMIx library by the plain name that only the development package gives it.
-        packages=("munge", "slurmd", "slurm-client", "libpmix-dev"),
+        packages=("munge", "slurmd", *_CLIENT),
         folders=(
             HostFolder(FOLDER),
             HostFolder(hooks.folder),
@@ -131,8 +131,7 @@ def _is_controller(site: Site, host: str) -> bool:
 
 
 def _munge_key() -> HostFile:
-    own = {"owner": "munge", "group": "munge"}
-    return HostFile("/etc/munge/munge.key", mode="0400", secret="munge_key", restarts=("munge",), **own)
+    return HostFile("/etc/munge/munge.key", "", "0400", "munge", "munge", "munge_key", restarts=("munge",))
 
 
 def _confs(site: Site, service: str) -> tuple[HostFile, ...]:

@@ -55,10 +55,8 @@ def lab_up_command(
     started = time.monotonic()
     start = {"slurm": _slurm, "kubernetes": _kubernetes, "hosts": _hosts}[kind]
     given: dict[str, Any] = {"nodes": nodes, "gpus": gpus}
-    if no_accounting:
-        given["accounting"] = False
-    if virtual_nodes is not None:
-        given["virtual_nodes"] = virtual_nodes
+    given |= {"accounting": False} if no_accounting else {}
+    given |= {"virtual_nodes": virtual_nodes} if virtual_nodes is not None else {}
     lab, hint = start(name, given)
     # Bare hosts may have become a pod since, which is known with its scheduler then.
     if kind != "hosts" or not home.is_known(lab.name):

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab import cgroups
-from podwright.lab import doors
+from podwright.lab import cgroups, doors
 from podwright.lab.kubernetes import binaries, image, pki, provisioner
 from podwright.lab.kubernetes.control import is_usable, state_of
 from podwright.lab.kubernetes.shape import KubernetesLabShape
