@@ -23,7 +23,7 @@ from podwright.bringup.site import site_of
 from podwright.bringup.stages.slurm import slurm_site
 from podwright.bringup.vault import vault_of
 from podwright.design.topology import topology_conf, topology_of
-from podwright.lab import processes
+from podwright.lab import cgroups, processes
 from podwright.lab.hosts import lab as hosts
 from podwright.lab.hosts.lab import HostsLab
 from podwright.spec import load_pod
@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.timeout(900, func_only=True),
 ]
 EXAMPLE = ROOT / "examples" / "lab-pod.yaml"
-SHORT = "--epochs 1 --width 8 --size 64x40"
+SHORT = "--epochs 1 --size 48x32 --width 4 --batch 2 --tell-every-s 0"
 
 
 @dataclass
@@ -138,7 +138,7 @@ def test_a_run_on_three_nodes_succeeds_and_is_accounted(bench: Bench) -> None:
     shutil.copytree(ROOT / "programs", bench.folder / "programs")
     shutil.copy(ROOT / "examples" / "segmentation.yaml", example)
     maker = [sys.executable, str(ROOT / "programs" / "segmentation" / "scenes.py"), str(example.parent / "a2d2-small")]
-    subprocess.run([*maker, "--frames", "24", "--scenes", "4", "--size", "64x40"], check=True, capture_output=True)
+    subprocess.run([*maker, "--frames", "48", "--scenes", "3", "--size", "96x64"], check=True, capture_output=True)
     command = f"command=python programs/segmentation/train.py --data {{data.frames}} {SHORT}"
     sets = ("--set", "nodes=3", "--set", command, "--set", "goal={metric: mean_iou, at_least: 0}")
     run = bench.client.run(example, "lab-hosts", *sets)
@@ -208,7 +208,12 @@ def test_no_secret_is_seen_anywhere(bench: Bench) -> None:
 def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(bench: Bench) -> None:
     bench.on("n3", "echo '# by hand' >>/etc/slurm/slurm.conf; systemctl stop prometheus-node-exporter")
     hosts = bench.status(code=1)
-    assert {host: entry["state"] for host, entry in hosts.items()} == {"n1": "ok", "n2": "ok", "n3": "drift", "n4": "ok"}
+    assert {host: entry["state"] for host, entry in hosts.items()} == {
+        "n1": "ok",
+        "n2": "ok",
+        "n3": "drift",
+        "n4": "ok",
+    }
     assert [(row["what"], row["found"]) for row in hosts["n3"]["drift"]] == [
         ("/etc/slurm/slurm.conf", "edited"),
         ("service prometheus-node-exporter", "inactive, enabled"),
@@ -262,7 +267,9 @@ def test_a_fifth_host_comes_and_a_dead_one_is_replaced_though_up_was_killed(benc
     document = bench.up(file=file)
     assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
     assert [bench.on(host, "dpkg --audit") for host in ("n3", "n5")] == ["", ""]
-    until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split("\n")[:4] == [f"n{i} idle" for i in (2, 3, 4, 5)], "idle")
+    until(
+        lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split("\n")[:4] == [f"n{i} idle" for i in (2, 3, 4, 5)], "idle"
+    )
     assert bench.on("n1", "srun -N4 hostname | sort").split() == ["n2", "n3", "n4", "n5"]
     again = json.loads(bench.client.ask("pod", "replace", str(file), "n3", "--json"))
     assert changed(again) == {"n3": 0}
@@ -295,5 +302,5 @@ def test_nothing_of_the_lab_is_left(bench: Bench) -> None:
     bench.lab.down()
     assert not folder.exists()
     assert str(folder) not in Path("/proc/mounts").read_text()
-    assert not [path for path in Path("/sys/fs/cgroup").rglob("podwright-*") if path.is_dir()]
-    assert not [pid for pid in processes.running_scripts([str(folder / "bin" / "machine.sh")])]
+    assert not list(Path("/sys/fs/cgroup").rglob(cgroups.tree(folder)))
+    assert not processes.running_scripts([str(folder / "bin" / "machine.sh")])

@@ -160,4 +160,4 @@ def _tree(folder: Traversable, above: str = "") -> list[tuple[str, str]]:
 
 
 def _json(document: Any) -> str:
-    return json.dumps(document, indent=1) + "\n"
+    return json.dumps(document) + "\n"

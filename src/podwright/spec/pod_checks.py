@@ -88,10 +88,10 @@ def addresses(tree: Tree) -> Found:
         path, hosts = ("nodes", index, "addresses"), _hosts(group)
         if hosts and len(given) != len(hosts):
             yield Finding(path, f"names {len(given)} for {len(hosts)} hosts", "name one for each, in their order")
-        twice = [str(address) for address in given if str(address) in seen]
-        if twice:
-            yield Finding(path, f"{short(twice[0])} is there twice", "each host has an address of its own")
-        seen.update(map(str, given))
+        for address in map(str, given):
+            if address in seen:
+                yield Finding(path, f"{short(address)} is there twice", "each host has an address of its own")
+            seen.add(address)
 
 
 def roles(tree: Tree) -> Found:

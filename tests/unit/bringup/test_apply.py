@@ -26,7 +26,10 @@ def test_stages_hosts_and_faults_are_told() -> None:
     for at, each in enumerate(events):
         progress.take(each, float(at))
     progress.close(10.0)
-    assert [(run.name, run.state, run.changed) for run in progress.stages] == [("base", "done", 1), ("slurm", "failed", 0)]
+    assert [(run.name, run.state, run.changed) for run in progress.stages] == [
+        ("base", "done", 1),
+        ("slurm", "failed", 0),
+    ]
     assert [run.took_s for run in progress.stages] == [4.0, 6.0]
     assert progress.hosts == {"n1": HostCount(1, 1, 0, 1), "n2": HostCount(0, 1, 1, 0)}
     assert progress.faults == [

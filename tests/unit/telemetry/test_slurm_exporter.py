@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import urllib.error
 import urllib.request
+
+import pytest
 
 from podwright.telemetry import slurm_exporter
 
@@ -51,9 +54,7 @@ def test_only_the_page_of_metrics_is_served() -> None:
         place = f"http://127.0.0.1:{server.server_address[1]}"
         with urllib.request.urlopen(f"{place}/metrics") as answer:
             assert b"# TYPE slurm_up gauge" in answer.read()
-        try:
+        with pytest.raises(urllib.error.HTTPError, match="404") as caught:
             urllib.request.urlopen(f"{place}/etc/passwd")
-        except urllib.error.HTTPError as error:
-            assert error.code == 404
-            error.close()
+        caught.value.close()
         server.shutdown()

@@ -27,7 +27,7 @@ def base(site: Site, host: str) -> Step:
     """Return what every host has."""
     accounts = site.pod.bringup.users
     files = [
-        HostFile("/etc/hosts", hosts_file(site)),
+        site.remember("hosts file", _hosts_file),
         HostFile("/etc/hostname", f"{host}\n"),
         HostFile(
             "/etc/ssh/sshd_config.d/50-podwright.conf",
@@ -54,7 +54,7 @@ def base(site: Site, host: str) -> Step:
     )
 
 
-def hosts_file(site: Site) -> str:
+def _hosts_file(site: Site) -> HostFile:
     """Return /etc/hosts, the same everywhere: no host needs a name server to find another."""
     rows = [f"{address} {host}" for host, address in site.addresses.items()]
-    return _HEAD + lines_text(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows])
+    return HostFile("/etc/hosts", _HEAD + lines_text(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows]))

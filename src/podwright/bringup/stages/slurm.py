@@ -136,8 +136,12 @@ def _munge_key() -> HostFile:
 
 def _confs(site: Site, service: str) -> tuple[HostFile, ...]:
     """Return the files that all of Slurm's hosts have; `service` reads them when it starts."""
-    restarts = (service,) if service else ()
-    return tuple(_conf(name, text, restarts) for name, text in _files(site).items() if name != "slurmdbd.conf")
+
+    def make(site: Site) -> tuple[HostFile, ...]:
+        restarts = (service,) if service else ()
+        return tuple(_conf(name, text, restarts) for name, text in _files(site).items() if name != "slurmdbd.conf")
+
+    return site.remember(f"files of {service}", make)
 
 
 def _conf(name: str, text: str, restarts: tuple[str, ...]) -> HostFile:

@@ -85,10 +85,10 @@ def test_a_list_that_cannot_be_fetched_anew_is_still_served(mirror: str, tmp_pat
 
 
 def test_both_forms_of_apts_sources_are_read() -> None:
-    old = "# none\ndeb [arch=amd64 signed-by=/k.gpg] http://m.example/debian bookworm main contrib\ndeb-src http://x y z\n"
-    new = "Types: deb\n# a comment\nURIs: http://m.example/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
+    old = "# none\ndeb [arch=amd64 trusted=yes] http://m.example/debian bookworm main contrib\ndeb-src http://x y z\n"
+    new = (
+        "Types: deb\n# a comment\nURIs: http://m.example/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
+    )
     off = "\nTypes: deb\nURIs: http://off.example\nSuites: x\nEnabled: no\n"
     assert sources(old) == [PackageSource("http://m.example/debian", ("bookworm",), ("main", "contrib"))]
-    assert sources(new + off) == [
-        PackageSource("http://m.example/debian", ("bookworm", "bookworm-updates"), ("main",))
-    ]
+    assert sources(new + off) == [PackageSource("http://m.example/debian", ("bookworm", "bookworm-updates"), ("main",))]
