@@ -41,6 +41,8 @@ def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], gpus: int = 0
 
 
 def _packages(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
+    if seen["broken"]:
+        yield Drift("packages", "whole", "half installed")
     for name in plan.packages():
         if seen["packages"].get(name) is None:
             yield Drift(f"package {name}", "installed", "missing")

@@ -28,6 +28,7 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "files": {path: file_at(path, path in shown) for path in paths},
         "packages": packages(asked.get("packages", ())),
+        "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
         "mark": mark_in(asked.get("mark", "")),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),

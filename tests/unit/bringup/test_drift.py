@@ -81,8 +81,9 @@ def test_a_pipe_in_a_files_place_holds_nobody_up(tmp_path: Path) -> None:
 def test_packages_services_and_gpus_are_compared() -> None:
     plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("munge",), services=("munge",))})
     there: dict[str, Any] = {"files": {}, "packages": {"munge": None}, "services": {"munge": "inactive, enabled"}}
-    rows = [drift.as_json() for drift in drifts(plan, {**there, "gpus": 7}, {}, gpus=8)]
+    rows = [drift.as_json() for drift in drifts(plan, {**there, "gpus": 7, "broken": True}, {}, gpus=8)]
     assert rows == [
+        {"what": "packages", "expected": "whole", "found": "half installed"},
         {"what": "package munge", "expected": "installed", "found": "missing"},
         {"what": "service munge", "expected": "active, enabled", "found": "inactive, enabled"},
         {"what": "GPUs", "expected": "8", "found": "7"},
