@@ -113,9 +113,9 @@ def asks(name: str, step: Step) -> dict[str, Any]:
     }
 
 
-def _file(file: HostFile) -> dict[str, str]:
-    own = {"path": file.path, "mode": file.mode, "owner": file.owner, "group": file.group, "check": file.check}
-    return {**own, "digest": "" if file.secret else file.digest}
+def _file(file: HostFile) -> dict[str, Any]:
+    names = ("path", "mode", "owner", "group", "check", "restarts")
+    return {**{name: getattr(file, name) for name in names}, "digest": "" if file.secret else file.digest}
 
 
 def _playbook(plans: Mapping[str, HostPlan]) -> str:
