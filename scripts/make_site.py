@@ -27,6 +27,7 @@ MENU = {
     "Guides": (
         "concepts",
         "design",
+        "bring-up",
         "slurm",
         "kubernetes",
         "images",

@@ -22,12 +22,15 @@ class Command:
         self.details = details
         self.commands: dict[str, Command] = {}
 
-    def with_commands(self, *rows: tuple[str, str, str, str]) -> Command:
-        """Add the commands that follow this word, each by name, summary, arguments of its example, and details."""
+    def with_commands(self, *rows: tuple[str, str, str, str], module: str = "") -> Command:
+        """Add the commands that follow this word, each by name, summary, arguments of its example, and details.
+
+        Their functions are in this command's file, or in another one.
+        """
         for name, summary, arguments, details in rows:
             whole = f"{self.name} {name}"
             example = f"podwright {whole} {arguments}".rstrip()
-            self.commands[name] = Command(whole, self.group, self.module, summary, example, details)
+            self.commands[name] = Command(whole, self.group, module or self.module, summary, example, details)
         return self
 
     @property
@@ -47,6 +50,24 @@ _UP_TOO = (
     "What the machine lacks (Slurm, containerd, ...) is reported with the command that installs it.\n"
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
 )
+
+_PLAN_TOO = "Nothing changes. With --out it is a project that plain `ansible-playbook` runs too."
+
+_POD_UP_TOO = (
+    "Stages: base, mirror, registry, slurm, monitoring. What is as it should be is not touched; after an end in between"
+    " it goes on where it was. It needs `pip install 'podwright[bringup]'`."
+)
+
+_STATUS_TOO = "Works before any `up`, too. Exit code 1 when a host differs or does not answer."
+
+_REPLACE_TOO = "Only this host is touched; its name and address are those of the host that is gone."
+
+_SECRETS_TOO = (
+    "Secrets are munge_key, registry_password, ca_key, registry_key; left out: all of them. They lie encrypted in the"
+    " home; PODWRIGHT_VAULT_KEY_FILE names the file of the key. `up` brings them to the hosts."
+)
+
+_DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
 
 _GRANT_TOO = (
     "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
@@ -171,13 +192,26 @@ _ROWS = (
         "pod",
         "Pods",
         "pod",
-        "Make pods known, so that runs can go to them",
-        "podwright pod add pod.yaml",
-    ).with_commands(
+        "Make hosts a pod, keep it so, and make pods known to runs",
+        "podwright pod up pod.yaml",
+    )
+    .with_commands(
         ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
         ("ls", "List the pods that are known", "--json", ""),
         ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
         ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers", _GRANT_TOO),
+    )
+    .with_commands(
+        ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline", _PLAN_TOO),
+        ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]", _POD_UP_TOO),
+        ("status", "Compare each host with the plan", "pod.yaml --json", _STATUS_TOO),
+        module="pod_hosts",
+    )
+    .with_commands(
+        ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", _REPLACE_TOO),
+        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", _SECRETS_TOO),
+        ("down", "Take a pod's services off its hosts", "pod.yaml --yes", _DOWN_TOO),
+        module="pod_day_two",
     ),
     Command(
         "queue",
