@@ -94,6 +94,15 @@ _ROWS = (
         "Prints the path of an HTML file that needs no network.",
     ),
     Command(
+        "compare",
+        "Prove",
+        "compare",
+        "Say whether runs take equally long, how sure it is, and what differs",
+        "podwright compare resnet-7f3k resnet-9k2p --margin 3%",
+        "The exit code is 0 where they are the same, and 1 where they differ or nothing is\nproven. `report` shows runs"
+        " side by side; `compare` judges them.",
+    ),
+    Command(
         "pull",
         "Keep",
         "pull",
@@ -242,6 +251,7 @@ _GROUPS = {
     "Run": "Run a workload",
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
+    "Prove": "Measure, compare, cost",
     "Pods": "Design and try pods",
     "Files": "The two files",
 }
