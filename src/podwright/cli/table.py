@@ -53,6 +53,13 @@ _GRANT_TOO = (
     " again changes nothing."
 )
 
+_SCORE_TOO = (
+    "Logs of round 0.6 (`:::MLL`) and later (`:::MLLOG`). The best and the worst run are\ndropped, and one that did not"
+    " reach its target counts as the worst."
+)
+
+_PUBLISHED_TOO = "Rounds 0.6 and 0.7, worked out from the published logs; not verified by MLCommons."
+
 _ROWS = (
     Command(
         "run",
@@ -101,6 +108,16 @@ _ROWS = (
         "podwright compare resnet-7f3k resnet-9k2p --margin 3%",
         "The exit code is 0 where they are the same, and 1 where they differ or nothing is\nproven. `report` shows runs"
         " side by side; `compare` judges them.",
+    ),
+    Command(
+        "bench",
+        "Prove",
+        "bench",
+        "Run suites of workloads, score logs, show published results",
+        "podwright bench published --benchmark resnet --system dgx1",
+    ).with_commands(
+        ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt", _SCORE_TOO),
+        ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1", _PUBLISHED_TOO),
     ),
     Command(
         "pull",
