@@ -53,6 +53,18 @@ _GRANT_TOO = (
     " again changes nothing."
 )
 
+_BENCH_RUN_TOO = (
+    "Cells are run in turn, so that drift hits all alike. What was run is never run\nagain, even if this client is"
+    " killed meanwhile; `--again` begins a new round."
+)
+
+_SCALE_TOO = "Prints efficiency with its interval, the fitted law, and what was predicted from\nthe smallest size."
+
+_GATE_TOO = (
+    "Each cell is held against its history: the latest rounds of the suite. One that\nwas slow and is good again is"
+    " still named while its round is among them."
+)
+
 _SCORE_TOO = (
     "Logs of round 0.6 (`:::MLL`) and later (`:::MLLOG`). The best and the worst run are\ndropped, and one that did not"
     " reach its target counts as the worst."
@@ -116,6 +128,9 @@ _ROWS = (
         "Run suites of workloads, score logs, show published results",
         "podwright bench published --benchmark resnet --system dgx1",
     ).with_commands(
+        ("run", "Run a suite, or what of it is still to be done", "examples/suite.yaml", _BENCH_RUN_TOO),
+        ("scale", "Measure how a workload scales with its nodes", "workload.yaml --sizes 1,2,4 --on adas", _SCALE_TOO),
+        ("gate", "Say what became slower, and since which image", "examples/suite.yaml", _GATE_TOO),
         ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt", _SCORE_TOO),
         ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1", _PUBLISHED_TOO),
     ),

@@ -130,4 +130,5 @@ def _once_more(session: Session, cell: Cell, tell: Callable[[Cell, str], None]) 
     if workload is None:
         raise refuse(f"{path} has no cell {cell.key.name} any more", field="--until")
     with alone(folder):
-        tell(cell, run_trial(session, folder, cell.key, workload, cell.round, warmup=False))
+        _, state = run_trial(session, folder, cell.key, workload, cell.round, warmup=False)
+    tell(cell, state)

@@ -19,7 +19,7 @@ from podwright.spec import Workload
 from podwright.spec.problems import Refusal, refuse
 
 Told = Callable[[int, int, CellKey, str], None]
-"""Told of each run that ended: which of how many, whose it is, and how it ended."""
+"""Told of each run that ended: which of how many, whose it is, how it ended and which run it was."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,20 @@ def run_suite(session: Session, plan: Plan, folder: SuiteFolder, again: bool, te
     for trial in _unfinished(folder, number):
         _take_up(session, folder, trial)
     due = list(missing(plan, folder, number))
+    given_up: set[CellKey] = set()
     for place, (key, warmup) in enumerate(due, start=1):
-        state = run_trial(session, folder, key, plan.cells[key], number, warmup)
-        tell(place, len(due), key, state)
+        if key in given_up:
+            continue
+        run_id, state = run_trial(session, folder, key, plan.cells[key], number, warmup)
+        tell(place, len(due), key, f"{state} {run_id}")
+        if state != "succeeded":
+            given_up.add(key)
 
 
 def missing(plan: Plan, folder: SuiteFolder, number: int) -> Iterator[tuple[CellKey, bool]]:
     """Yield the cells whose runs are still to be done, in their order, each with whether it is a warm-up.
 
-    A run that failed does not count, so that it is tried again, once each time the suite is run.
+    A run that failed does not count. Its cell is left, and tried again the next time the suite is run.
     """
     done = [trial for trial in folder.trials() if trial.round == number and trial.state == "succeeded"]
     for warmup, times in ((True, plan.suite.warmup), (False, plan.suite.repeats)):
@@ -95,8 +100,8 @@ def in_turn(left: Mapping[CellKey, int], order: str) -> Iterator[CellKey]:
 
 def run_trial(
     session: Session, folder: SuiteFolder, key: CellKey, workload: Workload, number: int, warmup: bool
-) -> str:
-    """Run a cell once and return how it ended; its id is noted first, so that the run is never lost to the suite."""
+) -> tuple[str, str]:
+    """Run a cell once and return the run and how it ended; its id is noted first, so that the run is never lost to the suite."""
     run_id = session.home.new_id(workload.name)
     folder.note("asked", round=number, cell=key_json(key), warmup=warmup, run=run_id)
     try:
@@ -104,7 +109,7 @@ def run_trial(
     except Refusal as refusal:
         folder.note("done", run=run_id, state="refused", why=refusal.problems[0].message)
         raise
-    return _end(folder, run)
+    return run_id, _end(folder, run)
 
 
 def _unfinished(folder: SuiteFolder, number: int) -> Sequence[Trial]:

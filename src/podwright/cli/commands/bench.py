@@ -1,21 +1,158 @@
-"""`bench`: suites of runs, their scores, and published results beside them."""
+"""`bench`: suites of runs, how they scale, what became slower, scores of logs, and published results."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.options import AsJson
-from podwright.cli.terminal import figures, output
+from podwright.cli.commands.bench_mlperf import published_page, score_page, standing_page
+from podwright.cli.commands.bench_suites import gate_page, scale_page, suite_page
+from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
+from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
+    from podwright.launch import Session
     from podwright.prove.published import PublishedResult, Standing
-    from podwright.prove.score import Score
+    from podwright.prove.suite_file import SuiteFile
+    from podwright.prove.suite_folder import CellKey, SuiteFolder
+    from podwright.prove.suite_run import Plan
     from podwright.spec.problems import Refusal
+
+Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")]
+
+
+def bench_run_command(
+    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="The suite's file.", autocompletion=complete_file)],
+    again: Annotated[bool, typer.Option("--again", help="Begin a new round where the last is complete.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run what the newest round lacks, print its cells and write the report; 1 where a cell lacks runs."""
+    from podwright.launch import Session
+    from podwright.prove.suite_file import load_suite
+    from podwright.prove.suite_results import suite_json
+    from podwright.prove.suite_run import missing, plan_suite
+
+    plan = plan_suite(load_suite(suite), suite)
+    with Session.open() as session:
+        folder = _run(session, plan, again)
+        report = _write_report(session, folder)
+        lacks = list(missing(plan, folder, folder.round()))
+        if as_json:
+            output.print_json(suite_json(folder))
+        else:
+            print("\n".join(suite_page(folder, output.width_of(sys.stdout))))
+    output.say("report", report.as_uri())
+    return int(bool(lacks))
+
+
+def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
+    from podwright.prove.suite_folder import suite_folder
+    from podwright.prove.suite_run import alone, run_suite
+
+    folder = suite_folder(session.home, plan.suite.name)
+
+    def tell(place: int, count: int, key: CellKey, ended: str) -> None:
+        state, _, run = ended.partition(" ")
+        output.say(state, f"{place}/{count}  {key.name}  {run}")
+
+    with alone(folder):
+        run_suite(session, plan, folder, again, tell)
+    return folder
+
+
+def _write_report(session: Session, folder: SuiteFolder) -> Path:
+    from podwright.report.suite import write_suite_report
+
+    return write_suite_report(session, folder)
+
+
+def bench_scale_command(
+    workload: WorkloadFile,
+    sizes: Annotated[str, typer.Option("--sizes", metavar="N,N,...", help="Numbers of nodes.")] = "1,2,4",
+    weak: Annotated[
+        bool, typer.Option("--weak", help="The work grows with the nodes; left out: it stays the same.")
+    ] = False,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each size.")] = 5,
+    on: Target = "local",
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Measure a workload at several sizes; in turn and resumable, like a suite."""
+    from podwright.launch import Session
+    from podwright.prove.scale import STRONG, WEAK, scaling_curve
+    from podwright.prove.suite_run import plan_suite
+    from podwright.spec.problems import refuse
+
+    kind = WEAK if weak else STRONG
+    suite = _scale_suite(workload, sizes, repeats, on, kind)
+    with Session.open() as session:
+        folder = _run(session, plan_suite(suite, workload), again)
+    curve = scaling_curve(folder.cells(), kind)
+    if curve is None:
+        raise refuse("no run has succeeded", hint="`podwright ps` shows them", exit_code=1)
+    if as_json:
+        output.print_json(curve.as_json())
+    else:
+        print("\n".join(scale_page(curve)))
+    return int(len(curve.sizes) < len(suite.sizes))
+
+
+def _scale_suite(path: Path, sizes: str, repeats: int, target: str, kind: str) -> SuiteFile:
+    """Return the suite that measures one workload at several sizes."""
+    from podwright.prove.suite_file import SuiteFile
+    from podwright.spec import load_workload
+    from podwright.spec.problems import refuse
+
+    words = sizes.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+        raise refuse(f"{sizes!r} are no numbers of nodes", hint="write them like `1,2,4`", field="--sizes")
+    place = target.replace(":", "-")
+    name = f"scale-{kind}-{place}-{load_workload(path).name}"[:40]
+    numbers = tuple(sorted({int(word) for word in words}))
+    return SuiteFile(name=name, workloads=(path.name,), targets=(target,), sizes=numbers, repeats=repeats)
+
+
+def bench_gate_command(
+    suite: Annotated[
+        str,
+        typer.Argument(metavar="SUITE", help="A suite's file: a new round is run; a name: its history alone."),
+    ],
+    margin: Margin = "3%",
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is judged.")] = "duration_s",
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=2, help="How many of the latest rounds are judged.")
+    ] = 6,
+    as_json: AsJson = False,
+) -> int:
+    """Say what became slower and since which image; 1 where anything did."""
+    from podwright.launch import Session
+    from podwright.prove.compare import margin_of
+    from podwright.prove.gate import judge
+
+    share = margin_of(margin)
+    with Session.open() as session:
+        verdict = judge(session, _gated(session, suite), metric, share, rounds)
+    if as_json:
+        output.print_json(verdict.as_json())
+    else:
+        print("\n".join(gate_page(verdict, output.width_of(sys.stdout))))
+    return int(bool(verdict.findings))
+
+
+def _gated(session: Session, suite: str) -> SuiteFolder:
+    """Return the suite that is judged; of a file a round is run first."""
+    from podwright.prove.suite_file import load_suite
+    from podwright.prove.suite_folder import known_suite
+    from podwright.prove.suite_run import plan_suite
+
+    if not suite.endswith((".yaml", ".yml")):
+        return known_suite(session.home, suite)
+    path = Path(suite)
+    return _run(session, plan_suite(load_suite(path), path), again=True)
 
 
 def bench_score_command(
@@ -31,42 +168,6 @@ def bench_score_command(
     else:
         print("\n".join(score_page(score)))
     return int(score.minutes is None)
-
-
-def score_page(score: Score) -> Iterator[str]:
-    """Lay the score out: the sentence first, then each run with its parts."""
-    from podwright.prove.published import NOT_VERIFIED
-
-    name = score.benchmark or "these runs"
-    if score.minutes is not None:
-        sentence = f"{name}: {score.minutes:.2f} minutes, best and worst of {len(score.runs)} runs dropped"
-    else:
-        sentence = f"{name}: {_why_none(score)}"
-    yield from output.aligned("score", sentence, sys.stdout)
-    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
-    yield ""
-    rows = []
-    for file, run in zip(score.files, score.runs, strict=True):
-        parts = (run.minutes, run.init_minutes, run.train_minutes, run.eval_minutes, run.epochs, run.minutes_per_epoch)
-        reached = "yes" if run.reached else "no"
-        rows.append([*map(_minutes, parts[:1]), reached, *map(_minutes, parts[1:]), Path(file).name])
-    head = ["minutes", "reached", "init", "train", "eval", "epochs", "min/epoch", "log"]
-    yield from output.table(head, rows, output.width_of(sys.stdout))
-
-
-def _why_none(score: Score) -> str:
-    missed = sum(not run.reached for run in score.runs)
-    if missed > 1:
-        return f"no score: {missed} of {len(score.runs)} runs did not reach the target, and one may"
-    return f"no score: {figures.count(len(score.runs), 'run')}, and three are the least"
-
-
-def _minutes(value: float | None) -> str:
-    if value is None:
-        return figures.NONE
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:.3f}"
 
 
 def bench_published_command(
@@ -111,23 +212,6 @@ def _none_such(benchmark: str | None, system: str | None, round_name: str | None
     return refuse(f"nothing published fits {asked!r}", hint="`podwright bench published` lists all")
 
 
-def published_page(results: Sequence[PublishedResult]) -> Iterator[str]:
-    """Lay published results out, each with how far its own runs lie apart."""
-    from podwright.prove.published import NOT_VERIFIED
-
-    rows = []
-    for result in results:
-        low, high = result.spread
-        spread = f"{low:+.1%} {high:+.1%}"
-        numbers = (str(result.chips), f"{result.minutes:.2f}", str(len(result.runs)), spread)
-        rows.append([result.round, result.benchmark, result.submitter, *numbers, result.system])
-    head = ["round", "benchmark", "by", "chips", "minutes", "n", "spread", "system"]
-    yield from output.table(head, rows, output.width_of(sys.stdout))
-    yield ""
-    note = f"worked out from the published logs; {NOT_VERIFIED}\nspread: the fastest and slowest run to the score"
-    yield from output.aligned("note", note, sys.stdout)
-
-
 def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
     from podwright.launch import Session
     from podwright.prove.published import stand
@@ -141,30 +225,3 @@ def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
             side = side_of(session, ref)
     minutes = [sample / 60 for sample in side.samples]
     return [stand(minutes, result) for result in results]
-
-
-def standing_page(standings: Sequence[Standing]) -> Iterator[str]:
-    """Lay out how far a time is from each published one, and what it can prove."""
-    from podwright.prove.published import NOT_VERIFIED
-
-    first = standings[0]
-    count = figures.count(first.comparison.n[1], "run")
-    yield from output.aligned("own", f"{first.minutes:.2f} minutes, {count}", sys.stdout)
-    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
-    yield ""
-    rows = []
-    for standing in standings:
-        result, (low, high) = standing.result, standing.result.spread
-        where = [result.round, result.benchmark, f"{result.minutes:.2f}", slower_text(standing.slower)]
-        rows.append([*where, f"{low:+.1%} {high:+.1%}", standing.comparison.verdict, result.system])
-    head = ["round", "benchmark", "minutes", "own", "spread", "verdict", "system"]
-    yield from output.table(head, rows, output.width_of(sys.stdout))
-    if first.comparison.n[1] < 2:
-        yield ""
-        text = "a single run cannot tell speed from luck: it may be the epochs that\nit happened to need"
-        yield from output.aligned("mind", text, sys.stdout)
-
-
-def slower_text(share: float) -> str:
-    """Return `6.13% slower` or `2.29% faster`."""
-    return f"{abs(share):.2%} {'slower' if share > 0 else 'faster'}"

@@ -118,7 +118,8 @@ def suite_table(pairs: Sequence[SidesCompared]) -> Iterator[str]:
     rows = []
     for pair in pairs:
         numbers = [f"{pair.comparison.n[0]}/{pair.comparison.n[1]}", ratio_text(pair), p_text(pair)]
-        rows.append([pair.comparison.verdict, *numbers, f"{pair.b.name} to {pair.a.name}"])
+        names = [side.name.partition("/")[2] for side in (pair.b, pair.a)]
+        rows.append([pair.comparison.verdict, *numbers, " to ".join(names)])
     yield from output.table(["verdict", "n", "ratio", "p", "of"], rows, output.width_of(sys.stdout))
 
 
