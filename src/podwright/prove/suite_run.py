@@ -101,7 +101,7 @@ def in_turn(left: Mapping[CellKey, int], order: str) -> Iterator[CellKey]:
 def run_trial(
     session: Session, folder: SuiteFolder, key: CellKey, workload: Workload, number: int, warmup: bool
 ) -> tuple[str, str]:
-    """Run a cell once and return the run and how it ended; its id is noted first, so that the run is never lost to the suite."""
+    """Run a cell once and return the run and how it ended; its id is noted first, so that the run cannot get lost."""
     run_id = session.home.new_id(workload.name)
     folder.note("asked", round=number, cell=key_json(key), warmup=warmup, run=run_id)
     try:

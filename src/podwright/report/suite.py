@@ -29,7 +29,7 @@ _EDGE = 3.0
 
 
 @dataclass(frozen=True)
-class Axis:
+class StripAxis:
     """Where values lie on a drawing, in per cent of its width."""
 
     low: float
@@ -99,7 +99,7 @@ def _group(session: Session, name: str, cells: Sequence[Cell]) -> dict[str, Any]
     values: list[float] = []
     for cell in cells:
         values += cell.values(_METRIC)
-    axis = Axis(min(values, default=0.0), max(values, default=1.0))
+    axis = StripAxis(min(values, default=0.0), max(values, default=1.0))
     ends = [words.duration(axis.low), words.duration(axis.high)]
     return {"name": name, "rows": [_row(session, cell, axis) for cell in cells], "ends": ends}
 
@@ -113,7 +113,7 @@ def _columns(groups: Sequence[dict[str, Any]]) -> list[str]:
     return list(columns)
 
 
-def _row(session: Session, cell: Cell, axis: Axis) -> dict[str, Any]:
+def _row(session: Session, cell: Cell, axis: StripAxis) -> dict[str, Any]:
     samples, traits = cell.values(_METRIC), cell_traits(session, cell)
     interval = median_interval(samples)
     row: dict[str, Any] = {
@@ -157,11 +157,11 @@ def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:
     ends: list[float] = [1 - 2 * _MARGIN, 1 + 2 * _MARGIN]
     for pair in pairs:
         ends += pair.comparison.interval or (pair.comparison.ratio or 1.0,)
-    axis = Axis(min(ends), max(ends))
+    axis = StripAxis(min(ends), max(ends))
     return [_verdict_row(pair, axis) for pair in pairs]
 
 
-def _verdict_row(pair: SidesCompared, axis: Axis) -> dict[str, Any]:
+def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
     comparison = pair.comparison
     interval, p = comparison.interval, comparison.p
     return {

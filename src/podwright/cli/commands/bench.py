@@ -107,13 +107,13 @@ def _scale_suite(path: Path, sizes: str, repeats: int, target: str, kind: str) -
     from podwright.spec import load_workload
     from podwright.spec.problems import refuse
 
-    words = sizes.split(",")
-    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+    numbers = sizes.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in numbers):
         raise refuse(f"{sizes!r} are no numbers of nodes", hint="write them like `1,2,4`", field="--sizes")
     place = target.replace(":", "-")
     name = f"scale-{kind}-{place}-{load_workload(path).name}"[:40]
-    numbers = tuple(sorted({int(word) for word in words}))
-    return SuiteFile(name=name, workloads=(path.name,), targets=(target,), sizes=numbers, repeats=repeats)
+    nodes = tuple(sorted(set(map(int, numbers))))
+    return SuiteFile(name=name, workloads=(path.name,), targets=(target,), sizes=nodes, repeats=repeats)
 
 
 def bench_gate_command(
