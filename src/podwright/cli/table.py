@@ -65,6 +65,8 @@ _GATE_TOO = (
     " still named while its round is among them."
 )
 
+_RENT_TOO = "The tables that ship have few prices, dated and of low trust: name your own with\n`--prices`."
+
 _SCORE_TOO = (
     "Logs of round 0.6 (`:::MLL`) and later (`:::MLLOG`). The best and the worst run are\ndropped, and one that did not"
     " reach its target counts as the worst."
@@ -133,6 +135,18 @@ _ROWS = (
         ("gate", "Say what became slower, and since which image", "examples/suite.yaml", _GATE_TOO),
         ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt", _SCORE_TOO),
         ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1", _PUBLISHED_TOO),
+    ),
+    Command(
+        "cost",
+        "Prove",
+        "cost",
+        "Reckon what a pod and a result cost, and whether to rent instead",
+        "podwright cost pod pod.yaml",
+        "Prices are those of `costs:` in the pod's file. What has no price is named, and the\ntotal says `at least`.",
+    ).with_commands(
+        ("pod", "What owning a pod costs, and a GPU hour of it", "pod.yaml", ""),
+        ("run", "What a result cost, failed tries included", "last --pod pod.yaml", ""),
+        ("compare", "Owning against renting, and where both cost the same", "pod.yaml --rate 0.92", _RENT_TOO),
     ),
     Command(
         "pull",

@@ -10,6 +10,7 @@ from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.launch.cost import cost_of
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
@@ -132,8 +133,11 @@ class _Look:
     def _statuses(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         return self.engine.status(folders) if folders else {}
 
-    def _close(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
-        """Bring the last of the records and the results here, in one exchange for all, then seal the folders."""
+    def _close(self, folders: Sequence[RunFolder], records: dict[str, Record]) -> None:
+        """Bring the last of the records and the results here, in one exchange for all, then seal the folders.
+
+        What each run cost is reckoned now, when all of it is known.
+        """
         if not folders:
             return
         gaps = self.engine.collect(folders)
@@ -150,8 +154,19 @@ class _Look:
                 _note_gaps(folder, [sentence])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
+            records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
                 seal(folder, records[folder.id])
+
+    def _with_cost(self, folder: RunFolder, record: Record) -> Record:
+        """Return the record with what the run cost, which is noted for all who read the run from its events."""
+        if record.cost is not None or folder.is_sealed:
+            return record
+        cost = cost_of(folder, record)
+        if cost is None:
+            return record
+        note(folder, "cost", **cost)
+        return self.home.read(folder.id)
 
     def _note_left_out(self, folder: RunFolder) -> None:
         """Note once that events could not be understood; a sealed folder is closed and stays as it is."""

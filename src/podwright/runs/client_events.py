@@ -84,6 +84,15 @@ class Gap(ClientEvent):
     text: str
 
 
+class CostReckoned(ClientEvent):
+    """What the run cost, reckoned when it was over."""
+
+    kind = "cost"
+    amount: float
+    currency: str
+    origin: str = ""
+
+
 class KeeperStarted(Event):
     """The keeper of a run on one machine is at work."""
 

@@ -16,6 +16,7 @@ from podwright.runs import fields
 from podwright.runs.client_events import (
     CancelAsked,
     ClientEvent,
+    CostReckoned,
     Created,
     EngineEnded,
     FoundGone,
@@ -62,6 +63,7 @@ __all__ = [
     "CancelAsked",
     "CheckpointSeen",
     "ClientEvent",
+    "CostReckoned",
     "Created",
     "DeviceSeen",
     "EngineEnded",
@@ -133,6 +135,7 @@ _OF_OTHERS: tuple[type[Event], ...] = (
     CancelAsked,
     Lost,
     Gap,
+    CostReckoned,
     KeeperStarted,
     NodeStarted,
     NodeEnded,

@@ -179,6 +179,7 @@ class Fold:
         self._lost: kinds.Lost | None = None
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._clock = TrainingClock()
+        self._cost: dict[str, Any] | None = None
         self._cancelled = False
         self._why = ""
         self._last = asked.created_at
@@ -213,6 +214,8 @@ class Fold:
                 self._cancelled = True
             case kinds.Lost():
                 self._lost = event
+            case kinds.CostReckoned():
+                self._cost = {"amount": event.amount, "currency": event.currency, "origin": event.origin}
 
     def _take_go(self, event: kinds.AttemptStarted) -> None:
         self._goes.add(event.epoch)
@@ -260,6 +263,7 @@ class Fold:
             duration_s=_seconds(started, ended or now),
             time_to_train_s=self._clock.took_s,
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
+            cost=self._cost,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             epoch=self._epoch if self._goes else None,
@@ -336,8 +340,18 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         started_at=started,
         ended_at=ended,
         duration_s=duration_s,
+        cost=_whole_cost(points),
         goal=asked.goal,
     )
+
+
+def _whole_cost(points: Sequence[Record]) -> dict[str, Any] | None:
+    """Return what the points cost together; None where one has no cost, or another currency."""
+    costs = [point.cost for point in points if point.cost is not None]
+    if not costs or len(costs) < len(points) or len({cost["currency"] for cost in costs}) > 1:
+        return None
+    amount = round(sum(cost["amount"] for cost in costs), 4)
+    return {"amount": amount, "currency": costs[0]["currency"], "origin": f"the sum of {len(costs)} runs"}
 
 
 def _exit_code(state: str, points: Sequence[Record]) -> int | None:

@@ -45,6 +45,7 @@ GOOD: tuple[dict[str, Any], ...] = (
             "cancel": {},
             "lost": {"why": "x"},
             "gap": {"text": "x"},
+            "cost": {"amount": 2.5, "currency": "EUR", "origin": "x"},
             "kept": {"pid": 1, "job": "x"},
             "node": {"node": 0, "restart": 0, "pid": 1},
             "node_end": {"node": 0, "restart": 0, "code": None, "signal": "SIGKILL"},
