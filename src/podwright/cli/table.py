@@ -67,6 +67,8 @@ _GATE_TOO = (
 
 _RENT_TOO = "The tables that ship have few prices, dated and of low trust: name your own with\n`--prices`."
 
+_SYSTEM_TOO = "As JSON. What the pod's file does not say is left empty, for you to fill in."
+
 _SCORE_TOO = (
     "Logs of round 0.6 (`:::MLL`) and later (`:::MLLOG`). The best and the worst run are\ndropped, and one that did not"
     " reach its target counts as the worst."
@@ -133,6 +135,7 @@ _ROWS = (
         ("run", "Run a suite, or what of it is still to be done", "examples/suite.yaml", _BENCH_RUN_TOO),
         ("scale", "Measure how a workload scales with its nodes", "workload.yaml --sizes 1,2,4 --on adas", _SCALE_TOO),
         ("gate", "Say what became slower, and since which image", "examples/suite.yaml", _GATE_TOO),
+        ("system", "Print the description of a pod that MLPerf asks for", "pod.yaml --submitter ours", _SYSTEM_TOO),
         ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt", _SCORE_TOO),
         ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1", _PUBLISHED_TOO),
     ),
@@ -142,7 +145,7 @@ _ROWS = (
         "cost",
         "Reckon what a pod and a result cost, and whether to rent instead",
         "podwright cost pod pod.yaml",
-        "Prices are those of `costs:` in the pod's file. What has no price is named, and the\ntotal says `at least`.",
+        "Prices are those of `costs:` in the pod's file. What has no price is named, and\nthe total says `at least`.",
     ).with_commands(
         ("pod", "What owning a pod costs, and a GPU hour of it", "pod.yaml", ""),
         ("run", "What a result cost, failed tries included", "last --pod pod.yaml", ""),

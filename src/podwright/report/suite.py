@@ -13,9 +13,11 @@ from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.traits import Traits
 from podwright.launch import Session
 from podwright.prove.compare import BY, SidesCompared, compare_cells
+from podwright.prove.scale import ScalingCurve
 from podwright.prove.sides import cell_traits
 from podwright.prove.suite_folder import Cell, SuiteFolder
 from podwright.report.page import page
+from podwright.report.scaling import drawing_of
 from podwright.runs.files import write_whole
 from podwright.spec.problems import Refusal
 from podwright.theme import words
@@ -42,15 +44,15 @@ class StripAxis:
         return round(_EDGE + (100 - 2 * _EDGE) * share, 2)
 
 
-def write_suite_report(session: Session, folder: SuiteFolder) -> Path:
+def write_suite_report(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> Path:
     """Write the report of the newest round into the suite's folder, and return its path."""
     path = folder.path / "report.html"
-    write_whole(path, render_suite(session, folder).encode())
+    write_whole(path, render_suite(session, folder, curve).encode())
     return path
 
 
-def render_suite(session: Session, folder: SuiteFolder, now: float | None = None) -> str:
-    """Return the page."""
+def render_suite(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> str:
+    """Return the page; of a suite that measured how a workload scales, the curve too."""
     cells = folder.cells()
     compared = {by: pairs for by in BY if (pairs := _pairs(session, folder, by))}
     groups = [_group(session, name, group) for name, group in _by_workload(cells)]
@@ -62,10 +64,18 @@ def render_suite(session: Session, folder: SuiteFolder, now: float | None = None
         "columns": _columns(groups),
         "verdicts": [{"by": by, "rows": _verdict_rows(pairs)} for by, pairs in compared.items()],
         "margin": words.percent(_MARGIN),
-        "sections": [("verdict", "Verdict"), ("times", "Times"), ("verdicts", "Comparisons")],
-        "read_at": words.date_and_clock(time.time() if now is None else now),
+        "scaling": drawing_of(curve) if curve else None,
+        "sections": _sections(curve),
+        "read_at": words.date_and_clock(time.time()),
     }
     return page("suite.html.j2", view, {"from": 0, "to": 1, "attempts": [], "charts": [], "curves": []})
+
+
+def _sections(curve: ScalingCurve | None) -> list[tuple[str, str]]:
+    sections = [("verdict", "Verdict"), ("times", "Times"), ("verdicts", "Comparisons")]
+    if curve is not None:
+        sections.insert(1, ("scaling", "Scaling"))
+    return sections
 
 
 def _pairs(session: Session, folder: SuiteFolder, by: str) -> list[SidesCompared]:

@@ -11,12 +11,14 @@ import typer
 
 from podwright.cli.commands.bench_mlperf import published_page, score_page, standing_page
 from podwright.cli.commands.bench_suites import gate_page, scale_page, suite_page
+from podwright.cli.commands.pod import read_pod
 from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.launch import Session
     from podwright.prove.published import PublishedResult, Standing
+    from podwright.prove.scale import ScalingCurve
     from podwright.prove.suite_file import SuiteFile
     from podwright.prove.suite_folder import CellKey, SuiteFolder
     from podwright.prove.suite_run import Plan
@@ -64,10 +66,10 @@ def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
     return folder
 
 
-def _write_report(session: Session, folder: SuiteFolder) -> Path:
+def _write_report(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> Path:
     from podwright.report.suite import write_suite_report
 
-    return write_suite_report(session, folder)
+    return write_suite_report(session, folder, curve)
 
 
 def bench_scale_command(
@@ -91,13 +93,15 @@ def bench_scale_command(
     suite = _scale_suite(workload, sizes, repeats, on, kind)
     with Session.open() as session:
         folder = _run(session, plan_suite(suite, workload), again)
-    curve = scaling_curve(folder.cells(), kind)
-    if curve is None:
-        raise refuse("no run has succeeded", hint="`podwright ps` shows them", exit_code=1)
+        curve = scaling_curve(folder.cells(), kind)
+        if curve is None:
+            raise refuse("no run has succeeded", hint="`podwright ps` shows them", exit_code=1)
+        report = _write_report(session, folder, curve)
     if as_json:
         output.print_json(curve.as_json())
     else:
         print("\n".join(scale_page(curve)))
+    output.say("report", report.as_uri())
     return int(len(curve.sizes) < len(suite.sizes))
 
 
@@ -153,6 +157,20 @@ def _gated(session: Session, suite: str) -> SuiteFolder:
         return known_suite(session.home, suite)
     path = Path(suite)
     return _run(session, plan_suite(load_suite(path), path), again=True)
+
+
+def bench_system_command(
+    pod: Annotated[
+        str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
+    ],
+    submitter: Annotated[str, typer.Option("--submitter", metavar="NAME", help="Who hands it in.")] = "",
+    framework: Annotated[str, typer.Option("--framework", metavar="NAME", help="Such as PyTorch 2.4.")] = "",
+    system: Annotated[str, typer.Option("--os", metavar="NAME", help="The operating system.")] = "",
+) -> None:
+    """Print the system description as MLPerf's checker wants it."""
+    from podwright.prove.system_desc import system_desc
+
+    output.print_json(system_desc(read_pod(pod), submitter, framework, system))
 
 
 def bench_score_command(
