@@ -244,7 +244,7 @@ def _running(costs: Costs, years: float, capital: float, power_w: float | None) 
     power: float | None = None
     if costs.power_price_kwh is not None and power_w is not None:
         power = power_w / 1000 * hours * costs.power_price_kwh
-    shown = "power not known" if power_w is None else f"{power_w / 1000:,.1f} kW at full draw"
+    shown = "power not known" if power_w is None else f"{power_w / 1000:,.1f} kW, the full draw of what is known"
     yield CostItem("electricity", power, f"{shown}, every hour; power_price_kwh")
     cooling = None if power is None or pue is None else power * (pue - 1)
     yield CostItem("cooling", cooling, "pue, on top of electricity")

@@ -58,7 +58,7 @@ def render_suite(session: Session, folder: SuiteFolder, curve: ScalingCurve | No
     groups = [_group(session, name, group) for name, group in _by_workload(cells)]
     view = {
         "title": folder.name,
-        "sentence": _sentence(cells, compared),
+        "sentence": _scaling_sentence(curve) if curve else _sentence(cells, compared),
         "round": folder.round(),
         "groups": groups,
         "columns": _columns(groups),
@@ -96,6 +96,11 @@ def _sentence(cells: Sequence[Cell], compared: dict[str, list[SidesCompared]]) -
         return f"{start}."
     parts = [f"{verdicts.count(name)} {name}" for name in _LOOKS if name in verdicts]
     return f"{start}; of {words.count(len(verdicts), 'comparison')} {', '.join(parts)}."
+
+
+def _scaling_sentence(curve: ScalingCurve) -> str:
+    last = curve.sizes[-1]
+    return f"{curve.workload} uses {words.count(last.size, 'node')} to {words.percent(last.efficiency)}."
 
 
 def _by_workload(cells: Iterable[Cell]) -> Iterator[tuple[str, list[Cell]]]:

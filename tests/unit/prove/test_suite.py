@@ -189,7 +189,7 @@ def test_two_clients_do_not_measure_each_other(home: Home, write: Write, capsys:
 
 
 def test_cells_are_run_until_the_rule_decides(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write("repeats: 2", quick="sleep 0.02", slow="sleep 1")
+    path = write("repeats: 2", quick="sleep 0.02", slow="sleep 2")
     assert main(["bench", "run", str(path)]) == 0
     capsys.readouterr()
     asked = ["compare", "night/quick", "night/slow", "--until", "proven", "--limit", "8", "--json"]
