@@ -63,13 +63,14 @@ class GateVerdict:
 
 def judge(session: Session, folder: SuiteFolder, metric: str, margin: float, last: int = ROUNDS) -> GateVerdict:
     """Judge the latest rounds of a suite, cell by cell; a round in which a cell has no samples is passed over."""
-    rounds = list(rounds_of(folder, last))
-    histories = by_key(rounds)
+    histories = by_key(rounds_of(folder, last))
     findings: list[GateFinding] = []
     for history in histories.values():
         measured = [cell for cell in history if cell.values(metric)]
         findings += _findings(session, measured, metric, len(histories), margin)
-    return GateVerdict(folder.name, len(rounds), len(histories), tuple(findings))
+    # Several images in one round are a history too.
+    longest = max(map(len, histories.values()), default=0)
+    return GateVerdict(folder.name, longest, len(histories), tuple(findings))
 
 
 def _findings(session: Session, history: Sequence[Cell], metric: str, cells: int, margin: float) -> list[GateFinding]:

@@ -18,6 +18,8 @@ from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
 
 METRIC = "duration_s"
+_OF_IDS = "abcdefghijklmnopqrstuvwxyz0123456789-"
+"""What an id of a run is made of: a name of these alone is never a file's."""
 _OF_RECORD = ("duration_s", "time_to_train_s")
 
 
@@ -34,7 +36,7 @@ class Side:
 
 def side_of(session: Session, ref: str, metric: str = METRIC) -> Side:
     """Return the side that a user means; refuse what has no samples that could be compared."""
-    if ref.endswith(".json"):
+    if ref.endswith(".json") or (ref.strip(_OF_IDS) and Path(ref).is_file()):
         return _from_file(Path(ref))
     if "/" in ref:
         return _from_cell(session, ref, metric)

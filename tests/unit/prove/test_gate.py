@@ -105,3 +105,18 @@ def test_a_gate_runs_a_round_first(folder: SuiteFolder, tmp_path: Path, capsys: 
     for number in (1, 2):
         assert main(["bench", "gate", str(suite), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["rounds"] == number
+
+
+def test_images_of_one_round_are_a_history_too(folder: SuiteFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    chance = random.Random(6)
+    folder.note("round", round=1, file="suite.yaml")
+    for number, image in enumerate(IMAGES):
+        for repeat in range(5):
+            key = CellKey("resnet", "local", "container", 1, f"registry.example/train:{number}")
+            took_s = 60 * chance.lognormvariate(0, 0.01) * (1.08 if number >= 2 else 1)
+            run = f"resnet-{number}-{repeat}"
+            folder.note("asked", round=1, cell=key_json(key), warmup=False, run=run)
+            folder.note("done", run=run, state="succeeded", values={"duration_s": took_s}, version=image)
+    assert main(["bench", "gate", "night", "--json"]) == 1
+    [finding] = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["since"] == IMAGES[2]
