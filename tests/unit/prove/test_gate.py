@@ -12,8 +12,7 @@ from podwright.analysis.history import slowdowns
 from podwright.cli.main import main
 from podwright.prove.suite_folder import CellKey, SuiteFolder, key_json
 from podwright.runs import Home
-
-CELLS = (CellKey("resnet", "local", "container", 1), CellKey("resnet", "local", "container", 2))
+from tests.fixtures.suites import IMAGES, write_history
 
 
 @pytest.fixture
@@ -21,24 +20,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteFolder:
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path / "home"))
     Home.open(tmp_path / "home")
     return SuiteFolder(tmp_path / "home" / "suites" / "night")
-
-
-def write_history(folder: SuiteFolder, factors: list[float], images: list[str], slow: CellKey = CELLS[1]) -> None:
-    """Writes rounds as `bench gate` leaves them: each cell five times; the factors are those of one cell."""
-    chance = random.Random(4)
-    for number, (factor, image) in enumerate(zip(factors, images, strict=True), start=1):
-        folder.note("round", round=number, file="suite.yaml")
-        for repeat in range(5):
-            for key in CELLS:
-                run = f"resnet-{number}-{key.size}-{repeat}"
-                took_s = 60 / key.size * chance.lognormvariate(0, 0.01)
-                if key == slow:
-                    took_s *= factor
-                folder.note("asked", round=number, cell=key_json(key), warmup=False, run=run)
-                folder.note("done", run=run, state="succeeded", values={"duration_s": took_s}, version=image)
-
-
-IMAGES = [f"sha256:{letter * 8}" for letter in "abcdef"]
 
 
 @pytest.mark.parametrize(
