@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.payload import pilot_zip
-from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, Order, read_lines, record_folders
+from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, Order, record_folders, rows_of
 from podwright.runs.events import parse_event
 from podwright.runs.record import Asked, Fold
 from tests.contract.sites import END_S, PROGRAMS, until
@@ -84,7 +84,7 @@ class Cast:
         return [row for row in sorted(rows, key=lambda row: row["t"]) if row["k"] == kind]
 
     def _rows(self, path: str) -> list[dict[str, Any]]:
-        return read_lines(f"{path}/events.jsonl")[0]
+        return list(rows_of(f"{path}/events.jsonl"))
 
     def wait_step(self, step: int, attempt: int = 1) -> None:
         def told() -> bool:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
+from podwright.pilot.protocol import Epoch
 from podwright.pilot.sensors import metric_of
-from podwright.runs.events import AttemptStarted, Event, PilotStarted, ResultTold, Sample
+from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample
 from podwright.runs.record import Asked
+from podwright.runs.series import ToldValue
 from podwright.spec.hostlist import fold_hosts
 from podwright.theme import words
 
@@ -51,10 +53,9 @@ class Traits:
     steps: Mapping[str, float] = field(default_factory=dict)
 
 
-def traits_of(asked: Asked, events: Iterable[Event], samples: Iterable[Sample]) -> Traits:
+def traits_of(asked: Asked, events: Iterable[Event], samples: Iterable[Sample], series: Iterable[ToldValue]) -> Traits:
     """Return what is known of a run from its own files."""
-    listed = list(events)
-    return Traits(_settings(asked, listed), dict(_measured(samples)), _steps(listed))
+    return Traits(_settings(asked, events), dict(_measured(samples)), _steps(series))
 
 
 def _settings(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
@@ -123,16 +124,16 @@ def _measured(samples: Iterable[Sample]) -> Iterable[tuple[str, SensorValue]]:
             yield title, SensorValue(100 * fmean(bool(int(reason) & mask) for reason in reasons), "percent")
 
 
-def _steps(events: Iterable[Event]) -> dict[str, float]:
-    """Return the seconds of the last attempt that went into each part of its steps, as the mean of the ranks."""
-    totals: dict[tuple[int, int], dict[str, dict[int, float]]] = {}
-    for event in events:
-        if not isinstance(event, ResultTold):
-            continue
-        for name in STEPS:
-            if name in event.values:
-                ranks = totals.setdefault(event.epoch, {}).setdefault(name, {})
-                ranks[event.rank] = ranks.get(event.rank, 0.0) + event.values[name]
+def _steps(values: Iterable[ToldValue]) -> dict[str, float]:
+    """Return the seconds of the last attempt that went into each part of its steps, as the mean of the ranks.
+
+    Where a series is thinned, a value stands for so many that are alike.
+    """
+    totals: dict[Epoch, dict[str, dict[int, float]]] = {}
+    for row in values:
+        if row.name in STEPS:
+            ranks = totals.setdefault((row.restart, row.retry), {}).setdefault(row.name, {})
+            ranks[row.rank] = ranks.get(row.rank, 0.0) + row.value * row.of
     if not totals:
         return {}
     last = totals[max(totals)]

@@ -13,15 +13,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
-from podwright.pilot.protocol import parse_line, parse_record_name
+from podwright.pilot.protocol import SERIES_BYTES, parse_line, parse_record_name, parse_series_name
 from podwright.runs import RunFolder, fields
 from podwright.runs.files import make_private, read_untrusted, write_whole
 from podwright.runs.locks import try_lock
+from podwright.runs.metrics import METRICS_FILE
+from podwright.runs.series import SERIES_FILE
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
 STATE = "mirror.json"
 OWN = frozenset(
-    ["job", "spec", "run.json", "token", "client.jsonl", "record.json", "cancelled", "report.html", "metrics.parquet"]
+    [
+        *("job", "spec", "run.json", "token", "client.jsonl", "record.json"),
+        *("cancelled", "report.html", METRICS_FILE, SERIES_FILE),
+    ]
 )
 """What only this side writes, whatever is asked for: with `mirror.json` and all locks."""
 HEAD_BYTES = 64 * 1024
@@ -109,6 +114,8 @@ class Mirror:
     def _place(self, folder: RunFolder, piece: Piece, data: bytes) -> bool:
         """Write a piece; return False where it does not go on from what is here, or something else is in its place."""
         path = folder.path / piece.name
+        if not _is_of_run(folder, piece, len(data)):
+            return False
         if piece.is_turn:
             with suppress(OSError):
                 path.replace(path.with_name(path.name + ".1"))
@@ -160,6 +167,16 @@ def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
     if offset is None or offset < 0 or ("i" in head and inode is None):
         return None
     return Piece(name, offset, inode)
+
+
+def _is_of_run(folder: RunFolder, piece: Piece, size: int) -> bool:
+    """Return whether a series is that of a rank of the run, and no longer than any: see `is_wanted` for all else."""
+    rank = parse_series_name(PurePosixPath(piece.name).name)
+    if rank is None or piece.inode is None:
+        return True
+    if not folder.is_readable:
+        return False
+    return rank < folder.asked.nodes * folder.asked.ranks_per_node and piece.offset + size <= SERIES_BYTES
 
 
 def _write(path: Path, piece: Piece, data: bytes) -> None:
@@ -242,4 +259,4 @@ def is_wanted(name: str, names: Sequence[str]) -> bool:
         return is_asked
     if len(parts) != 3 or parse_record_name(parts[1]) is None:
         return False
-    return is_asked or parts[2] in GROWING
+    return is_asked or parts[2] in GROWING or parse_series_name(parts[2]) is not None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from podwright.launch.follow import reconcile
-from podwright.launch.run import Change, Run
+from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
@@ -20,7 +20,19 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
-__all__ = ["Change", "Run", "Session", "find", "find_all", "rebuild", "recent", "render", "start"]
+__all__ = [
+    "Change",
+    "Run",
+    "Session",
+    "cancel_runs",
+    "find",
+    "find_all",
+    "rebuild",
+    "recent",
+    "refuse_silence",
+    "render",
+    "start",
+]
 
 
 def render(

@@ -32,7 +32,7 @@ def reckon(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
     from podwright.analysis.energy import energy_of
     from podwright.analysis.run_costs import reckon_run
 
-    events = folder.events()
+    events = list(folder.events())
     energy = energy_of(folder.samples(), dict(enumerate(record.hosts)))
     return reckon_run(folder.asked, record, events, energy, (pod_costs(pod), pod.costs), kept_bytes(folder))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
-from podwright.engines.base import Files, Job, Request, check_abilities
+from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
 from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
@@ -122,6 +122,8 @@ def start(session: Session, prepared: Prepared) -> str:
     folders = [create(_part(whole, request, index)) for index in range(len(request.points))]
     for folder in folders:
         note(folder, "created")
+        for sentence in prepared.job.gaps:
+            note(folder, "gap", text=sentence)
     with submitting(folders[0]) as alone:
         if alone:
             with session.using(prepared.engine):
@@ -153,12 +155,21 @@ def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bo
     """Submit a job; one that cannot be started is noted as lost, so that nobody tries it again and again."""
     try:
         handle = engine.submit(run_id, folders, again)
+    except Unfinished as refusal:
+        raise _to_be_finished(_masked(refusal, folders[0].asked.secrets), run_id) from None
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
         raise _masked(refusal, folders[0].asked.secrets) from None
     for folder in folders:
         note(folder, "submitted", handle=handle)
+
+
+def _to_be_finished(refusal: Refusal, run_id: str) -> Refusal:
+    """Return a refusal that says who goes on with a run that is half submitted."""
+    hint = f"`podwright wait {run_id}` submits the rest once it answers again; `podwright cancel {run_id}` ends it"
+    problems = [replace(problem, hint=hint) for problem in refusal.problems]
+    return Refusal(problems, refusal.exit_code)
 
 
 def _masked(refusal: Refusal, secrets: Sequence[str]) -> Refusal:
@@ -242,16 +253,17 @@ def submitting(folder: RunFolder) -> AbstractContextManager[bool]:
     return try_lock(folder.path / "submit.lock")
 
 
-def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:
+def resubmit(engine: Engine, siblings: Sequence[RunFolder], parts: Sequence[RunFolder]) -> bool:
     """Finish what a killed client began: all is on disk, and an engine starts a job only once.
 
-    Return False where a secret is missing here: only a client that has it can submit the run.
+    `parts` are those of the siblings that are to be submitted. Return False where a secret is missing here: only a
+    client that has it can submit the run.
     """
-    first = folders[0]
+    first = siblings[0]
     missing = [name for name in first.asked.secrets if name not in os.environ]
     if missing:
         return False
     with submitting(first) as alone, suppress(Refusal):
         if alone:
-            _submit(engine, first.asked.parent or first.id, folders, again=True)
+            _submit(engine, first.asked.parent or first.id, parts, again=True)
     return True

@@ -32,10 +32,10 @@ from .protocol import (
     KEY_KIND,
     KEY_TIME,
     Order,
-    read_lines,
     read_order,
     record_folders,
     record_name,
+    rows_of,
 )
 
 REPLACEMENTS = 10
@@ -88,7 +88,7 @@ class Kept:
         lines.close(CLOSE_S)
 
     def is_over(self) -> bool:
-        rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
+        rows = rows_of(os.path.join(self.folder, "engine.jsonl"))
         return any(row.get(KEY_KIND) == "end" for row in rows)
 
 
@@ -226,8 +226,8 @@ class Keeper:
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
-        rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
-        reasons = [str(row["why"]) for row in rows if row.get(KEY_KIND) == "given_back"]
+        rows = rows_of(os.path.join(self._record(pilot), "events.jsonl"))
+        reasons = [str(row.get("why")) for row in rows if row.get(KEY_KIND) == "given_back"]
         return (reasons or [""])[-1]
 
     def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
@@ -325,7 +325,7 @@ def succeeded(folder: str) -> Optional[bool]:
             files.append(os.path.join(path, "events.jsonl"))
     files.append(os.path.join(folder, "client.jsonl"))
     for path in files:
-        for row in read_lines(path)[0]:
+        for row in rows_of(path):
             if row.get(KEY_KIND) in ("end", "lost"):
                 return row.get("state") == "succeeded"
     return None

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
 
-from .protocol import record_folders
+from .protocol import SERIES_BYTES, parse_series_name, record_folders, series_files
 
 GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
 PIECE_BYTES = 1 << 20
@@ -47,7 +47,10 @@ class Giver:
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name.
+
+        What lies beyond the bound of a series was not written by a pilot.
+        """
         try:
             with open(path, "rb") as file:
                 inode, offset = os.fstat(file.fileno()).st_ino, known[1]
@@ -68,7 +71,10 @@ class Giver:
             return
 
     def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
-        self._pieces({"r": run, "f": name, "i": inode}, file, offset, os.fstat(file.fileno()).st_size)
+        end = os.fstat(file.fileno()).st_size
+        if parse_series_name(os.path.basename(name)) is not None:
+            end = min(end, SERIES_BYTES)
+        self._pieces({"r": run, "f": name, "i": inode}, file, offset, end)
 
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
         """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
@@ -144,7 +150,8 @@ def answer(
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):
-            for file in GROWING:
+            series = [os.path.basename(file) for _, file in series_files(path)]
+            for file in (*GROWING, *series):
                 name = f"record/{os.path.basename(path)}/{file}"
                 giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():

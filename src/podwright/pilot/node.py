@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from . import __version__, topology
+from .ended import EXITS
 from .journal import Clock, Journal
-from .leader import EXITS
 from .lease import Leases
 from .logs import NodeLog
 from .loop import Loop
@@ -24,6 +24,7 @@ from .place import NodePlace
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import Go, RankFailure, RankProcess, Ranks
+from .results import Results
 from .sampling import Sampling, own_share
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
@@ -88,11 +89,14 @@ class Node:
         adopt_orphans()
         self._start_sampling()
         self.ranks = Ranks(self.order, self.place.node, self.loop, self.log, self.say)
-        self.ranks.on_change, self.ranks.on_result = self._on_change, self._on_result
+        self._results = Results(self.paths.record, self.order.goal, self.journal)
+        self._results.on_hit = self._on_hit
+        self.ranks.on_change = self._on_change
+        self.ranks.on_result, self.ranks.on_last_result = self._results.take, self._results.end
         self.ranks.on_rank = self._sampling.sampler.watch_rank
         self._prepare()
         self.ranks.listen()
-        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy)
+        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:
@@ -110,6 +114,7 @@ class Node:
         for number in self.loop.turn(limit_s):
             self._on_signal(number)
         self.ranks.check()
+        self._results.tick()
         self._finish_stop(role)
         role.tick()
 
@@ -117,6 +122,7 @@ class Node:
         self.ranks.kill()
         self.ranks.finish()
         role.close()
+        self._results.close()
         self._sampling.stop()
         if self.log.lost_bytes:
             text = "log lines found no room on disk"
@@ -189,6 +195,7 @@ class Node:
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
         self._told, self._stopping, self._ready_sent = {}, False, 0
+        self._results.begin_attempt()
         if self._broken is not None:
             self._report_failure(self._broken, fatal=True)
             return
@@ -217,7 +224,8 @@ class Node:
         self.ranks.kill()
         self.loop.reap()
         self.ranks.finish()
-        self._told = {}
+        # A goal that was met with the last words is met.
+        self._told = {name: value for name, value in self._told.items() if name == "value"}
         self._sampling.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
@@ -230,14 +238,8 @@ class Node:
     def _on_change(self) -> None:
         self._told["changed"] = True
 
-    def _on_result(self, rank: int, values: Dict[str, Any]) -> None:
-        self.say("result", rank=rank, values=values)
-        goal = self.order.goal
-        if not goal or goal["metric"] not in values:
-            return
-        value = values[goal["metric"]]
-        better = min if goal.get("at_least") is None else max
-        self._told["value"] = better(value, self._told.get("value", value))
+    def _on_hit(self, value: float) -> None:
+        self._told["value"] = value
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""

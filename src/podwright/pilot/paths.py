@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from typing import Optional
 
+from .ended import final_state
 from .place import NodePlace
 from .protocol import Order, record_name
 
@@ -20,7 +21,9 @@ class Paths:
         self.job = os.path.dirname(os.path.abspath(order_file))
         self.folder = os.path.normpath(os.path.join(self.job, order.folder))
         self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
-        self.cancel_mark = os.path.join(self.folder, "cancelled")
+        self.cancel_marks = [os.path.join(self.folder, "cancelled")]
+        if order.parent:
+            self.cancel_marks.append(os.path.normpath(os.path.join(self.job, order.parent, "cancelled")))
         record = record_name(place.node, place.restart)
         self.removed: Optional[str] = None
         if order.scratch:
@@ -38,6 +41,16 @@ class Paths:
         self.code = self.scratch
         if order.code:
             self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
+
+    def is_cancelled(self) -> bool:
+        """Return whether a user cancelled the run, or all runs of its parent."""
+        return any(map(os.path.exists, self.cancel_marks))
+
+    def ended(self) -> Optional[str]:
+        """Return how the run ended for good in an earlier copy; nobody knows without a shared folder."""
+        if self.lease is None:
+            return None
+        return final_state(self.lease, os.path.dirname(self.record), self.cancel_marks)
 
     def make(self) -> None:
         """Create the folders this node writes to."""

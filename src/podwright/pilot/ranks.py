@@ -79,6 +79,7 @@ class Ranks:
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
@@ -266,6 +267,7 @@ class Ranks:
             os.close(pipe)
         rank.pipes = {}
         self._results(rank, rank.log.end())
+        self.on_last_result(rank.number)
         rank.log.close()
 
     def _fail(self, failure: RankFailure) -> None:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import links
+from .ended import EXITS
 from .leader import Leader
 from .loop import Loop
 from .node import Node, Role
@@ -118,7 +119,7 @@ class Leading:
 
     def _heed_cancel(self) -> None:
         """Look for a cancel by file: its signal may have come before a pilot could hear it, or reached a rank first."""
-        if os.path.exists(self._node.paths.cancel_mark):
+        if self._node.paths.is_cancelled():
             self.leader.terminate("cancelled")
 
     def close(self) -> None:
@@ -221,14 +222,23 @@ class Following:
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
         if node.ranks.running and alone_s > node.order.silence_s:
+            node.say("alone", why=f"the leader on {node.place.leader} is gone; another is waited for")
             node.end_ranks()
         if node.signalled:
             node.end_ranks()
             node.exit_code = EXIT_STOPPED
-        elif alone_s > node.order.join_timeout_s:
-            node.say("given_back", why=f"no leader at {node.place.leader} for {node.order.join_timeout_s:g} s")
+        elif alone_s > self._patience_s:
+            node.say("given_back", why=f"no leader at {node.place.leader} for {self._patience_s:g} s")
             node.end_ranks()
             node.exit_code = EXIT_GIVEN_BACK
+
+    @property
+    def _patience_s(self) -> float:
+        """Return how long a leader is waited for: one that was here and is gone may never come back by itself."""
+        order = self._node.order
+        if self._leader and order.rejoin_s is not None:
+            return order.silence_s + order.rejoin_s
+        return order.join_timeout_s
 
     def beat(self) -> None:
         self.tell(self._node.pulse())
@@ -243,7 +253,7 @@ def role_of(node: Node) -> Role:
 
 
 def main(order_file: str) -> int:
-    """Be the pilot of one node.
+    """Be the pilot of one node; of a run that has ended, end as it did.
 
     Exit codes: 0 succeeded, 64 no valid order, 75 given back, 76 fenced, 77 failed, 143 stopped.
     """
@@ -255,4 +265,9 @@ def main(order_file: str) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"podwright: {error}", file=sys.stderr)
         return EXIT_BAD_ORDER
-    return Node(order, order_file, find_place(os.environ, None), token).run(role_of)
+    node = Node(order, order_file, find_place(os.environ, None), token)
+    ended = node.paths.ended()
+    if ended is not None:
+        print(f"podwright: {order.run} has ended ({ended}), nothing is started", file=sys.stderr)
+        return EXITS[ended]
+    return node.run(role_of)

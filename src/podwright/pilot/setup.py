@@ -9,12 +9,14 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from typing import Callable, Dict, List, Mapping
+from typing import IO, Callable, Dict, List, Mapping
 
 from .processes import kill_tree
 from .protocol import Order
 
 INTERNAL = ("PODWRIGHT_TOKEN_FILE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB", "PODWRIGHT_LEADER", "PODWRIGHT_PYTHON")
+TAIL_LINES, TAIL_BYTES = 30, 64 * 1024
+"""Of what setup lines said, which may be of any size, that much is looked at."""
 
 
 class SetupFailed(Exception):
@@ -101,10 +103,18 @@ def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Call
             kill_tree(os.getpid())
             raise SetupFailed("setup was stopped", [])
         if child.returncode != 0:
-            talk.seek(0)
-            # Bytes that are no UTF-8 are kept for the masker: a secret may hold some.
-            tail = talk.read().decode("utf-8", "surrogateescape").splitlines()[-30:]
-            raise SetupFailed(f"setup exited with {child.returncode}", tail)
+            raise SetupFailed(f"setup exited with {child.returncode}", _last_lines(talk))
         dump.seek(0)
         pairs = (item.partition(b"=") for item in dump.read().split(b"\0") if b"=" in item)
         return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def _last_lines(talk: IO[bytes]) -> List[str]:
+    """Return what setup said last, without a first line that is cut: the cut may go through a secret."""
+    start = max(talk.seek(0, os.SEEK_END) - TAIL_BYTES, 0)
+    talk.seek(start)
+    data = talk.read(TAIL_BYTES)
+    if start:
+        data = data.partition(b"\n")[2]
+    # Bytes that are no UTF-8 are kept for the masker: a secret may hold some.
+    return data.decode("utf-8", "surrogateescape").splitlines()[-TAIL_LINES:]

@@ -81,7 +81,7 @@ def cell_traits(session: Session, cell: Cell) -> tuple[Traits, ...]:
 def folder_traits(folder: RunFolder) -> Traits:
     """Return what a run's folder says of it; what cannot be read says nothing."""
     try:
-        return traits_of(folder.asked, folder.events(), folder.samples())
+        return traits_of(folder.asked, folder.events(), folder.samples(), folder.series())
     except (Refusal, OSError, ValueError):
         return Traits()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.analysis.figures import as_number
-from podwright.pilot.protocol import read_lines
+from podwright.pilot.protocol import rows_of
 from podwright.runs import Home
 from podwright.runs.files import make_private
 from podwright.runs.store import home_refusal
@@ -137,19 +137,19 @@ class SuiteFolder:
 
     def trials(self) -> list[Trial]:
         """Return what was asked for, in that order, with what came of it."""
-        rows, _ = read_lines(str(self.journal))
+        rows = list(rows_of(str(self.journal)))
         ends = {row.get("run"): row for row in rows if row.get("k") == "done"}
         return [_trial(row, ends.get(row.get("run"), {})) for row in rows if row.get("k") == "asked"]
 
     def round(self) -> int:
         """Return the number of the newest round, 0 before the first."""
-        rows, _ = read_lines(str(self.journal))
+        rows = list(rows_of(str(self.journal)))
         return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
 
     @property
     def file(self) -> str:
         """Return the suite's file as it was named when it was last run."""
-        rows, _ = read_lines(str(self.journal))
+        rows = list(rows_of(str(self.journal)))
         return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
 
     def cells(self, number: int | None = None) -> list[Cell]:

@@ -78,7 +78,7 @@ class Lost(ClientEvent):
 
 
 class Gap(ClientEvent):
-    """Something of the record is missing."""
+    """Something is missing: of the record, or of what the target should have given the run."""
 
     kind = "gap"
     text: str
@@ -91,6 +91,20 @@ class CostReckoned(ClientEvent):
     amount: float
     currency: str
     origin: str = ""
+
+
+class TargetSilent(ClientEvent):
+    """The target did not answer a client; `since` when it was asked first."""
+
+    kind = "silent"
+    since: float
+    why: str = ""
+
+
+class TargetAnswered(ClientEvent):
+    """The target answers again."""
+
+    kind = "answered"
 
 
 class KeeperStarted(Event):

@@ -207,11 +207,10 @@ class Home:
                 _make_room(self._folds)
                 self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
             fold, tail = self._folds[run_id]
-            restarts, events = tail.restarts, tail.read()
-            if tail.restarts != restarts:
+            if tail.begin_anew():
                 fold = Fold(asked, str(folder.path))
                 self._folds[run_id] = (fold, tail)
-            fold.take(events)
+            fold.take(tail.rows())
             record = fold.record(time.time())
         if record.is_final or not folder.is_sealed:
             return record

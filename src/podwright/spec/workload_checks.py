@@ -26,6 +26,9 @@ CONTRACT = (
     "MASTER_PORT",
 )
 
+OF_THE_NODE = ("HOME", "PATH", "TMPDIR")
+"""What a node's programs live by: the value of another machine would break them, and would be masked in every log."""
+
 _RELATIVE = "paths are relative to this file's folder"
 
 Tree = dict[str, Any]
@@ -77,6 +80,9 @@ def environment(tree: Tree) -> Found:
         path = ("secrets", index)
         if isinstance(name, str) and _reserved(name):
             yield Finding(path, f'"{name}" is set by Podwright', "take it out; ranks see it anyway")
+        elif name in OF_THE_NODE:
+            hint = "give the secret a name that only your program reads"
+            yield Finding(path, f'"{name}" is each node\'s own, and no secret', hint)
         elif isinstance(name, str) and name in env:
             yield Finding(path, f'"{short(name)}" is in env too', "a secret is never written down: take it out of env")
         elif name in secrets[:index]:

@@ -12,10 +12,13 @@ import pytest
 
 from podwright.engines.mirror import STATE, Mirror
 from podwright.pilot import mirror as far
+from podwright.pilot.protocol import SERIES_BYTES, field_lines
 from podwright.runs import RunFolder
+from tests.unit.runs.made import asked
 
 EVENTS = "record/n0.r0/events.jsonl"
 LOG = "record/n0.r0/merged.log"
+SERIES = "record/n0.r0/rank3.series.jsonl"
 
 
 class Sides:
@@ -191,13 +194,52 @@ def test_a_forged_piece_is_left_out_and_never_loops(sides: Sides, changes: dict[
     assert (sides.here / EVENTS).read_text() == "one\n"
 
 
-@pytest.mark.parametrize("name", ["report.html", "metrics.parquet", "cancelled", "x.lock", "engine.jsonl", "lease/0"])
+@pytest.mark.parametrize(
+    "name", ["report.html", "metrics.parquet", "series.parquet", "cancelled", "x.lock", "engine.jsonl", "lease/0"]
+)
 def test_only_the_record_and_what_was_asked_for_is_written(sides: Sides, name: str) -> None:
     piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "of": 1, "n": 1}).encode() + b"\nx"
     with Mirror([RunFolder(sides.here)]) as mirror:
         mirror.question(str(sides.root), ["results"])
         mirror.take(piece)
     assert [path.name for path in sides.here.rglob("*") if path.is_file()] == ["mirror.lock"]
+
+
+def test_a_series_grows_as_the_record_does(sides: Sides) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    sides.write(SERIES, "one\n")
+    sides.exchange()
+    sides.write(SERIES, "two\n")
+    sides.exchange()
+    assert (sides.here / SERIES).read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [
+        ("record/n0.r0/rank4.series.jsonl", 0),
+        ("record/n0.r0/rank².series.jsonl", 0),
+        ("record/n0.r0/x/rank0.series.jsonl", 0),
+        ("record/n0.r0/rank0.series.jsonl", SERIES_BYTES),
+    ],
+)
+def test_a_series_of_no_rank_of_the_run_or_beyond_its_bound_is_not_written(
+    sides: Sides, name: str, offset: int
+) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    piece = json.dumps({"r": "toy-2222", "f": name, "i": 7, "o": offset, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.question(str(sides.root))
+        mirror.take(piece)
+    assert not list(sides.here.rglob("*.series.jsonl"))
+
+
+def test_a_sparse_series_comes_up_to_its_bound(sides: Sides) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    sides.write(SERIES, "one\n")
+    os.truncate(sides.there / SERIES, 1 << 40)
+    sides.exchange()
+    assert (sides.here / SERIES).stat().st_size == SERIES_BYTES
 
 
 def test_the_other_side_keeps_to_the_limit_or_is_cut_off(sides: Sides) -> None:

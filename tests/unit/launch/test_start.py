@@ -133,7 +133,8 @@ def test_a_run_after_one_that_is_not_there(home: Home, load: Load) -> None:
 def test_missing_secrets_are_refused_all_at_once(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ONE_KEY", raising=False)
     monkeypatch.delenv("TWO_KEY", raising=False)
-    workload = load("command: train\nsecrets: [ONE_KEY, PATH, TWO_KEY]")
+    monkeypatch.setenv("USER_IS_SET", "hush")
+    workload = load("command: train\nsecrets: [ONE_KEY, USER_IS_SET, TWO_KEY]")
     with pytest.raises(Refusal) as caught:
         launch.start(launch.Session(home), workload)
     assert str(caught.value) == (

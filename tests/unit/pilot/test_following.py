@@ -15,6 +15,8 @@ from podwright.pilot.ranks import RankFailure
 from podwright.pilot.roles import Following
 from tests.unit.pilot.made import ORDER
 
+ALONE = ("alone", {"why": "the leader on leader is gone; another is waited for"})
+
 
 class FakeLink:
     """What the leader would send, and what it would hear."""
@@ -171,7 +173,7 @@ def test_without_a_leader_the_node_is_given_back_in_the_end(scene: Scene) -> Non
     assert scene.node.exit_code is None
     scene.after(1.0)
     assert scene.node.exit_code == EXIT_GIVEN_BACK
-    assert scene.node.events == [("given_back", {"why": "no leader at leader for 600 s"})]
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 600 s"})]
 
 
 def test_a_signal_is_told_to_the_leader_once(scene: Scene) -> None:
@@ -218,3 +220,15 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
         told.append(role.kinds())
         node.say_again()
     assert told == [["ready", "failed"], ["ready", "failed"]]
+
+
+def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_came(scene: Scene) -> None:
+    scene.node.order = replace(scene.node.order, rejoin_s=60.0)
+    link = scene.link("first")
+    link.alive = False
+    scene.role._hear()
+    scene.after(90.0)
+    assert scene.node.exit_code is None
+    scene.after(1.0)
+    assert scene.node.exit_code == EXIT_GIVEN_BACK
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 90 s"})]

@@ -16,7 +16,7 @@ import pytest
 from podwright.engines.payload import PILOT_MAIN, compiled_name, compiled_pilot, pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
-from podwright.pilot.protocol import Order, read_lines
+from podwright.pilot.protocol import Order, rows_of
 from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python
@@ -106,7 +106,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
     code, out, words = said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())
     assert (code, out, words) == (0, "", "")
     record = tmp_path / "run" / "record" / "n0.r0"
-    events = read_lines(str(record / "events.jsonl"))[0]
+    events = list(rows_of(str(record / "events.jsonl")))
     counts = Counter(event["k"] for event in events)
     assert {kind: counts[kind] for kind in ("pilot", "joined", "go", "rank", "ready", "rank_end", "goal", "end")} == {
         "pilot": 1,
@@ -125,7 +125,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         lines = (record / f"rank{rank}.log").read_text().splitlines()
         assert sorted(lines)[0] == "e"
         assert f"rank {rank} of 2 in toy-2222" in lines
-    assert read_lines(str(record / "metrics.jsonl"))[0]
+    assert list(rows_of(str(record / "metrics.jsonl")))
     assert (record / "closed").exists()
 
 

@@ -106,9 +106,11 @@ def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab,
 
 def lab_status_command(name: Name = None, as_json: AsJson = False) -> None:
     """List the machines, each with what it is, what it does, and the scheduler's word for it."""
-    machines = _lab(name).status()
+    lab = _lab(name)
+    machines = lab.status()
     if as_json:
         return output.print_json(machines)
+    output.say("lab", lab.name)
     head = tuple(machines[0])
     rows = []
     for machine in machines:
@@ -156,7 +158,10 @@ def lab_down_command(name: Name = None, yes: Yes = False) -> None:
         return
     lab.down()
     home.forget(lab.name)
+    lost = home.lose_runs(lab.name)
     output.say("down", f"{lab.name} and all it left")
+    for run_id in lost:
+        output.say("lost", f"{run_id}: {home.TAKEN_DOWN}")
 
 
 def _lab(name: str | None) -> Lab:

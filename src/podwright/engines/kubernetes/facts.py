@@ -59,6 +59,8 @@ class KubernetesFacts:
     """The first user id of the namespace, on OpenShift."""
     refused: tuple[str, ...] = ()
     """What the user may not do of that which a run needs."""
+    policies: bool = True
+    """The user may make NetworkPolicies."""
 
     def has(self, group: str) -> bool:
         """Return whether the cluster serves an API group."""

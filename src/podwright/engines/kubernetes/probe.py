@@ -42,13 +42,14 @@ LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> KubernetesFacts:
     """Look at a cluster; the questions do not wait for each other."""
     claim, image = scheduler.claim, image_of(request.workload, scheduler)
-    with ThreadPoolExecutor(max_workers=7) as pool:
+    with ThreadPoolExecutor(max_workers=8) as pool:
         version = pool.submit(api.get, "/version")
         groups = pool.submit(api.get, "/apis")
         space = pool.submit(_allowed, api, path_of("Namespace", None, namespace))
         nodes = pool.submit(_nodes, api)
         claims = pool.submit(_claims, api, namespace)
         rights = pool.submit(_refused, api, request, namespace, claim)
+        policies = pool.submit(_may_close, api, namespace)
         payload = of_payload(request.code_tar)
         layered = pool.submit(_layered, image, request.code_tar, payload["code_pieces"])
         kinds = tuple(_kinds(groups.result()))
@@ -61,6 +62,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
             queues=queues,
             home=api.entry.namespace or "default",
             refused=tuple(right for right in rights.result() if right not in _unknown(request, kinds)),
+            policies=policies.result(),
             **_of_namespace(space.result()),
             **payload,
             **layered.result(),
@@ -202,3 +204,8 @@ def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> l
         if not may(api, namespace, verb, group, plural):
             refused.append(right)
     return refused
+
+
+def _may_close(api: Api, namespace: str) -> bool:
+    """Return whether the user may keep others from a run's nodes; to apply a NetworkPolicy takes both rights."""
+    return all(may(api, namespace, verb, "networking.k8s.io", "networkpolicies") for verb in ("create", "patch"))

@@ -69,6 +69,7 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    remains = False
 
     def __init__(self, shared: bool = True) -> None:
         self._shared = shared
@@ -208,7 +209,7 @@ class LocalEngine:
         statuses = {folder.id: gone for folder in folders}
         return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
         for folder in folders:
             with suppress(OSError):  # its folder is gone: its processes are known by their mark
@@ -217,6 +218,9 @@ class LocalEngine:
                 pilots = filter(_is_pilot, marked().get(folder.id, []))
                 for pid in pilots:
                     _send(pid, signal.SIGTERM)
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podwright.spec import SlurmScheduler
 
 Problem = tuple[str, str, str | None]
-OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RUN")
+OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RESTART", "PODWRIGHT_RUN")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.stranded import is_stranded
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
@@ -32,9 +33,13 @@ if TYPE_CHECKING:
 
 SITE = "job/site.json"
 """What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
+REJOIN_S = 60.0
+"""Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
+LOOK_S = 10.0
+"""Between two looks for runs that nobody puts back into the queue."""
 COME_BACK_S = 60.0
 """How long a controller that does not answer is waited for when a job is submitted."""
 AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
@@ -79,6 +84,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    remains = True
 
     def __init__(
         self,
@@ -92,6 +98,7 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._looked_at = -LOOK_S
 
     # pure
 
@@ -116,7 +123,10 @@ class SlurmEngine:
             "bind": "0.0.0.0",
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
+            "rejoin_s": REJOIN_S,
         }
+        if request.is_parent:
+            of_engine["parent"] = f"../../{request.run_id}"
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             env = network_env(request, self._pod, model)
@@ -228,16 +238,22 @@ class SlurmEngine:
                     return
             time.sleep(0.5)
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Remove what waits, and ask what runs to stop; its pilots give the ranks their grace.
 
-        The mark tells the script that a run whose pilots were stopped is not to be started again.
+        The mark tells the script that a run whose pilots were stopped is not to be started again. A whole matrix has
+        one mark and one array.
         """
         known = [folder for folder in folders if self._queue.handle(folder)]
-        if known:
-            marks = [f"{site_of(folder)['folder']}/runs/{folder.id}/cancelled" for folder in known]
-            self._reach.call(["touch", "--", *marks])
-            self._queue.stop(known, gently=True)
+        if not known:
+            return
+        runs = f"{site_of(known[0])['folder']}/runs"
+        parent, job = known[0].asked.parent, known[0].handle
+        if whole and parent and job:
+            self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
+            return
+        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
+        self._queue.stop(known, gently=True)
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
@@ -251,10 +267,21 @@ class SlurmEngine:
         deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
+        self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
         forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if forgotten:
             statuses |= self._lost_by_controller(forgotten)
         return statuses
+
+    def _put_back(self, folders: Sequence[RunFolder]) -> None:
+        """Put jobs back into the queue whose pilots have left, and whose script is gone."""
+        if self._clock() - self._looked_at < LOOK_S:
+            return
+        self._looked_at = self._clock()
+        stranded = [folder for folder in folders if folder.asked.nodes > 1 and is_stranded(folder)]
+        with suppress(Refusal):
+            for folder in stranded:
+                self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them.
@@ -269,6 +296,9 @@ class SlurmEngine:
                 self._queue.look_again(folder)
             return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
         return {}
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -322,7 +352,7 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")

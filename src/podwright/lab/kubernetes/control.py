@@ -28,6 +28,7 @@ _KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/
 # The definitions have thousands of lines: PyYAML's own parser takes seconds for them.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _COMM = 15  # the kernel cuts a program's name
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
 class Control:
@@ -125,7 +126,7 @@ class Control:
             raise self.machines.failed(program, f"{program}-{CONTROL}.log")
 
     def _lives(self, program: str) -> bool:
-        return program[:_COMM] in self.machines.running(CONTROL)
+        return _process(program) in self.machines.running(CONTROL)
 
 
 def state_of(node: Mapping[str, Any]) -> str:
@@ -141,10 +142,21 @@ def is_usable(node: Mapping[str, Any]) -> bool:
     return state_of(node) == "Ready" and not any(key.startswith("node.kubernetes.io/") for key in taints)
 
 
+def _process(program: str) -> str:
+    """Return the name of the process that lives as long as a program is wanted: whoever keeps it, or itself."""
+    return programs.KEPT.get(program, program)[:_COMM]
+
+
+def missing_programs(machines: Machines) -> list[str]:
+    """Return what of the control plane does not run just now."""
+    there = machines.running(CONTROL)
+    return [program for program in CONTROL_PLANE if program[:_COMM] not in there]
+
+
 def start(machines: Machines, name: str, commands: programs.Commands) -> list[str]:
     """Start those of the programs that do not run on a machine, each with its log; return their names."""
     there = machines.running(name)
-    missing = [program for program in commands if program[:_COMM] not in there]
+    missing = [program for program in commands if _process(program) not in there]
     for program in missing:
         line = shlex.join(commands[program])
         log = f"{INSIDE}/log/{program}-{name}.log"
