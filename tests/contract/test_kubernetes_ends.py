@@ -97,7 +97,8 @@ def at_request(number: int, strike: Callable[[], None]) -> Callable[[str, str], 
 @pytest.mark.slow
 def test_an_api_server_that_dies_while_it_is_given_a_run(site: KubernetesSite) -> None:
     """The lab starts it again, as a cluster does: the client waits, and the run starts once."""
-    session = kubernetes_session(site.home, at_request(2, site.lab.kill_controller))
+    dies = at_request(2, site.lab.kill_controller)
+    session = kubernetes_session(site.home, dies, patience=Patience(come_back_s=END_S))
     run = launch.start(session, site.workload("--steps 2", resources=SMALL), site.target)
     ended_once(site, site.adopt(run.id), 2)
 

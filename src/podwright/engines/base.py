@@ -43,12 +43,13 @@ before it is called lost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
 from podwright.spec.problems import Refusal
@@ -126,6 +127,12 @@ class Request:
     def is_parent(self) -> bool:
         """Return whether the job has several parts."""
         return len(self.points) > 1
+
+    def with_shared_code(self) -> Request:
+        """Return the same for parts that find the code in their parent's job folder, where it lies once."""
+        if self.code is None or not self.is_parent:
+            return self
+        return replace(self, code={**self.code, "file": f"../../{self.run_id}/job/{self.code['file']}"})
 
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""
@@ -219,11 +226,11 @@ class Engine(Protocol):
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring these parts of the runs' folders to this machine.
 
-        Return the runs whose parts are here now, each with the names of what was too much; a run that is missing could
-        not be brought just now.
+        Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
+        missing could not be brought just now.
         """
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:

@@ -13,6 +13,7 @@ from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
+from podwright.launch.unreadable import cancel_strays
 from podwright.runs import Home, Record
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
@@ -25,6 +26,7 @@ __all__ = [
     "Run",
     "Session",
     "cancel_runs",
+    "cancel_strays",
     "find",
     "find_all",
     "rebuild",

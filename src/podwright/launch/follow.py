@@ -10,6 +10,7 @@ from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.engines.mirror import TOO_LARGE
 from podwright.launch.cost import cost_of
 from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
@@ -18,6 +19,7 @@ from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway
 from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
@@ -185,9 +187,7 @@ class _Look:
             if folder.id not in left_out:
                 continue
             _note_gaps(folder, gaps.get(folder.id, []))
-            for name in left_out[folder.id]:
-                sentence = f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`"
-                _note_gaps(folder, [sentence])
+            _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
             records[folder.id] = self._with_cost(folder, records[folder.id])
@@ -338,6 +338,12 @@ class _Look:
         if not all(self.home.has(run_id) for run_id in ids):
             return []
         return [self.home.folder(run_id) for run_id in ids]
+
+
+def _sentence(folder: RunFolder, gap: LeftOut) -> str:
+    if gap.why == TOO_LARGE:
+        return f"{gap.path} is {gap.why}: `podwright pull {folder.id} {gap.path}`"
+    return f"{gap.path} did not come: it is {gap.why}"
 
 
 def _was_waiting(folder: RunFolder, record: Record) -> bool:

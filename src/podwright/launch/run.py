@@ -222,7 +222,8 @@ class Run:
 
         Links that stay in the run are kept; what is no plain file is left out, and `leave_out` is told.
         """
-        self._fetch(list(paths) or ["results", "checkpoints"])
+        for gap in self._fetch(list(paths) or ["results", "checkpoints"]):
+            leave_out(gap)
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
         root = self.folder.path.resolve()
         copier = Copier(root, leave_out)
@@ -240,14 +241,18 @@ class Run:
                 copied.append(target)
         return copied
 
-    def _fetch(self, paths: list[str]) -> None:
-        """Bring paths of the run here; a look that another command takes at the run just now is waited for."""
+    def _fetch(self, paths: list[str]) -> list[LeftOut]:
+        """Bring paths of the run here, and return what did not come.
+
+        A look that another command takes at the run just now is waited for.
+        """
         engine, clock = self._session.engine_of(self.folder), self._session.clock
         deadline = clock.monotonic() + CLOSE_S
-        while self.id not in engine.fetch([self.folder], paths):
+        while self.id not in (brought := engine.fetch([self.folder], paths)):
             if clock.monotonic() > deadline:
                 raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
             clock.sleep(0.2)
+        return brought[self.id]
 
     def _has(self) -> list[str]:
         inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}

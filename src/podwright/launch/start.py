@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import sys
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
-from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
+from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
@@ -132,23 +131,17 @@ def start(session: Session, prepared: Prepared) -> str:
 
 
 def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
-    """Store what runs have in common once, and return where: the two files, the pilot, its compiled twin, the code."""
+    """Store what runs have in common once, and return where: the two files, the pilot, the code."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
-    pilot = hashlib.sha256(pilot_zip()).hexdigest()[:16]
     links = {
-        "spec/workload.yaml": _store(home, workload.source, "workload.yaml"),
-        "job/pilot.pyz": home.store(f"{pilot}.pilot.pyz", pilot_zip),
-        f"job/{compiled_name()}": home.store(f"{pilot}.{compiled_name()}", compiled_pilot),
+        "spec/workload.yaml": home.store(workload.source, "workload.yaml"),
+        "job/pilot.pyz": home.store(pilot_zip(), "pilot.pyz"),
     }
     if pod:
-        links[POD_FILE.as_posix()] = _store(home, pod.source, "pod.yaml")
+        links[POD_FILE.as_posix()] = home.store(pod.source, "pod.yaml")
     if code:
-        links["job/code.tar"] = home.store(f"{code.sha256}.tar", lambda: code.tar)
+        links["job/code.tar"] = home.store(code.tar, "tar")
     return links
-
-
-def _store(home: Home, data: bytes, name: str) -> Path:
-    return home.store(f"{hashlib.sha256(data).hexdigest()[:16]}.{name}", lambda: data)
 
 
 def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bool) -> None:

@@ -1,13 +1,18 @@
-"""Runs whose run.json cannot be read: lost, unless they are settled or their engine still has them."""
+"""Runs whose run.json cannot be read: lost, unless they are settled or their engine still has them.
+
+A run whose whole folder was removed by hand is known to this machine alone, by its processes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from podwright.engines import Engine
 from podwright.launch.session import Session
 from podwright.runs import Record, RunFolder
-from podwright.runs.unreadable import stand_in_asked
+from podwright.runs.store import ID
+from podwright.runs.unreadable import stand_in_asked, stand_in_record
 from podwright.spec.problems import Refusal
 
 UNREACHABLE = 3
@@ -20,6 +25,23 @@ def look_anyway(session: Session, run_id: str) -> Record:
     if record.state != "lost" or is_gone(session, record):
         return record
     return replace(record, state="running", ended_at=None)
+
+
+def cancel_strays(session: Session, refs: Sequence[str]) -> list[Record]:
+    """Ask those of the named runs to end whose folder is gone, and whose processes live on this machine."""
+    strays = []
+    for run_id in refs:
+        if not ID.fullmatch(run_id) or session.home.is_there(run_id):
+            continue
+        engine, _ = session.target("local")
+        bare = stand_in_record(RunFolder(session.home.runs / run_id), None, "its folder is gone")
+        record = replace(bare, state="running", target="local", ended_at=None)
+        folder = RunFolder(session.home.runs / run_id, stand_in_asked(record))
+        with session.using(engine):
+            if engine.status([folder])[run_id].state != "gone":
+                engine.cancel([folder])
+                strays.append(record)
+    return strays
 
 
 def is_gone(session: Session, record: Record) -> bool:

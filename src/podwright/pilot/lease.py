@@ -13,6 +13,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .ended import final, read_ended, write_ended
+from .plain import open_to_read
 from .protocol import Epoch, parse_line, whole_number
 
 STALE_S = 60.0
@@ -141,7 +142,7 @@ class Leases:
 
     def _read(self, epoch: Epoch) -> Optional[LeaseClaim]:
         try:
-            with open(self._path(epoch), "rb") as file:
+            with open_to_read(self._path(epoch)) as file:
                 row = parse_line(file.read()) or {}
                 age_s = time.time() - os.fstat(file.fileno()).st_mtime
         except OSError:

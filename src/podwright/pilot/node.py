@@ -19,11 +19,13 @@ from .lease import Leases
 from .logs import NodeLog
 from .loop import Loop
 from .masking import Masker
-from .paths import Paths
+from .memory import PERIOD_S, MemoryGroup, MemoryLimit
+from .paths import FolderWatch, Paths
 from .place import NodePlace
+from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
-from .ranks import Go, RankFailure, RankProcess, Ranks
+from .ranks import EXIT_KILLED, Go, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
 from .setup import SetupFailed, rank_environment, run_setup, unpack
@@ -73,6 +75,8 @@ class Node:
         self._told: Dict[str, Any] = {}
         self.signalled: Optional[str] = None
         self._ready_sent = 0
+        self._memory: Optional[MemoryLimit] = None
+        self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
 
     # the life of a node
 
@@ -94,6 +98,7 @@ class Node:
         self.ranks.on_change = self._on_change
         self.ranks.on_result, self.ranks.on_last_result = self._results.take, self._results.end
         self.ranks.on_rank = self._sampling.sampler.watch_rank
+        self._hold_memory()
         self._prepare()
         self.ranks.listen()
         self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
@@ -128,11 +133,13 @@ class Node:
             text = "log lines found no room on disk"
             self.say("seen", what="log", device="disk", value=self.log.lost_bytes, text=text)
         self.log.close()
+        if self._memory:
+            self._memory.remove()
         self.paths.clear()
         self.journal.close()
         # Tells the shipper that all is written.
         with suppress(OSError):
-            os.close(os.open(os.path.join(self.paths.record, "closed"), os.O_WRONLY | os.O_CREAT, 0o600))
+            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")
@@ -149,6 +156,7 @@ class Node:
         """Stage code and environment before joining, so that the others wait for a node that is ready to go."""
         began = time.monotonic()
         try:
+            self.paths.make_checkpoint()
             self._stage_code(began)
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
@@ -251,7 +259,7 @@ class Node:
             self._ready_sent = self.ranks.reported
             role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
         if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
-            self._report_failure(self.ranks.failure)
+            self._report_failure(self._explained(self.ranks.failure))
         if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
             role.tell({KEY_KIND: "done"})
@@ -271,6 +279,40 @@ class Node:
         self._told["failed"] = {**failure._asdict(), "fatal": fatal}
         self._told["changed"] = True
 
+    # memory
+
+    def _hold_memory(self) -> None:
+        """Hold the ranks that this node starts to the memory they asked for; one mpirun starts those of all nodes."""
+        order, limit = self.order, self.order.memory_bytes
+        if limit is None or (order.launcher == "mpi" and self.place.node > 0):
+            return
+        if order.launcher == "mpi":
+            limit *= order.nodes
+        group = MemoryGroup.make(f"podwright-{order.run}-n{self.place.node}", limit)
+        self._memory = MemoryLimit(limit, group)
+        self.ranks.on_launch = self._memory.take
+        self.loop.every("memory", PERIOD_S, self._look_at_memory)
+
+    def _look_at_memory(self) -> None:
+        """End the attempt at once: processes that take more and more would take the machine with them."""
+        used = self._memory.excess() if self._memory and self.ranks.running else None
+        if used is None or self.ranks.failure is not None:
+            return
+        self.say("seen", what="oom", device="memory", value=used, text=f"the ranks used {used} bytes of memory")
+        after_s = round(time.monotonic() - self.ranks.began, 3)
+        self.ranks.fail(RankFailure(None, EXIT_KILLED, "SIGKILL", after_s, self._over_memory(), []))
+        self.ranks.kill()
+
+    def _explained(self, failure: RankFailure) -> RankFailure:
+        """Return a failure with its cause, where that was the kernel, which killed a process for want of memory."""
+        if self._memory is None or not self._memory.has_killed():
+            return failure
+        return failure._replace(why=self._over_memory())
+
+    def _over_memory(self) -> str:
+        assert self._memory is not None
+        return f"used more memory than the {self._memory.limit_bytes >> 20} MiB it had asked for"
+
     # signals and time
 
     def _on_signal(self, number: int) -> None:
@@ -282,6 +324,8 @@ class Node:
 
     def _beat(self, role: Role) -> None:
         role.beat()
+        if not self.signalled and self._folder_watch.is_gone():
+            self._on_signal(signal.SIGTERM)
         if self.epoch is None:
             return
         newer = self.leases.newer_than(self.epoch, own_too=self.place.node == 0)

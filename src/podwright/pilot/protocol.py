@@ -69,6 +69,9 @@ class Order:
     of, where a cancel of all points is marked. `rejoin_s` is how long, beyond the silence, a node that had joined may
     be away before the nodes are given back; None where the engine replaces single nodes: then it is `join_timeout_s`.
 
+    Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
+    more than `memory_bytes` on its node.
+
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
 
@@ -103,6 +106,8 @@ class Order:
     sample_s: float = 1.0
     beat_s: float = 2.0
     silence_s: float = 30.0
+    gone_s: Optional[float] = None
+    memory_bytes: Optional[int] = None
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION
@@ -123,8 +128,13 @@ def field_lines(row: Dict[str, Any]) -> str:
 
 def read_order(path: str) -> Order:
     """Read an order; raise ValueError in words when the file is no order of this version."""
-    with open(path, encoding="utf-8") as file:
-        row = json.load(file)
+    with open(path, "rb") as file:
+        return parse_order(file.read(), path)
+
+
+def parse_order(data: bytes, path: str) -> Order:
+    """Return the order that was read from a file."""
+    row = json.loads(data)
     if not isinstance(row, dict) or row.get("version") != VERSION:
         raise ValueError(f"{path} is no order of version {VERSION}")
     known = fields(Order)

@@ -21,6 +21,7 @@ from .loop import Loop
 from .place import RANKS
 from .processes import exit_facts, kill_tree, send
 from .protocol import Order, parse_result
+from .sealed import own_program
 
 READ_BYTES = 65536
 EXIT_KILLED = 137
@@ -79,6 +80,7 @@ class Ranks:
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_launch: Callable[[int], None] = lambda pid: None
         self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
@@ -122,13 +124,14 @@ class Ranks:
                 start_new_session=True,
             )
         except OSError as error:
-            self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
+            self.fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
         assert child.stdout is not None
         pipe = os.dup(child.stdout.fileno())
         child.stdout.close()
+        self.on_launch(child.pid)
         self._launchers[child.pid] = log
         self._pipes[child.pid] = pipe
         os.set_blocking(pipe, False)
@@ -255,7 +258,7 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
-            self._fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
+            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
@@ -270,7 +273,8 @@ class Ranks:
         self.on_last_result(rank.number)
         rank.log.close()
 
-    def _fail(self, failure: RankFailure) -> None:
+    def fail(self, failure: RankFailure) -> None:
+        """Take note of why the attempt failed here; what comes after the first reason follows from it."""
         if self.failure is None:
             self.failure = failure
             self.on_change()
@@ -285,10 +289,10 @@ class Ranks:
             started, expected = len(self.ranks), self._order.ranks_per_node
             rank_failed = any(rank.code for rank in self.ranks.values())
             if code != 0 and not rank_failed:
-                self._fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
+                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
             elif code == 0 and not self._launchers and started < expected:
                 why = f"the launcher ended when {started} of {expected} ranks had started"
-                self._fail(RankFailure(None, 1, None, after_s, why, _text(log)))
+                self.fail(RankFailure(None, 1, None, after_s, why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:
@@ -344,7 +348,7 @@ class Ranks:
 
 def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
     """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
-    shim = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "rank", "--", *order.command]
+    shim = [sys.executable, "-I", "-S", own_program(), "rank", "--", *order.command]
     if order.launcher == "torchrun":
         return [(torchrun_line(order, node, go, shim), {})]
     if order.launcher == "mpi":

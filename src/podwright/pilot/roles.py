@@ -24,6 +24,7 @@ from .protocol import (
     KEY_KIND,
     read_order,
 )
+from .sealed import order_path
 
 QUICK_RECONNECT_S, RECONNECT_S = 0.05, 0.4
 QUICK_TRIES = 40
@@ -259,7 +260,7 @@ def main(order_file: str) -> int:
     """
     beside = os.path.join(os.path.dirname(order_file), "..", "token")
     try:
-        order = read_order(order_file)
+        order = read_order(order_path(order_file))
         with open(os.environ.get("PODWRIGHT_TOKEN_FILE") or beside, "rb") as file:
             token = file.read().strip()
     except (OSError, ValueError, TypeError) as error:

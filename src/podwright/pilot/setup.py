@@ -11,12 +11,24 @@ import tempfile
 import time
 from typing import IO, Callable, Dict, List, Mapping
 
+from . import sealed
+from .plain import open_to_read
 from .processes import kill_tree
 from .protocol import Order
 
-INTERNAL = ("PODWRIGHT_TOKEN_FILE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB", "PODWRIGHT_LEADER", "PODWRIGHT_PYTHON")
+INTERNAL = (
+    "PODWRIGHT_TOKEN_FILE",
+    "PODWRIGHT_RESTART",
+    "PODWRIGHT_JOB",
+    "PODWRIGHT_LEADER",
+    "PODWRIGHT_PYTHON",
+    sealed.PILOT,
+    sealed.ORDER,
+)
 TAIL_LINES, TAIL_BYTES = 30, 64 * 1024
 """Of what setup lines said, which may be of any size, that much is looked at."""
+HELD_BYTES = 64 << 20
+"""Of a snapshot in memory while it is unpacked; a larger one is copied beside where it goes."""
 
 
 class SetupFailed(Exception):
@@ -29,23 +41,34 @@ class SetupFailed(Exception):
 
 def unpack(tar: str, sha256: str, folder: str) -> int:
     """Unpack the snapshot into `folder`, once and never seen by half under that name; return the bytes read."""
+    above = os.path.dirname(folder)
+    os.makedirs(above, exist_ok=True)
+    # What was checked is what is unpacked: the file itself may be written meanwhile.
+    with tempfile.SpooledTemporaryFile(max_size=HELD_BYTES, dir=above) as copy:
+        size = _copy_checked(tar, sha256, copy)
+        if not os.path.isdir(folder):
+            part = tempfile.mkdtemp(prefix=".code-", dir=above)
+            with tarfile.open(fileobj=copy) as archive:
+                _extract(archive, part)
+            try:
+                os.rename(part, folder)
+            except OSError:
+                # Another copy of this node was faster.
+                shutil.rmtree(part, ignore_errors=True)
+    return size
+
+
+def _copy_checked(tar: str, sha256: str, copy: IO[bytes]) -> int:
+    """Copy the snapshot, and refuse one that is not what was sent; return its size."""
     digest = hashlib.sha256()
-    with open(tar, "rb") as file:
+    with open_to_read(tar) as file:
         for piece in iter(lambda: file.read(1 << 20), b""):
             digest.update(piece)
+            copy.write(piece)
         size = file.tell()
     if digest.hexdigest() != sha256:
         raise SetupFailed(f"{tar} is damaged: its digest is not the one in the order", [])
-    if not os.path.isdir(folder):
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        part = tempfile.mkdtemp(prefix=".code-", dir=os.path.dirname(folder))
-        with tarfile.open(tar) as archive:
-            _extract(archive, part)
-        try:
-            os.rename(part, folder)
-        except OSError:
-            # Another copy of this node was faster.
-            shutil.rmtree(part, ignore_errors=True)
+    copy.seek(0)
     return size
 
 

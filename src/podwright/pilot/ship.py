@@ -32,6 +32,7 @@ from .protocol import (
     record_name,
     series_files,
 )
+from .sealed import order_path
 from .thinning import Thinner, is_told, period_at
 
 EVENTS_S, REST_S = 0.5, 10.0
@@ -257,7 +258,7 @@ def _last_lines(data: bytes, limit_bytes: int) -> bytes:
 
 
 def main(order_file: str) -> int:
-    order = read_order(order_file)
+    order = read_order(order_path(order_file))
     place = find_place(os.environ, None)
     folder = Paths(order, order_file, place).record
     shipper = Shipper(order, folder, place.node, place.restart, lambda line: print(line, flush=True))

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from podwright.pilot.protocol import parse_lines, piece_of, pieces, read_piece, record_folders, whole_number
 from podwright.runs import fields
 from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import read_untrusted
+from podwright.runs.files import open_untrusted, read_untrusted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
@@ -259,7 +259,7 @@ class LogTail:
     def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
         """Yield what is new in a file, known by its inode: when the log is turned over, its name goes to a new one."""
         try:
-            with path.open("rb") as file:
+            with open_untrusted(path.parent, path.name) as file:
                 status = os.fstat(file.fileno())
                 key, before = (status.st_dev, status.st_ino), -1
                 while self._seen.get(key, 0) != before:

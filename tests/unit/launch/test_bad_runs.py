@@ -85,6 +85,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "events that are a folder": as_folder(EVENTS),
     "events that are a pipe": as_pipe(EVENTS),
     "a log that is a folder": as_folder("record/n0.r0/merged.log"),
+    "a log that is a pipe": as_pipe("record/n0.r0/merged.log"),
+    "samples that are a pipe": as_pipe("record/n0.r0/metrics.jsonl"),
     "a record that is a file": record_as_file,
     "metrics that are none": append("metrics.parquet", "x"),
     "a lock that is a folder": as_folder("seal.lock"),

@@ -205,6 +205,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
 
     node = Node.__new__(Node)
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
+    node._memory = None
     node.ranks = FakeNode()  # type: ignore[assignment]
     node.ranks.failure, node.ranks.reported, node.ranks.done = (
         RankFailure(1, 7, None, 2.0, "exited with 7", []),

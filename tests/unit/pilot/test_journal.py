@@ -14,6 +14,7 @@ import pytest
 
 from podwright.pilot.journal import Clock, Journal, JsonLines
 from podwright.pilot.protocol import rows_of
+from tests.fixtures.hostile import NO_PLAIN_FILES
 
 
 class Still(Clock):
@@ -132,3 +133,15 @@ def test_what_no_longer_fitted_into_memory_is_told(tmp_path: Path) -> None:
     assert kept[-4:] == [16, 17, 18, 19]
     assert [row["k"] for row in rows[len(kept) :]] == ["end", "sensor"]
     assert (rows[-1]["name"], rows[-1]["error"]) == ("journal", f"{20 - len(kept)} events lost")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link"])
+def test_what_a_rank_put_in_place_of_the_file_is_replaced(tmp_path: Path, kind: str) -> None:
+    """Before a pilot that is started anew comes to it: it neither waits for a reader nor writes elsewhere."""
+    path = tmp_path / "events.jsonl"
+    NO_PLAIN_FILES[kind](path)
+    lines = JsonLines(str(path), 10)
+    lines.write({"k": "go"})
+    assert lines.close()
+    assert not path.is_symlink()
+    assert path.read_text() == '{"k":"go"}\n'

@@ -20,16 +20,20 @@ MOMENT_S = 5.0
 
 def cancel_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
     """Cancel runs; one by name is meant as said, several are asked about."""
-    from podwright.launch import Session, cancel_runs, find_all
+    from podwright.launch import Session, cancel_runs, cancel_strays, find_all
 
+    if len(runs) > 1 and not output.confirm(f"Cancel {len(runs)} runs?", yes):
+        return 1
     with Session.open() as session:
-        named = find_all(session, runs)
-        if len(named) > 1 and not output.confirm(f"Cancel {len(named)} runs?", yes):
-            return 1
+        strays = {record.id: record for record in cancel_strays(session, runs)}
+        for run_id in strays:
+            output.say("asked", f"{run_id} to end: its folder is gone, its processes are not")
+        named = find_all(session, [run_id for run_id in runs if run_id not in strays])
         asked = cancel_runs(session, named)
         records = _soon(named)
         for record in records:
             _say(record, record.id not in asked)
+        records = [*strays.values(), *records]
         if as_json:
             output.print_one_or_all([record.as_json() for record in records])
     return 0

@@ -190,14 +190,14 @@ class Api:
         return status in AGAIN and (status != 500 or method == "GET")
 
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        """Send on a connection that was used before, where there is one; a broken one is not kept."""
+        """Send on a connection that was used before, where there is one; where one is broken, all are: none is kept."""
         self.requests += 1
         headers = {"Accept": "application/json", **self.entry.headers()}
         if kind.startswith(STRATEGIC):
             headers["Accept"] = METADATA
         if kind:
             headers["Content-Type"] = kind
-        connection = self._idle.pop() if self._idle else self._connect()
+        connection = self._idle_line() or self._connect()
         try:
             connection.sock.settimeout(READ_S if method == "GET" else CHANGE_S)
             connection.request(method, _target(self.entry.server, path, query), body, headers)
@@ -205,10 +205,19 @@ class Api:
             data = response.read()
         except BaseException:
             connection.close()
+            while (broken := self._idle_line()) is not None:
+                broken.close()
             raise
         self._idle.append(connection)
         self._answered(method, path)
         return response.status, data
+
+    def _idle_line(self) -> http.client.HTTPConnection | None:
+        """Return a connection that nobody uses; another thread may take the last one just now."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _connect(self) -> http.client.HTTPConnection:
         """Connect; a server that does not even greet is away sooner than one that takes its time to answer."""
@@ -277,6 +286,7 @@ class Api:
         except (OSError, http.client.HTTPException) as error:
             self.silence.begin(asked_at)
             raise self._away(connection_reason(error)) from None
+        self.silence.end()
         try:
             yield connection
         except (OSError, http.client.HTTPException) as error:

@@ -28,6 +28,7 @@ from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
@@ -195,9 +196,9 @@ class KubernetesEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
-        left: dict[str, list[str]] = {}
+        left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
                 left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)

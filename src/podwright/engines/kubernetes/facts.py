@@ -36,8 +36,6 @@ class KubernetesFacts:
     version: tuple[int, int]
     payload: str
     """Digest of the pilot and its scripts."""
-    compiled: str = "pilot.cpython-311.zip"
-    """The pilot's compiled twin, by the client's Python."""
     code: str = ""
     """Digest of the code as it travels."""
     code_pieces: int = 0

@@ -20,7 +20,7 @@ from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts, Kube
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
-from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
+from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import whole_number
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
 
 def of_payload(tar: bytes | None) -> dict[str, Any]:
     """Return what travels, by its digests."""
-    files = {"pilot.pyz": pilot_zip(), compiled_name(): compiled_pilot()}
+    files = {"pilot.pyz": pilot_zip()}
     files |= {name: text.encode() for name, text in SCRIPTS.items()}
     pieces: list[bytes] = []
     code = ""
@@ -80,7 +80,6 @@ def of_payload(tar: bytes | None) -> dict[str, Any]:
         code = hashlib.sha256(b"".join(pieces)).hexdigest()[:12]
     return {
         "payload": payload_digest(files),
-        "compiled": compiled_name(),
         "code": code,
         "code_pieces": len(pieces),
         "code_bytes": sum(map(len, pieces)),

@@ -20,6 +20,7 @@ from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.files import make_private
 from podwright.spec.problems import Refusal, refuse
 
@@ -62,7 +63,7 @@ class Claimed:
 
     def fetch(
         self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring these paths of the runs' folders; return what was too much, by run."""
         with Mirror(folders) as mirror:
             return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, paths, limit_bytes)

@@ -136,7 +136,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         secrets=workload.secrets,
         mounts=tuple(mounts(request, pod)),
         payload=facts.payload,
-        pilot_files=("pilot.pyz", facts.compiled, *SCRIPTS),
+        pilot_files=("pilot.pyz", *SCRIPTS),
         code=() if facts.code_image else tuple(code_names(facts.code, facts.code_pieces)),
         uid=None if openshift else USER,
         named_uid=facts.uid if openshift else USER,

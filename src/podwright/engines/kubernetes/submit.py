@@ -179,21 +179,41 @@ def share(api: Api, shared: dict[str, Any], owner: Mapping[str, Any], keep: Keep
     path, name = path_of("ConfigMap", shared["metadata"]["namespace"]), shared["metadata"]["name"]
     one_more = json.dumps({"metadata": {"ownerReferences": [reference(owner)]}}).encode()
     for _ in range(5):
-        if keep(lambda: _is_shared(api, f"{path}/{name}", one_more)):
+        if keep(lambda: _is_shared(api, f"{path}/{name}", shared, one_more)):
             return
         if keep(lambda: _is_made(api, path, _owned(shared, owner))):
             return
     raise refuse(f"the ConfigMap {name} comes and goes", exit_code=3)
 
 
-def _is_shared(api: Api, path: str, one_more: bytes) -> bool:
+def _is_shared(api: Api, path: str, shared: Mapping[str, Any], one_more: bytes) -> bool:
+    """Take part in a ConfigMap that is there already, unless it holds anything else than this run would give."""
+    there = api.find(path)
+    if there is None:
+        return False
+    _check_same(there, shared)
     try:
         changed = api.patch(path, one_more, STRATEGIC)
     except ApiError as error:
         if error.status == 404:
             return False
         raise
-    return "deletionTimestamp" not in changed["metadata"]
+    same = changed["metadata"].get("uid") == there["metadata"].get("uid")
+    return same and "deletionTimestamp" not in changed["metadata"]
+
+
+def _check_same(there: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
+    """Refuse a ConfigMap under the name of ours that others can change, or that holds something else.
+
+    All users of a namespace share it by its name: whoever made it decides what the containers of all of them run.
+    """
+    content = ("immutable", "data", "binaryData")
+    if all((there.get(key) or None) == (shared.get(key) or None) for key in content):
+        return
+    name, namespace = shared["metadata"]["name"], shared["metadata"]["namespace"]
+    message = f"the ConfigMap {name} in the namespace {namespace} does not hold what its name says"
+    hint = f"find out who made it; `kubectl -n {namespace} delete configmap {name}` makes room for the right one"
+    raise refuse(message, hint=hint)
 
 
 def _is_made(api: Api, path: str, manifest: Mapping[str, Any]) -> bool:

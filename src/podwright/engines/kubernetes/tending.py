@@ -43,8 +43,9 @@ class Tending:
             job = jobs.get(folder.id)
             if job is not None:
                 self._tend(site_of(folder), job, pods.get(folder.id, []))
-        for parent in {folder.asked.parent for folder in folders if folder.asked.parent}:
-            self._let_join([folder for folder in folders if folder.asked.parent == parent], jobs)
+        for parent, site in {folder.asked.parent: site_of(folder) for folder in folders if folder.asked.parent}.items():
+            points = [job for job in jobs.values() if (job["metadata"].get("labels") or {}).get(names.JOB) == parent]
+            self._let_join(site, points)
 
     def _tend(self, site: Mapping[str, Any], job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> None:
         now = time.time()
@@ -80,13 +81,11 @@ class Tending:
                     raise
         return rivals
 
-    def _let_join(self, points: Sequence[RunFolder], jobs: Mapping[str, dict[str, Any]]) -> None:
-        """Resume points of a sweep as far as they may run beside those that do."""
-        site = site_of(points[0])
+    def _let_join(self, site: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> None:
+        """Resume points of a sweep as far as they may run beside those that do, whoever looks at which of them."""
         at_once = site.get("parallel")
-        known = [jobs[point.id] for point in points if point.id in jobs]
         if not at_once:
             return
-        for job in may_join(known, at_once):
+        for job in may_join(points, at_once):
             release(self._api, site, job, PARALLEL)
             self._cluster.forget()

@@ -16,6 +16,7 @@ from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
+from podwright.engines.slurm.containers import JOB, RUN
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
@@ -24,6 +25,7 @@ from podwright.engines.slurm.stranded import is_stranded
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
@@ -130,7 +132,7 @@ class SlurmEngine:
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             env = network_env(request, self._pod, model)
-            order = order_of(_from_parent(request), index, env=env, **of_engine)
+            order = order_of(request.with_shared_code(), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
         site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
         return SlurmJob(
@@ -311,14 +313,14 @@ class SlurmEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[str]] = {folder.id: [] for folder in folders if folder not in far}
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
         return here | self._exchange(far, names, limit_bytes)
 
     def _exchange(
         self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -357,7 +359,8 @@ class SlurmEngine:
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
+        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
+        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
@@ -367,11 +370,10 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return loaded
 
 
-def _from_parent(request: Request) -> Request:
-    """Return a request whose points share the code that lies in their parent's job folder."""
-    if request.code is None or not request.is_parent:
-        return request
-    return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
+def _filled(text: str, root: str, folder: RunFolder) -> str:
+    """Return a word of the batch script with its variables filled in as the script fills them."""
+    parent = folder.asked.parent or folder.id
+    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
 
 
 def _is_overdue(folder: RunFolder) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from podwright.engines.slurm.containers import wrap
+from podwright.engines.slurm.containers import JOB, RUN, wrap
 from podwright.engines.slurm.resources import sbatch_options, step_options, unbound
 from podwright.pilot import protocol
 
@@ -111,7 +112,8 @@ done
 {folders}
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {{
-    grep -qs "\\"k\\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\\"k\\":$1" "$events"
 }}
 
 srun {srun} \\
@@ -261,7 +263,7 @@ def render_script(job: ScriptJob) -> str:
         folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
-        around="".join(f"    {quote(word)} \\\n" for word in (*job.step, *job.wrap)),
+        around="".join(f"    {_word(text)} \\\n" for text in (*job.step, *job.wrap)),
         nodes=job.nodes,
         final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),
         no_folder=EXIT_NO_FOLDER,
@@ -283,8 +285,15 @@ def _sbatch_line(name: str, value: str) -> str:
 def _before_step(job: ScriptJob) -> Iterator[str]:
     if job.finds_node:
         yield 'export PODWRIGHT_HOSTS="$hosts"\n'
-    for folder in job.folders:
-        yield f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n"
+    if job.folders:
+        yield f"mkdir -p {' '.join(map(_word, job.folders))} || exit {EXIT_NO_FOLDER}\n"
+
+
+def _word(text: str) -> str:
+    """Return a word as a shell reads it; the script's own variables in it are filled in there."""
+    pieces = re.split(rf"({re.escape(RUN)}|{re.escape(JOB)})(?![a-z])", text)
+    quoted = {RUN: f'"{RUN}"', JOB: f'"{JOB}"', "": ""}
+    return "".join(quoted.get(piece, quote(piece)) for piece in pieces)
 
 
 def mpi_command(request: Request, facts: SlurmFacts) -> list[str]:

@@ -23,6 +23,12 @@ CASE_OF_KIND = {"Job": "ranks-claim", "MPIJob": "dgx1-16x1", "JobSet": "jobset",
 
 def planned(case: str, after: str | None) -> dict[str, Any]:
     """The run's own object, as it is planned for a case of the golden files."""
+    job = plan_of(case, after)
+    return copy.deepcopy(job.objects[job.run_id][-1])
+
+
+def plan_of(case: str, after: str | None = None) -> KubernetesJob:
+    """The plan for a case of the golden files."""
     folder = CASES / "kubernetes" / case
     row = json.loads((folder / "facts.json").read_text())
     workload, pod = spec.load_workload(folder / "workload.yaml"), spec.load_pod(folder / "pod.yaml")
@@ -32,7 +38,7 @@ def planned(case: str, after: str | None) -> dict[str, Any]:
     request = Request(row["run_id"], workload, pod, ({},), row.get("code"), data, after=after)
     job = KubernetesEngine(pod, scheduler).plan(request, facts_from_json(row["facts"]))
     assert isinstance(job, KubernetesJob)
-    return copy.deepcopy(job.objects[row["run_id"]][-1])
+    return job
 
 
 def patched(made: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:

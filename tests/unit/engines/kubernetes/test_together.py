@@ -18,7 +18,7 @@ from podwright.engines.kubernetes.together import (
     pause_s,
     short_since,
 )
-from tests.unit.engines.kubernetes.test_held import patched
+from tests.unit.engines.kubernetes.test_held import patched, plan_of
 
 SINCE = "2026-11-17T15:00:00Z"
 
@@ -96,3 +96,8 @@ def test_a_run_with_some_of_the_gpus_has_some_of_the_ports() -> None:
     assert len(set(shares)) > 1, "runs that share a node have ports of their own"
     assert tuple(RdmaShare(names, 8).of("run")) == names
     assert RdmaShare().of("run") == {}
+
+
+def test_memory_that_cannot_be_kept_in_place_is_said_with_what_gives_it() -> None:
+    (sentence,) = [gap for gap in plan_of("volcano").gaps if "IPC_LOCK" in gap]
+    assert "`podwright pod grant adas --namespace vision --rdma` gives it" in sentence

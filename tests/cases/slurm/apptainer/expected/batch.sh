@@ -97,10 +97,12 @@ while [ "$stopped" = no ] && at_work; do
     leave_ended
 done
 [ "$stopped" = no ] || exit 143
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
@@ -109,10 +111,15 @@ srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=none --mpi
     --nv \
     --no-home \
     --writable-tmpfs \
-    --bind=/home/alice/podwright/runs/train-2222 \
-    '--bind=/data/it'"'"'s here' \
-    --bind=/data/labels \
-    --pwd=/home/alice/podwright/runs/train-2222 \
+    --bind="$run":"$run":ro \
+    --bind="$job":"$job":ro \
+    --bind="$run"/record:"$run"/record \
+    --bind="$run"/lease:"$run"/lease \
+    --bind="$run"/results:"$run"/results \
+    --bind="$run"/checkpoints:"$run"/checkpoints \
+    '--bind=/data/it'"'"'s here:/data/it'"'"'s here' \
+    --bind=/data/labels:/data/labels \
+    --pwd="$run" \
     docker://registry.example/team/train:1 \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!

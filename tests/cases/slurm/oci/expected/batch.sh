@@ -109,10 +109,12 @@ while [ "$stopped" = no ] && at_work; do
 done
 [ "$stopped" = no ] || exit 143
 export PODWRIGHT_HOSTS="$hosts"
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \

@@ -100,10 +100,12 @@ while [ "$stopped" = no ] && at_work; do
     leave_ended
 done
 [ "$stopped" = no ] || exit 143
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=4 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
@@ -123,8 +125,13 @@ srun --export=ALL --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=4 --c
     --env=HF_TOKEN \
     --device=nvidia.com/gpu=all \
     --device=/dev/infiniband \
-    --volume=/home/alice/runs/runs/train-2222:/home/alice/runs/runs/train-2222 \
-    --workdir=/home/alice/runs/runs/train-2222 \
+    --volume="$run":"$run":ro \
+    --volume="$job":"$job":ro \
+    --volume="$run"/record:"$run"/record \
+    --volume="$run"/lease:"$run"/lease \
+    --volume="$run"/results:"$run"/results \
+    --volume="$run"/checkpoints:"$run"/checkpoints \
+    --workdir="$run" \
     --entrypoint= \
     registry.example/team/train:1 \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &

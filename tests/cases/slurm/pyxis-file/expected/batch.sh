@@ -99,16 +99,18 @@ while [ "$stopped" = no ] && at_work; do
     leave_ended
 done
 [ "$stopped" = no ] || exit 143
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=16 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container-image=/images/train.sqsh \
-    --container-mounts=/scratch/alice/podwright/runs/train-3333:/scratch/alice/podwright/runs/train-3333 \
-    --container-workdir=/scratch/alice/podwright/runs/train-3333 \
+    --container-mounts="$run":"$run":ro,"$job":"$job":ro,"$run"/record:"$run"/record,"$run"/lease:"$run"/lease,"$run"/results:"$run"/results,"$run"/checkpoints:"$run"/checkpoints \
+    --container-workdir="$run" \
     --container-env=PODWRIGHT_LEADER,PODWRIGHT_PYTHON,PODWRIGHT_RESTART,PODWRIGHT_RUN \
     --no-container-mount-home \
     --no-container-remap-root \

@@ -99,17 +99,18 @@ while [ "$stopped" = no ] && at_work; do
     leave_ended
 done
 [ "$stopped" = no ] || exit 143
-mkdir -p /scratch/alice/checkpoints/train || exit 66
+mkdir -p "$run"/record "$run"/lease "$run"/results /scratch/alice/checkpoints/train || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     '--container-image=registry.example#team/train:1' \
-    --container-mounts=/scratch/alice/podwright/runs/train-2222:/scratch/alice/podwright/runs/train-2222,/data/a2d2/frames:/data/a2d2/frames,/scratch/alice/checkpoints/train:/scratch/alice/checkpoints/train \
-    --container-workdir=/scratch/alice/podwright/runs/train-2222 \
+    --container-mounts="$run":"$run":ro,"$job":"$job":ro,"$run"/record:"$run"/record,"$run"/lease:"$run"/lease,"$run"/results:"$run"/results,/data/a2d2/frames:/data/a2d2/frames,/scratch/alice/checkpoints/train:/scratch/alice/checkpoints/train \
+    --container-workdir="$run" \
     --container-env=PODWRIGHT_LEADER,PODWRIGHT_PYTHON,PODWRIGHT_RESTART,PODWRIGHT_RUN,WANDB_API_KEY,HF_TOKEN \
     --no-container-mount-home \
     --no-container-remap-root \

@@ -104,7 +104,8 @@ done
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=8 --ntasks=8 --ntasks-per-node=1 --cpus-per-task=128 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \

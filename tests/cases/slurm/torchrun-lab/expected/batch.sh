@@ -102,7 +102,8 @@ done
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
 }
 
 srun --export=ALL --nodes=4 --ntasks=4 --ntasks-per-node=1 --cpus-per-task=2 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
