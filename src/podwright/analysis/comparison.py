@@ -29,7 +29,7 @@ _SURE = 0.8
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairComparison:
     """What the samples of two sides say; what too few samples leave open is None."""
 
     ratio: float | None
@@ -59,7 +59,7 @@ class Comparison:
         }
 
 
-def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> Comparison:
+def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> PairComparison:
     """Compare two sets of positive samples; either may be empty."""
     n = len(a), len(b)
     ratio = None
@@ -67,7 +67,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> C
         ratio = median(b) / median(a)
     needed = needed_samples(a, b, margin)
     if min(n) < LEAST:
-        return Comparison(ratio, None, n, None, NOT_PROVEN, margin, needed)
+        return PairComparison(ratio, None, n, None, NOT_PROVEN, margin, needed)
     draws = ratio_draws(a, b)
     interval, p = interval_of(draws, 0.95), rank_test(a, b)
     verdict = NOT_PROVEN
@@ -75,7 +75,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> C
         verdict = SAME
     elif min(n) >= LEAST_DIFFERENT and p < _P and not interval[0] <= 1 <= interval[1]:
         verdict = DIFFERENT
-    return Comparison(ratio, interval, n, p, verdict, margin, needed)
+    return PairComparison(ratio, interval, n, p, verdict, margin, needed)
 
 
 def _lies_within(interval: Interval, margin: float) -> bool:

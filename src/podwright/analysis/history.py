@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from podwright.analysis.comparison import DIFFERENT, MARGIN, Comparison, compare
+from podwright.analysis.comparison import DIFFERENT, MARGIN, PairComparison, compare
 
 _P = 0.05
 Samples = Sequence[float]
@@ -22,7 +22,7 @@ class Slowdown:
 
     since: int
     until: int | None
-    comparison: Comparison
+    comparison: PairComparison
 
 
 def slowdowns(rounds: Sequence[Samples], cells: int = 1, margin: float = MARGIN) -> list[Slowdown]:
@@ -36,7 +36,7 @@ class _Judge:
     p: float
     margin: float
 
-    def change(self, before: Samples, after: Samples) -> Comparison | None:
+    def change(self, before: Samples, after: Samples) -> PairComparison | None:
         """Return the comparison where it proves a change that matters."""
         row = compare(before, after, self.margin)
         is_proven = row.verdict == DIFFERENT and row.p is not None and row.p < self.p

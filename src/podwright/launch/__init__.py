@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from podwright.launch.follow import reconcile
+from podwright.launch.follow import look, reconcile
 from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
@@ -88,18 +87,8 @@ def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
         records = []
         for run_id in ids:
             with suppress(Refusal):
-                records.append(_reconcile_anyway(session, run_id))
+                records.append(look(session, run_id))
     return [record for record in records if session.home.is_there(record.id)]
-
-
-def _reconcile_anyway(session: Session, run_id: str) -> Record:
-    try:
-        return reconcile(session, [run_id])[0]
-    except Refusal:
-        raise
-    except Exception as error:
-        record = session.home.read_anyway(run_id)
-        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def rebuild(session: Session) -> int:

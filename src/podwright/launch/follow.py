@@ -11,13 +11,14 @@ from itertools import chain
 from podwright.engines import Engine
 from podwright.engines.base import Status
 from podwright.engines.mirror import TOO_LARGE
+from podwright.engines.site import SiteLost
 from podwright.launch.cost import cost_of
 from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
-from podwright.launch.unreadable import UNREACHABLE, look_anyway
+from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
@@ -42,6 +43,10 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     home, ids = session.home, list(ids)
     try:
         records = _reconcile(session, ids)
+    except SiteLost as lost:
+        if len(ids) > 1:
+            return list(chain.from_iterable(reconcile(session, [run_id]) for run_id in ids))
+        records = {run_id: without_site(home.read_anyway(run_id), lost) for run_id in ids}
     except Refusal:
         raise
     except Exception:
@@ -55,6 +60,17 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     with suppress(Refusal):
         home.keep(record for record in records.values() if home.is_there(record.id))
     return [records[run_id] for run_id in ids]
+
+
+def look(session: Session, run_id: str) -> Record:
+    """Return the truth about a run now, or where that fails by a fault of ours what is known of it, with the fault."""
+    try:
+        return reconcile(session, [run_id])[0]
+    except Refusal:
+        raise
+    except Exception as error:
+        record = session.home.read_anyway(run_id)
+        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:

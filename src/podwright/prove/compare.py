@@ -11,7 +11,7 @@ from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.causes import Cause, StepTime, causes_of, step_times
-from podwright.analysis.comparison import Comparison, compare
+from podwright.analysis.comparison import PairComparison, compare
 from podwright.launch import Session
 from podwright.prove.sides import METRIC, Side, cell_traits, side_of
 from podwright.prove.suite_file import load_suite
@@ -30,7 +30,7 @@ class SidesCompared:
     a: Side
     b: Side
     metric: str
-    comparison: Comparison
+    comparison: PairComparison
     causes: tuple[Cause, ...]
     steps: tuple[StepTime, ...]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podwright.analysis.causes import Cause, causes_of
-from podwright.analysis.comparison import Comparison
+from podwright.analysis.comparison import PairComparison
 from podwright.analysis.history import slowdowns
 from podwright.launch import Session
 from podwright.prove.sides import cell_traits
@@ -23,7 +23,7 @@ class GateFinding:
     before: Cell
     since: Cell
     until: Cell | None
-    comparison: Comparison
+    comparison: PairComparison
     causes: tuple[Cause, ...]
 
     @property

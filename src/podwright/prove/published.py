@@ -14,7 +14,7 @@ from importlib import resources
 from statistics import median
 from typing import Any
 
-from podwright.analysis.comparison import Comparison, compare
+from podwright.analysis.comparison import PairComparison, compare
 from podwright.analysis.mlperf_log import REACHED
 
 NOT_VERIFIED = "not verified by MLCommons"
@@ -70,7 +70,7 @@ class Standing:
     minutes: float
     slower: float
     """By which share it is slower; below zero: faster."""
-    comparison: Comparison
+    comparison: PairComparison
 
     @property
     def is_within_spread(self) -> bool:

@@ -42,6 +42,8 @@ class Asked:
     code: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
+    inputs: dict[str, Any] | None = None
+    """Of inputs that are selections: `selection`, `split` and `digest`, by the name of the input."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None
