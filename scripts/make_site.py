@@ -35,6 +35,8 @@ MENU = {
         "python-api",
         "predict",
         "capacity",
+        "benchmarks",
+        "cost",
         "troubleshooting",
     ),
     "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
