@@ -48,7 +48,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
         events=events,
         readings=_readings(run, unread),
         told=_told(run, unread),
-        confusion=_confusion(folder, unread),
+        confusion=read_confusion(folder, unread),
         iou=_iou(folder, unread),
         examples=tuple(_examples(folder, unread)),
         tails=tuple(_tails(run, events)),
@@ -136,7 +136,8 @@ def _in_order(track: Track) -> Track:
     return Track(array("d", (t for t, _ in pairs)), array("d", (v for _, v in pairs)))
 
 
-def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
+def read_confusion(folder: Path, unread: list[str]) -> Confusion | None:
+    """Read what a run's model took for what; what is wrong with the file is added to `unread`."""
     document = _json(folder, "results/confusion.json", unread)
     if not document:
         return None

@@ -43,7 +43,7 @@ before it is called lost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
@@ -120,6 +120,8 @@ class Request:
     after: str | None = None
     after_handle: str | None = None
     """What the engine calls the run that this one comes after."""
+    pinned: Mapping[str, Any] = field(default_factory=dict)
+    """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
     code_tar: bytes | None = None
     """The code itself, where an engine must know how much of it there is."""
 
@@ -147,6 +149,13 @@ class Request:
     def target_paths(self) -> dict[str, str]:
         """Return the absolute paths that the target must have already, by the name of the input."""
         return {name: given.text for name, given in self.data.items() if given.kind == "path"}
+
+    def shown_paths(self) -> dict[str, str]:
+        """Return the absolute paths that ranks must see: those of the target, and what links in them lead into."""
+        paths = self.target_paths()
+        for name, given in self.data.items():
+            paths |= {f"{name} {number}": path for number, path in enumerate(given.behind, 1)}
+        return paths
 
 
 @dataclass(frozen=True)
@@ -249,12 +258,15 @@ class Engine(Protocol):
         """Let go of connections; runs go on. Nothing is called after it."""
 
 
+SELECTION_IS_LOCAL = "a selection is a folder of links on this machine, which the nodes of a cluster do not see"
+
 NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("container", "runtime", lambda w, r: w.runtime == "container"),
     ("rdma", "resources.rdma", lambda w, r: w.resources.rdma),
     ("mig", "resources.mig", lambda w, r: w.resources.mig is not None),
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
+    ("selection", "data", lambda w, r: bool(r.pinned)),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from podwright.lab import kubernetes
 from podwright.lab.base import Lab, StartedLab
 from podwright.lab.folder import holds_lab
+from podwright.lab.hosts import lab as hosts
 from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import LabShape, check_name
 from podwright.lab.slurm import lab as slurm
@@ -54,7 +55,7 @@ def names() -> list[str]:
 
 def find(folder: Path) -> Lab | None:
     """Return the lab in a folder, of whatever kind; None where there is none."""
-    return slurm.find(folder) or kubernetes.find(folder) or borrowed.find(folder)
+    return slurm.find(folder) or kubernetes.find(folder) or hosts.find(folder) or borrowed.find(folder)
 
 
 def the_lab(name: str | None) -> Lab:
@@ -102,16 +103,26 @@ def make_home() -> Path:
     return labs
 
 
+def is_known(name: str) -> bool:
+    """Return whether a pod of this name can be named after `--on`."""
+    return _known(name).exists()
+
+
+def _known(name: str) -> Path:
+    return home() / "pods" / f"{name}.yaml"
+
+
 def make_known(lab: Lab) -> None:
     """Put the lab's pod among those that can be named after `--on`."""
-    path = home() / "pods" / f"{lab.name}.yaml"
+    path = _known(lab.name)
     shutil.copyfile(lab.pod_file, path)
     _hand_over(path)
 
 
 def forget(name: str) -> None:
-    """Take the lab's pod from those that can be named."""
-    (home() / "pods" / f"{name}.yaml").unlink(missing_ok=True)
+    """Take the lab's pod from those that can be named, with the secrets and notes of its bring-up."""
+    _known(name).unlink(missing_ok=True)
+    shutil.rmtree(home() / "bringup" / name, ignore_errors=True)
 
 
 def lose_runs(name: str) -> list[str]:

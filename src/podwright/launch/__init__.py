@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from podwright.launch.follow import reconcile
+from podwright.launch.follow import look, reconcile
 from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
@@ -46,11 +45,18 @@ def render(
     return prepare(session, workload, on, run_id or f"{workload.name}-0000").files
 
 
-def start(session: Session, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None) -> Run:
-    """Start a run and return once it is submitted."""
+def start(
+    session: Session,
+    workload: Workload,
+    on: str = "local",
+    repeat: int = 1,
+    after: str | None = None,
+    run_id: str | None = None,
+) -> Run:
+    """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     home = session.home
     before = home.resolve(after) if after else None
-    prepared = prepare(session, workload, on, home.new_id(workload.name), repeat, before)
+    prepared = prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before)
     return Run(session, _start(session, prepared))
 
 
@@ -81,18 +87,8 @@ def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
         records = []
         for run_id in ids:
             with suppress(Refusal):
-                records.append(_reconcile_anyway(session, run_id))
+                records.append(look(session, run_id))
     return [record for record in records if session.home.is_there(record.id)]
-
-
-def _reconcile_anyway(session: Session, run_id: str) -> Record:
-    try:
-        return reconcile(session, [run_id])[0]
-    except Refusal:
-        raise
-    except Exception as error:
-        record = session.home.read_anyway(run_id)
-        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def rebuild(session: Session) -> int:

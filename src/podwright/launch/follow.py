@@ -11,12 +11,14 @@ from itertools import chain
 from podwright.engines import Engine
 from podwright.engines.base import Status
 from podwright.engines.mirror import TOO_LARGE
+from podwright.engines.site import SiteLost
+from podwright.launch.cost import cost_of
 from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
-from podwright.launch.unreadable import UNREACHABLE, look_anyway
+from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
@@ -41,6 +43,10 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     home, ids = session.home, list(ids)
     try:
         records = _reconcile(session, ids)
+    except SiteLost as lost:
+        if len(ids) > 1:
+            return list(chain.from_iterable(reconcile(session, [run_id]) for run_id in ids))
+        records = {run_id: without_site(home.read_anyway(run_id), lost) for run_id in ids}
     except Refusal:
         raise
     except Exception:
@@ -54,6 +60,17 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     with suppress(Refusal):
         home.keep(record for record in records.values() if home.is_there(record.id))
     return [records[run_id] for run_id in ids]
+
+
+def look(session: Session, run_id: str) -> Record:
+    """Return the truth about a run now, or where that fails by a fault of ours what is known of it, with the fault."""
+    try:
+        return reconcile(session, [run_id])[0]
+    except Refusal:
+        raise
+    except Exception as error:
+        record = session.home.read_anyway(run_id)
+        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
@@ -170,8 +187,11 @@ class _Look:
             note(folder, "answered")
         return self.home.read(folder.id)
 
-    def _close(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
-        """Bring the last of the records and the results here, in one exchange for all, then seal the folders."""
+    def _close(self, folders: Sequence[RunFolder], records: dict[str, Record]) -> None:
+        """Bring the last of the records and the results here, in one exchange for all, then seal the folders.
+
+        What each run cost is reckoned now, when all of it is known.
+        """
         if not folders:
             return
         gaps = self.engine.collect(folders)
@@ -186,8 +206,19 @@ class _Look:
             _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
+            records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
                 seal(folder, records[folder.id])
+
+    def _with_cost(self, folder: RunFolder, record: Record) -> Record:
+        """Return the record with what the run cost, which is noted for all who read the run from its events."""
+        if record.cost is not None or folder.is_sealed:
+            return record
+        cost = cost_of(folder, record)
+        if cost is None:
+            return record
+        note(folder, "cost", **cost)
+        return self.home.read(folder.id)
 
     def _note_left_out(self, folder: RunFolder) -> None:
         """Note once that events could not be understood; a sealed folder is closed and stays as it is."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podwright.launch.follow import by_engine, reconcile
+from podwright.engines.site import SiteLost
+from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.unreadable import UNREACHABLE, engine_anyway
+from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, ResultTold, Sample
 from podwright.runs.layout import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
-from podwright.spec.problems import refuse
+from podwright.spec.problems import Refusal, refuse
 
 CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
@@ -82,6 +82,18 @@ class Run:
         if points:
             return self._session.home.read_anyway(self.id), points
         return self.record(), []
+
+    def records_anyway(self) -> tuple[Record, list[Record]]:
+        """Return the records as `records` does; a look that fails by a fault of ours is said in them."""
+        try:
+            return self.records()
+        except Refusal:
+            raise
+        except Exception:
+            points = [look(self._session, point.id) for point in self.points()]
+            if points:
+                return self._session.home.read_anyway(self.id), points
+            return look(self._session, self.id), []
 
     def parts(self) -> list[Run]:
         """Return the points of a run that has some, else the run itself."""
@@ -194,28 +206,30 @@ class Run:
             engine.cancel([folder])
         return bool(live)
 
-    def remove(self, only_here: bool = False) -> None:
+    def remove(self, only_here: bool = False) -> list[str]:
         """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record.
 
-        `only_here`: what its target has of it is left there.
+        `only_here`: what its target has of it is left there. Return what else may be left elsewhere, in sentences.
         """
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
+        remains: dict[str, None] = {}
         for part in (*self.points(), self):
             if not only_here:
-                part.remove_elsewhere()
+                remains.update(dict.fromkeys(part.remove_elsewhere()))
             self._session.home.remove(part.id)
+        return list(remains)
 
-    def remove_elsewhere(self) -> None:
-        """Remove what the run left on its target."""
+    def remove_elsewhere(self) -> list[str]:
+        """Remove what the run left on its target; return what may be left there."""
         if self.folder.is_readable:
-            return self._session.engine_of(self.folder).remove(self.folder)
-        engine, folder = engine_anyway(self._session, self._session.home.read_anyway(self.id))
-        # What told the engine where the rest lies may be gone with run.json: the folder here goes all the same.
-        with suppress(OSError, ValueError, KeyError):
-            engine.remove(folder)
-        return None
+            try:
+                self._session.engine_of(self.folder).remove(self.folder)
+            except SiteLost as lost:
+                return [MAY_REMAIN.format(target=self.folder.asked.target, why=lost.reason)]
+            return []
+        return remove_anyway(self._session, self.id)
 
     def pull(self, paths: Sequence[str], to: Path, leave_out: Callable[[LeftOut], None] = ignore) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`.

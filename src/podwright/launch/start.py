@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
+from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
@@ -24,7 +25,6 @@ from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
-    from podwright.spec.inputs import Input
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def prepare(
 ) -> Prepared:
     """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
-    code, data = _code_and_data(workload)
+    code = _code(workload)
+    data, pinned = resolve(session, workload, pod)
     request = Request(
         run_id=run_id,
         workload=workload,
@@ -52,6 +53,7 @@ def prepare(
         points=_points(workload, repeat),
         code=None,
         data=data,
+        pinned=pinned,
         after=after,
         after_handle=_handle_after(session.home, target, after),
     )
@@ -88,16 +90,13 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, Input]]:
-    """Take a snapshot of the code, and say where ranks find each input.
-
-    Data inside the code folder travels with it and is named from there; else its absolute path must be there.
-    """
-    root, data = workload.code_folder, workload.inputs()
+def _code(workload: Workload) -> Snapshot | None:
+    """Take a snapshot of the code; data inside its folder travels with it."""
+    root = workload.code_folder
     if root is None:
-        return None, data
-    inside = [root / given.text for given in data.values() if given.kind == "code"]
-    return snapshot(root, inside), data
+        return None
+    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
+    return snapshot(root, inside)
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -197,6 +196,7 @@ def _asked(prepared: Prepared) -> Asked:
         workload=workload_json(workload),
         code=code,
         image=_image(prepared),
+        inputs=dict(request.pinned) or None,
         points=len(request.points) if request.is_parent else 0,
         after=request.after,
         command_line=sys.argv,

@@ -178,15 +178,13 @@ class Leader:
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
-        if complete and self._go():
+        obstacle = self._go() if complete else ""
+        if complete and not obstacle:
             return
         if self._over_time():
             self._end_over_time()
         elif self._monotonic() - self._phase_began > self._order.join_timeout_s:
-            why = "the lease folder cannot be written"
-            if not complete:
-                why = why_incomplete(self._order, {m.node for m in here})
-            self.give_back(why)
+            self.give_back(obstacle or why_incomplete(self._order, {m.node for m in here}))
         elif self._order.rejoin_s is not None:
             self._judge_absence(self._order.silence_s + self._order.rejoin_s)
 
@@ -203,29 +201,29 @@ class Leader:
         else:
             self.give_back(why)
 
-    def _go(self) -> bool:
-        """Begin the next attempt; return False when its epoch could not be claimed this time."""
+    def _go(self) -> str:
+        """Begin the next attempt; return what stands in its way this time, or nothing."""
         if self._leave_ended() or self._yield_to_rival():
-            return True
+            return ""
+        try:
+            port = free_port(self._order.bind)
+        except OSError as error:
+            return f"no port is to be had for the ranks: {error.strerror}"
         if not self._attempts.claim(self._leases, self._now()):
-            return False
+            return "the lease folder cannot be written"
         members = [self.members[node] for node in range(self._order.nodes)]
         for member in members:
             member.begin_attempt()
         self._went, self._failure, self._is_ready = self._monotonic(), None, False
-        go = {
-            "attempt": self.attempt,
-            "master_addr": self._address,
-            "master_port": free_port(self._order.bind),
-            "world_size": self._order.world_size,
-        }
+        address = {"master_addr": self._address, "master_port": port}
+        go = {"attempt": self.attempt, "world_size": self._order.world_size, **address}
         sockets = [member.socket for member in members]
         counters = self._attempts.counters()
         for member in members:
             member.link.send({KEY_KIND: "go", "epoch": self.epoch, "sockets": sockets, **go, **counters})
         self._say_go(go, [member.host for member in members])
         self._enter_phase("run")
-        return True
+        return ""
 
     def _say_go(self, go: Dict[str, Any], hosts: List[str]) -> None:
         assert self.epoch is not None

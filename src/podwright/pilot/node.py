@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 from . import __version__, topology
 from .ended import EXITS
 from .journal import Clock, Journal
+from .launchers import Go
 from .lease import Leases
 from .logs import NodeLog
 from .loop import Loop
@@ -25,7 +26,7 @@ from .place import NodePlace
 from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
-from .ranks import EXIT_KILLED, Go, RankFailure, RankProcess, Ranks
+from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
 from .setup import SetupFailed, rank_environment, run_setup, unpack

@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import links
+from .door import Door, Take, raise_file_limit
 from .ended import EXITS
 from .leader import Leader
 from .loop import Loop
@@ -55,27 +56,27 @@ class Leading:
         order, place = node.order, node.place
         self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
         self.leader.watch_checkpoint(node.paths.checkpoint)
-        self._socket: Optional[socket.socket] = None
+        self._door: Optional[Door] = None
         if order.nodes > 1:
-            self._socket = links.listen(order.bind, order.run)
-            node.loop.watch(self._socket, self._accept)
+            raise_file_limit()
+            self._door = Door(node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet)
         self.leader.join(node.facts(), OwnLink(node.loop, node.take))
 
-    def _accept(self) -> None:
-        assert self._socket is not None
-        try:
-            sock, _ = self._socket.accept()
-        except OSError:
-            return
-        threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
+    def _missing(self) -> int:
+        """Return how many nodes may come yet."""
+        here = [member for member in self.leader.members.values() if member.link.alive]
+        return self._node.order.nodes - len(here)
 
-    def _greet(self, sock: socket.socket) -> None:
-        """Shake hands in a thread of its own: a stranger that says nothing must not stop the heartbeat."""
-        try:
-            link, facts = links.accept(sock, self._node.token, self._node.instance)
-        except Exception:  # a stranger may send anything
-            sock.close()
-            return
+    def _greet(self, sock: socket.socket) -> Take:
+        greeting = links.Greeting(self._node.token, self._node.instance)
+        links.say(sock, greeting.challenge)
+        return lambda line: self._welcome(sock, greeting, line)
+
+    def _welcome(self, sock: socket.socket, greeting: links.Greeting, line: bytes) -> None:
+        """Believe a node that has the token; what follows is no stranger's any more, and a fault there is our own."""
+        welcome, key, facts = greeting.check(line)
+        links.say(sock, welcome)
+        link = links.Link(sock, key, "leader")
         self._node.loop.call_soon(lambda: self._enter(link, facts))
 
     def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
@@ -126,8 +127,8 @@ class Leading:
     def close(self) -> None:
         for member in self.leader.members.values():
             member.link.close()
-        if self._socket is not None:
-            self._socket.close()
+        if self._door is not None:
+            self._door.close()
 
 
 class Following:
@@ -147,7 +148,10 @@ class Following:
     def _connect(self) -> None:
         self._trying = True
         facts, self._tries = self._node.facts(), self._tries + 1
-        threading.Thread(target=self._try, args=(facts,), daemon=True).start()
+        try:
+            threading.Thread(target=self._try, args=(facts,), daemon=True).start()
+        except RuntimeError:  # no thread is to be had just now
+            self._missed()
 
     def _try(self, facts: Dict[str, Any]) -> None:
         """Look for the leader, in a thread: a cut network makes a try wait, and the ranks must be heard meanwhile."""

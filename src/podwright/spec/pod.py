@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
+from podwright.spec.bringup import Address, Bringup
 from podwright.spec.findings import Finding, one_of, problems
 from podwright.spec.hardware import (
     NODES,
@@ -35,6 +36,7 @@ from podwright.spec.types import (
     Power,
     Price,
     Ratio,
+    ShareUsed,
     Size,
     Strict,
     Text,
@@ -57,6 +59,7 @@ class NodeGroup(Strict):
         description="a name from the hardware library, or written out"
     )
     roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
+    addresses: tuple[Address, ...] = Field(default=(), description="one for each host, in the order of hosts")
 
 
 class Storage(Strict):
@@ -146,6 +149,9 @@ class Racks(Strict):
         return min(fed, self.cooling_w or fed)
 
 
+Percent = Annotated[Number, Field(ge=0, le=100)]
+
+
 class CablePrices(Strict):
     """What one cable costs, by its kind."""
 
@@ -164,14 +170,20 @@ class Costs(Strict):
     switch_price: Price | None = Field(default=None, description="of one switch whose model has no price")
     cable_prices: CablePrices = Field(default=CablePrices(), description="of one cable, by its kind")
     gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
-    staff_price_year: Price | None = Field(default=None, description="of the people who run the pod")
+    staff_year: Price | None = Field(default=None, description="of the people who run the pod, a year")
+    space_m2_year: Price | None = Field(default=None, description="of a square metre of floor, a year")
+    storage_tb_month: Price | None = Field(default=None, description="of a terabyte that is kept, a month")
+    support_percent: Percent | None = Field(default=None, description="of what was bought, a year")
+    finance_percent: Percent | None = Field(default=None, description="interest on what was bought, a year")
+    other_year: dict[Line, Price] = Field(default={}, description="anything else, by name: {insurance: 9000}, a year")
+    grid_co2_kg_kwh: Annotated[Number, Field(ge=0, le=5)] | None = Field(
+        default=None, description="of the grid: kilograms of CO2 for a kilowatt hour"
+    )
     years: Annotated[Number, Field(gt=0)] | None = Field(
         default=None, description="over which the price of a node is spread"
     )
     pue: Ratio | None = Field(default=None, description="power of the whole building to that of the machines")
-    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        default=None, description="share of hours that are used"
-    )
+    utilization: ShareUsed | None = Field(default=None, description="share of hours that are used")
 
 
 Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]
@@ -189,6 +201,7 @@ class Pod(Strict):
         (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
     )
     costs: Costs = Field(default=Costs(), description="what things cost")
+    bringup: Bringup = Field(default=Bringup(), description="how hosts become the pod")
     title: Text | None = Field(default=None, description="a line about the pod")
     racks: Annotated[Racks, _OrCount(), BeforeValidator(_OrCount.wrap)] = Field(
         default=Racks(), description="the racks there are, or their number alone"

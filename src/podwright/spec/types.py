@@ -67,6 +67,18 @@ def _number(value: Any) -> float:
     return value
 
 
+def _price(value: Any) -> float:
+    if _number(value) < 0:
+        raise wrong("must be 0 or more", "leave a price out where it is not known")
+    return float(value)
+
+
+def _share_used(value: Any) -> float:
+    if not 0 < _number(value) <= 1:
+        raise wrong("must be more than 0 and at most 1", "0.7 says that 70 of 100 hours are used")
+    return float(value)
+
+
 def _whole(least: int) -> BeforeValidator:
     message = "must be a whole number, zero or more"
     if least:
@@ -116,8 +128,9 @@ def _one_line(value: str) -> str:
     return value
 
 
-def _pattern(pattern: str, message: str, hint: str) -> AfterValidator:
-    compiled = re.compile(pattern, re.ASCII)
+def pattern(allowed: str, message: str, hint: str) -> AfterValidator:
+    """Take only text that is like a pattern as a whole; `{}` in the message is what was written."""
+    compiled = re.compile(allowed, re.ASCII)
 
     def validate(value: str) -> str:
         if not compiled.fullmatch(value):
@@ -221,7 +234,8 @@ Duration = Annotated[Span, AfterValidator(_positive)]
 Count = Annotated[int, Field(ge=1), _whole(1)]
 Whole = Annotated[int, Field(ge=0), _whole(0)]
 Number = Annotated[float, BeforeValidator(_number)]
-Price = Annotated[float, Field(ge=0), BeforeValidator(_number)]
+Price = Annotated[float, Field(ge=0), BeforeValidator(_price)]
+ShareUsed = Annotated[float, Field(gt=0, le=1), BeforeValidator(_share_used)]
 Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
@@ -244,7 +258,7 @@ Hosts = Annotated[
 ]
 Name = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[a-z][a-z0-9-]{0,39}",
         '"{}" is not a name',
         "a name is lower-case letters, digits and dashes, starts with a letter, and has at most 40 of them",
@@ -252,7 +266,7 @@ Name = Annotated[
 ]
 FieldName = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[A-Za-z_][A-Za-z0-9_-]{0,63}",
         '"{}" is not a name',
         "such a name has letters, digits, dashes and underscores, and starts with a letter",
@@ -260,12 +274,12 @@ FieldName = Annotated[
 ]
 EnvName = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[A-Za-z_][A-Za-z0-9_]{0,127}",
         '"{}" is not the name of a variable',
         "letters, digits and underscores, not starting with a digit",
     ),
 ]
 Image = Annotated[
-    Line, _pattern(r"[^\s]+", '"{}" is not the name of an image', "write it like `registry.example/train:1`")
+    Line, pattern(r"[^\s]+", '"{}" is not the name of an image', "write it like `registry.example/train:1`")
 ]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.spec.findings import Finding, near
-from podwright.spec.inputs import is_url
+from podwright.spec.inputs import is_named
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
@@ -136,7 +136,7 @@ def lengths(tree: Tree) -> Found:
     paths: dict[tuple[str, ...], Any] = {(name,): tree.get(name) for name in ("code", "checkpoint")}
     paths |= {("data", name): value for name, value in _mapping(tree, "data").items()}
     for field, value in paths.items():
-        if isinstance(value, str) and not is_url(value) and _too_long(value):
+        if isinstance(value, str) and not is_named(value) and _too_long(value):
             message = f"is longer than a path can be: {PATH_BYTES} bytes in all, {NAME_BYTES} for each name in it"
             yield Finding(field, message)
 
@@ -151,7 +151,7 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         what = "is a file, not a folder" if _is_there(folder / code) else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if not _usable(value) or is_url(value) or value.startswith("/") or _is_there(folder / value):
+        if not _usable(value) or is_named(value) or value.startswith("/") or _is_there(folder / value):
             continue
         message = f'"{short(value)}" is neither a path nor a selection'
         if "/" in value:

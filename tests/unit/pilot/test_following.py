@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -221,6 +222,21 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
         told.append(role.kinds())
         node.say_again()
     assert told == [["ready", "failed"], ["ready", "failed"]]
+
+
+def test_without_a_thread_to_be_had_it_tries_again_later(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def none_left(**_: Any) -> Any:
+        tries.append(scene.t)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading, "Thread", none_left)
+    scene.role._missed()
+    scene.after(1.0)
+    scene.after(1.0)
+    assert tries == [1001.0, 1002.0]
+    assert scene.node.exit_code is None
 
 
 def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_came(scene: Scene) -> None:

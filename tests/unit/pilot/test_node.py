@@ -208,7 +208,7 @@ def test_a_leader_that_finds_a_newer_claim_kills_its_ranks(start: Any) -> None:
 
 
 def test_a_hang_is_seen_and_the_attempt_is_ended(start: Any) -> None:
-    run = start(command=["sleep", "1000"], hang_after_s=0.5, beat_s=0.1)
+    run = start(command=["sleep", "1000"], hang_after_s=5.0, beat_s=0.1)
     assert run.end() == (EXIT_FAILED, "")
     (hang,) = run.events("hang")
     assert (hang["rank"], hang["node"]) == (0, 0)

@@ -90,8 +90,7 @@ def _remove(session: Session, run: Run, yes: bool) -> list[str]:
         left = abandon(session, run, f"removed by its user; {record.silence}")
     else:
         try:
-            run.remove()
-            return []
+            return run.remove()
         except Refusal as refusal:
             if refusal.exit_code != verdict.UNREACHABLE or not yes:
                 raise

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output
+from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,8 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
 
     with Session.open() as session:
         named = find_all(session, runs)
-        path = write_report(named).resolve()
+        with in_words(named[0].folder.path):
+            path = write_report(named).resolve()
         known = [run.last_known() for run in named]
         silences = [record.silence for record in known if record.silence]
     if as_json:

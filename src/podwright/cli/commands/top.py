@@ -51,7 +51,7 @@ def active(session: Session) -> list[Progress]:
     parts: list[Record] = []
     for record in launch.recent(session, limit=0):
         if not record.is_final:
-            whole, points = launch.find(session, record.id).records()
+            whole, points = launch.find(session, record.id).records_anyway()
             parts += points or [whole]
     progresses = [Progress(part) for part in parts if not part.is_final]
     for progress in progresses:

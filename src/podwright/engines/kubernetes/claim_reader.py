@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.api import NOT_BEGUN, Api, ApiError, Away
 from podwright.clients.kubernetes.confinement import confined
+from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.paths import path_of
-from podwright.engines.kubernetes.plan import SITE
 from podwright.engines.kubernetes.pod_template import BESIDE, gone_tolerations
 from podwright.engines.kubernetes.states import waiting_words
 from podwright.engines.kubernetes.submit import share, shared_maps
+from podwright.engines.site import SiteLost, Types, read_site, whole_of
 from podwright.runs import RunFolder
-from podwright.spec.problems import refuse
+from podwright.spec.problems import refuse, short
 
 IDLE_S = 60
 MOST_REPLACED = 3
@@ -27,19 +28,21 @@ WAIT = f"""\
 touch {names.WORK}/used
 while [ $(($(date +%s) - $(stat -c %Y {names.WORK}/used))) -lt {IDLE_S} ]; do sleep 2; done
 """
+TYPES: Types = {"namespace": str, "kind": str, "claim": (str, NoneType), "payload": dict, "code": list}
 USE = f'touch {names.WORK}/used; exec "$@"'
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Return what later clients need of a run; of a point it lies in the parent's folder."""
-    return _site(folder.path.parent / (folder.asked.parent or folder.id) / SITE)
+    """Return what later clients need of a run."""
+    return _site(whole_of(folder))
 
 
 @lru_cache(maxsize=4096)
-def _site(path: Path) -> dict[str, Any]:
-    """Read a file that is written once, before anything starts."""
-    loaded: dict[str, Any] = json.loads(path.read_text())
-    return loaded
+def _site(whole: Path) -> dict[str, Any]:
+    site = read_site(whole, TYPES)
+    if site["kind"] not in BY_NAME:
+        raise SiteLost(whole, f"there is no kind {short(site['kind'])}")
+    return site
 
 
 class Reader:
@@ -106,8 +109,7 @@ class Reader:
     def _make(self, folder: RunFolder, path: str) -> dict[str, Any]:
         site = site_of(folder)
         job = self._api.apply(path, reader_job(site, self._name, sorted(self._avoided)))
-        parent = folder.path.parent / (folder.asked.parent or folder.id)
-        share(self._api, next(iter(shared_maps({**site, "code": []}, parent))), job, lambda ask: ask())
+        share(self._api, next(iter(shared_maps({**site, "code": []}, whole_of(folder)))), job, lambda ask: ask())
         return job
 
 

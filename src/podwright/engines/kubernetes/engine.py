@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import Files, Job, Request, Status
+from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.deletion import delete_runs
@@ -71,9 +71,10 @@ class KubernetesEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
-        if self._scheduler.claim:
-            return {}
-        return {"shared": NO_CLAIM}
+        unsupported = {"selection": SELECTION_IS_LOCAL}
+        if not self._scheduler.claim:
+            unsupported["shared"] = NO_CLAIM
+        return unsupported
 
     def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
         """Plan the objects of every part."""

@@ -17,11 +17,12 @@ from podwright.engines.kubernetes.objects import run_objects
 from podwright.engines.kubernetes.run_spec import RunSpec, image_of, run_spec_of
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from podwright.engines.network import network_env
+from podwright.engines.site import SITE
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
-SITE, OBJECTS = "job/site.json", "job/objects.yaml"
+OBJECTS = "job/objects.yaml"
 OPEN = (
     "you may not make NetworkPolicies in the namespace {namespace}: whoever reaches its Kubernetes pods reaches the "
     "ports of this run; `podwright pod grant` gives the right"

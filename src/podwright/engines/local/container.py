@@ -125,7 +125,7 @@ def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     """Return what lies beside the order instead of the stub alone."""
     workload = request.workload
     folders = shlex.join([*WRITTEN, workload.checkpoint])
-    command = " \\\n    ".join(podman_arguments(workload, request.target_paths(), facts))
+    command = " \\\n    ".join(podman_arguments(workload, request.shown_paths(), facts))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": INSIDE}
 
 

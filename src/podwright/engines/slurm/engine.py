@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
+from podwright.engines.site import SITE, read_site, whole_of
 from podwright.engines.slurm.containers import JOB, RUN
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
@@ -33,8 +34,6 @@ from podwright.spec.quantity import duration_s
 if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
 
-SITE = "job/site.json"
-"""What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
 REJOIN_S = 60.0
 """Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
@@ -105,7 +104,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {}
+        return {"selection": SELECTION_IS_LOCAL}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -201,7 +200,7 @@ class SlurmEngine:
     def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
         """Give the script to sbatch; a job that was perhaps taken is looked for by its name first."""
         parent = folders[0].path.parent / run_id
-        site = json.loads((parent / SITE).read_text())
+        site = site_of(folders[0])
         if not self._reach.is_here:
             points = [folder.path for folder in folders if folder.path != parent]
             pack(self._reach, site["folder"], [parent, *points])
@@ -364,10 +363,8 @@ class SlurmEngine:
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Return how a run's cluster is reached again; of a point it lies in the parent's folder, beside the script."""
-    parent = folder.path.parent / (folder.asked.parent or folder.id)
-    loaded: dict[str, Any] = json.loads((parent / SITE).read_text())
-    return loaded
+    """Return how a run's cluster is reached again."""
+    return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
 
 
 def _filled(text: str, root: str, folder: RunFolder) -> str:

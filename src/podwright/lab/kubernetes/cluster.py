@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from podwright.clients.kubernetes.api import ApiError, Away
-from podwright.lab import packages, processes, watch
+from podwright.lab import doors, packages, processes, watch
 from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
-from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
 from podwright.lab.kubernetes.control import Control, missing_programs
 from podwright.lab.kubernetes.nodes import Nodes

@@ -11,10 +11,9 @@ from typing import Any
 import yaml
 
 from podwright.design.topology import topology_of
-from podwright.lab import processes
+from podwright.lab import doors, processes, relay
 from podwright.lab.base import Say
-from podwright.lab.kubernetes import configs, image, objects, pki, programs, registry, relay
-from podwright.lab.kubernetes import ports as doors
+from podwright.lab.kubernetes import configs, image, objects, pki, programs, registry
 from podwright.lab.kubernetes.api import admin_api, answers, create_missing
 from podwright.lab.kubernetes.binaries import CONSTRAINTS, JOB_SETS, MPI_JOBS
 from podwright.lab.kubernetes.shape import CONTROL, IMAGE, NAMESPACE, KubernetesLabShape, LabPorts
@@ -52,7 +51,7 @@ class Control:
         start(self.machines, CONTROL, programs.store(self.parts))
         if not self._lives(relay.PROGRAM):
             ways = {self.ports.api: configs.API_PORT, self.ports.registry: configs.REGISTRY_PORT}
-            doors.open_doors(self.machines, ways)
+            doors.open_doors(self.machines, CONTROL, ways)
 
     def start_rest(self) -> None:
         """Start all that needs the API server, and wait until a Kubernetes pod could be made."""

@@ -1,7 +1,7 @@
 """Carries connections from ports of this machine's loopback into a lab.
 
-The sockets were bound in the machine's own network and are inherited; this program runs in that of the lab's control
-machine, and ends with it. Standard library only: it stays in memory.
+The sockets were bound in the machine's own network and are inherited; this program runs in that of one of the
+lab's machines, and ends with it. Standard library only: it stays in memory.
 """
 
 from __future__ import annotations

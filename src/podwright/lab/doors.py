@@ -9,10 +9,9 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from podwright.lab.kubernetes import relay
-from podwright.lab.kubernetes.pki import LOOPBACK
-from podwright.lab.kubernetes.shape import CONTROL
+from podwright.lab import relay
 from podwright.lab.machines import ENVIRONMENT, Machines
+from podwright.lab.ssh import LOOPBACK
 from podwright.spec.problems import refuse
 
 # Below the ports that the kernel gives to outgoing connections, which would take one while the lab is off.
@@ -34,15 +33,15 @@ def choose(count: int) -> list[int]:
     return free
 
 
-def open_doors(machines: Machines, doors: Mapping[int, int]) -> None:
-    """Let connections to ports of this machine come out on the lab's control machine, with which the doors end."""
+def open_doors(machines: Machines, machine: str, doors: Mapping[int, int]) -> None:
+    """Let connections to ports of this machine come out on one of the lab, with which the doors end."""
     with ExitStack() as stack:
         sockets = {stack.enter_context(_listening(port)): target for port, target in doors.items()}
         numbers = [listening.fileno() for listening in sockets]
         doorways = [f"{listening.fileno()}:{target}" for listening, target in sockets.items()]
-        log = stack.enter_context((machines.folder / "log" / f"{relay.PROGRAM}-{CONTROL}.log").open("a"))
+        log = stack.enter_context((machines.folder / "log" / f"{relay.PROGRAM}-{machine}.log").open("a"))
         living = subprocess.Popen(
-            machines.command(CONTROL, [sys.executable, "-I", "-S", relay.__file__, *doorways]),
+            machines.command(machine, [sys.executable, "-I", "-S", relay.__file__, *doorways]),
             env=ENVIRONMENT,
             pass_fds=numbers,
             stdin=subprocess.DEVNULL,
@@ -50,7 +49,7 @@ def open_doors(machines: Machines, doors: Mapping[int, int]) -> None:
             stderr=log,
             start_new_session=True,
         )
-        living.returncode = 0  # it outlives this program, and is ended with the control machine
+        living.returncode = 0  # it outlives this program, and is ended with that machine
 
 
 def _listening(port: int) -> socket.socket:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podwright.lab.kubernetes import relay
+from podwright.lab import relay
 
 WAIT_S = 20.0
 
