@@ -52,11 +52,12 @@ class Feed:
 
 
 def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
-    """List everything, in the order nodes, switches, storage, racks, cables."""
+    """List everything, in the order nodes, switches, fabric managers, storage, racks, cables."""
     height = f"{requirements.pod.racks.rack_units} units"
     return [
         *_nodes(requirements),
         *_switches(requirements, switches),
+        *_managers(requirements),
         *_storage(requirements),
         Item("rack", height, f"rack, {height}", racks, None, None),
         *_cables(requirements, laid),
@@ -118,6 +119,12 @@ def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[It
             price = requirements.pod.costs.switch_price
         rows.append(Item(f"{kind} switch", name, model.title or name, count, price, model.power_w))
     return rows
+
+
+def _managers(requirements: Requirements) -> list[Item]:
+    if not requirements.managers:
+        return []
+    return [Item("manager", "ufm", "fabric manager (UFM), 1 unit", requirements.managers, None, None)]
 
 
 def _storage(requirements: Requirements) -> list[Item]:

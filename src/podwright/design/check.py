@@ -1,20 +1,17 @@
-"""Compares a fabric as `ibnetdiscover` sees it with the design, and names every cable that is not where it belongs."""
+"""Compares a fabric as `ibnetdiscover` sees it with the design: cables that are not where they belong, devices that are
+not there, links that do not run at their width and speed."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from podwright.design.discovered import SeenFabric, infer_names, read_discovered
 from podwright.design.exports.ibnet import Port, fabric_of
 from podwright.design.plan import Design
 from podwright.design.wiring import Wired
 from podwright.spec.problems import Refusal, refuse
-
-_DEVICE = re.compile(r'^(?:Switch|Ca|Hca|Rt)\s+(?P<ports>\d+)\s+"(?P<id>[^"]+)"(?:.*?#\s*"(?P<name>[^"]*)")?', re.I)
-_LINK = re.compile(r'^\[(?P<port>\d+)\](?:\[[^\]]*\])?(?:\([^)]*\))?\s+"(?P<id>[^"]+)"\[(?P<peer>\d+)\]')
-# A managed switch says `MF0;leaf-u01-r1:MQM8700/U1`, of which the middle is its name.
-_MANAGED = re.compile(r"^(?:MF0;)?(?P<name>[^:;/]+)(?::[^:]*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +24,35 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was compared and what was found."""
+    """What was compared and what was found; `inferred` are the names that switches were given, by their ids."""
 
     fabrics: tuple[str, ...]
     cables: int
     findings: list[Deviation]
+    inferred: dict[str, str] = field(default_factory=dict)
 
 
 def check_fabric(design: Design, text: str, file: str) -> Checked:
-    """Compare a file with those fabrics of the design whose switches it names."""
-    actual = read_links(text)
-    devices = {port.device for port in actual}
-    fabrics = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
-    if not fabrics:
+    """Compare a file with those fabrics of the design whose switches it names, or whose hosts name its switches."""
+    seen = read_discovered(text)
+    fabrics = {name: fabric_of(design, name) for name in design.wired}
+    everything: dict[Port, Port] = {}
+    switches: set[str] = set()
+    for fabric in fabrics.values():
+        everything |= fabric.links
+        switches |= set(fabric.switches)
+    inferred = infer_names(seen, everything, switches)
+    devices = {port.device for port in seen.ports()}
+    there = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
+    if not there:
         raise _no_fabric(devices, file)
     links: dict[Port, Port] = {}
-    for name in fabrics:
-        links |= fabric_of(design, name).links
-    return Checked(fabrics, len(links) // 2, list(_compare(links, actual)))
+    rates: dict[Port, str] = {}
+    for name in there:
+        links |= fabrics[name].links
+        rates |= fabrics[name].rates
+    findings = [*_compare(links, seen.ports()), *_slow(links, rates, seen)]
+    return Checked(there, len(links) // 2, findings, inferred)
 
 
 def _names_any(devices: set[str], wired: Wired) -> bool:
@@ -52,36 +60,20 @@ def _names_any(devices: set[str], wired: Wired) -> bool:
 
 
 def _no_fabric(devices: set[str], file: str) -> Refusal:
-    hint = "write it with `ibnetdiscover`; switches are known by their names"
+    hint = "write it with `ibnetdiscover`; switches are known by their names or by their hosts"
     if not devices:
         return refuse("holds no links", hint=hint, file=file)
     hint += f", and this file has {min(devices)}"
     return refuse("names no switch of this design", hint=hint, file=file)
 
 
-def read_links(text: str) -> dict[Port, Port]:
-    """Read the links of an ibnetdiscover file, by the names that devices go by."""
-    names: dict[str, str] = {}
-    raw: list[tuple[str, int, str, int]] = []
-    device = ""
-    for line in text.splitlines():
-        if head := _DEVICE.match(line):
-            device = head["id"]
-            names[device] = _name(head["name"] or device)
-        elif (link := _LINK.match(line)) and device:
-            raw.append((device, int(link["port"]), link["id"], int(link["peer"])))
-    return {Port(names[device], port): Port(names.get(peer, peer), peer_port) for device, port, peer, peer_port in raw}
-
-
-def _name(text: str) -> str:
-    match = _MANAGED.match(text.strip())
-    if match:
-        return match["name"].strip()
-    return text.strip()
-
-
 def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port]) -> Iterator[Deviation]:
-    """Yield what is wrong with the cables that are there, each once, then those that are not."""
+    """Yield devices that are not there, then what is wrong with the cables that are, each once, then missing cables."""
+    there = {*actual, *actual.values()}
+    absent = [(port, peer) for port, peer in sorted(designed.items()) if port not in there and peer not in there]
+    gone = _gone(designed, absent)
+    for device, cables in gone.items():
+        yield Deviation("gone", f"{device} is not there ({cables} cables)")
     said: set[frozenset[Port]] = set()
     for port, peer in sorted(actual.items()):
         cable = frozenset((port, peer))
@@ -89,10 +81,37 @@ def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port]) -> Iter
             continue
         said.add(cable)
         yield _wrong(port, peer, designed)
-    there = {*actual, *actual.values()}
-    for port, peer in sorted(designed.items()):
-        if port < peer and port not in there and peer not in there:
+    for port, peer in absent:
+        if port < peer and not {_owner(port), _owner(peer)} & set(gone):
             yield Deviation("missing", f"{_port_text(port)} is not joined to {_port_text(peer)}")
+
+
+def _gone(designed: Mapping[Port, Port], absent: list[tuple[Port, Port]]) -> dict[str, int]:
+    """Return the devices none of whose several cables are there, with their number."""
+    wanted = Counter(_owner(port) for port in designed)
+    missing = Counter(_owner(port) for port, _ in absent)
+    return {device: count for device, count in missing.items() if count == wanted[device] > 1}
+
+
+def _slow(designed: Mapping[Port, Port], rates: Mapping[Port, str], seen: SeenFabric) -> Iterator[Deviation]:
+    """Yield links of another width or speed, each once; where all are alike it is one thing to mend."""
+    actual = seen.rates()
+    wrong: dict[tuple[str, str], list[Port]] = defaultdict(list)
+    compared = 0
+    for port in sorted(actual):
+        peer = designed.get(port)
+        if peer is None or (peer < port and peer in actual):
+            continue
+        compared += 1
+        if actual[port] != rates[port]:
+            wrong[(actual[port], rates[port])].append(port)
+    for (rate, wanted), ports in wrong.items():
+        if len(ports) == compared > 1:
+            yield Deviation("speed", f"all {compared:,} links run at {rate}; they are designed for {wanted}")
+            continue
+        for port in ports:
+            ends = f"{_port_text(port)} to {_port_text(designed[port])}"
+            yield Deviation("speed", f"{ends} runs at {rate}; it is designed for {wanted}")
 
 
 def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
@@ -102,8 +121,13 @@ def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
     return Deviation("unknown", f"{_port_text(port)} is joined to {_port_text(peer)}; the design has no such cable")
 
 
+def _owner(port: Port) -> str:
+    """Return the device that a port belongs to: an adapter is named with its host."""
+    return port.device.partition(" ")[0]
+
+
 def _port_text(port: Port) -> str:
-    # An adapter is named with its host, and has one port.
+    # An adapter has one port.
     if " " in port.device:
         return port.device
     return f"{port.device} port {port.number}"

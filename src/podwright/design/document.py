@@ -81,7 +81,7 @@ def _management(design: Design) -> dict[str, Any] | None:
             }
             for network in management.networks
         ],
-        "notes": list(management.notes),
+        "notes": design.notes,
     }
 
 

@@ -53,6 +53,25 @@ def grow(old: Design, new: Design) -> Growth:
     )
 
 
+def check_pods(old: Design, new: Design) -> None:
+    """Refuse what is no growth: another pod, or one with fewer nodes."""
+    before, after = old.requirements, new.requirements
+    gone = [host for host in before.hosts if host not in after.models]
+    if gone and len(gone) < len(before.hosts) and len(after.hosts) < len(before.hosts):
+        raise refuse(
+            f"the pod shrinks from {len(before.hosts)} to {len(after.hosts)} nodes",
+            hint="growth adds nodes; give the smaller pod as the old one",
+            field="nodes",
+        )
+    other = [host for host in before.hosts if host in after.models and after.models[host] != before.models[host]]
+    if gone or other:
+        raise refuse(
+            f"this is another pod: {(gone + other)[0]} of the old one is not in it",
+            hint="the hosts of the old pod keep their names and models in the new one",
+            field="nodes",
+        )
+
+
 def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
     """Return the refusal of a growth that would touch cables in use."""
     first = (*(a for a, _ in growth.moved), *growth.removed)[0]

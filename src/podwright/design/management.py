@@ -13,11 +13,10 @@ from math import ceil
 
 from podwright.design.networks import Network, Wanted, cut_networks
 from podwright.design.requirements import Requirements
+from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
 
-# Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
-FASTEST_TWISTED_GBPS = 10
 # Kept on each aggregation switch for its peer and for the site's network.
 KEPT_PORTS = 2
 
@@ -58,8 +57,9 @@ def design_management(requirements: Requirements, switches: Sequence[Switch]) ->
     if fabric is None or fabric.switch is None:
         return None
     nodes = [_ports(host, requirements.models[host]) for host in requirements.hosts]
-    plan = _Plan(requirements, fabric.switch, fabric.aggregation, nodes, list(_others(requirements, switches)))
-    others_planned = _others_planned(requirements, switches, plan)
+    managed = [switch for switch in switches if requirements.has_management_port(switch.fabric)]
+    plan = _Plan(requirements, fabric.switch, fabric.aggregation, nodes, list(_others(requirements, managed)))
+    others_planned = _others_planned(requirements, managed, plan)
     central = plan.central(ceil(others_planned / fabric.switch.ports))
     cables = [*plan.leaf_cables(), *plan.uplinks(), *plan.fast_cables()]
     bmc = sum(ports.has_bmc for ports in plan.all)
@@ -231,7 +231,7 @@ def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan
     """Count the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
     blocks = sum(len(system.names_planned) - len(system.names) for system in requirements.systems)
-    return sum(ports.slow for ports in plan.others) - leaves + requirements.leaves_planned + blocks
+    return sum(ports.slow for ports in plan.others) - leaves + requirements.managed_leaves_planned + blocks
 
 
 def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -11,12 +11,12 @@ from podwright.design import bom, lengths, sizing, wiring
 from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
 from podwright.design.racks import Floor, lay_out
-from podwright.design.requirements import Requirements, requirements_of
+from podwright.design.requirements import Requirements, requirements_of, speed_warnings
 from podwright.design.systems import storage_ends
 from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Refusal, refuse
 
 Result = TypeVar("Result")
 
@@ -88,6 +88,19 @@ class Design:
         """Return which hosts belong together."""
         return topology_of(self.pod)
 
+    @property
+    def notes(self) -> list[str]:
+        """Return what a reader must know beside the tables."""
+        notes = speed_warnings(self.pod)
+        for fabric in self.wired:
+            managers = self.requirements.subnet_managers(fabric)
+            if managers:
+                hosts = " and ".join(managers)
+                notes.append(f"{fabric}: subnet manager (OpenSM or UFM) on {hosts}")
+        if self.management is not None:
+            notes += self.management.notes
+        return notes
+
     def bill(self) -> list[bom.Item]:
         """Return the bill of materials."""
         return bom.bill(self.requirements, self.switches, self.laid, len(self.floor.racks))
@@ -116,7 +129,10 @@ def _design(pod: Pod) -> Design:
     requirements = requirements_of(pod)
     compute, storage = None, None
     if requirements.compute:
-        compute = sizing.size_compute(requirements.compute)
+        others_hold = None
+        if requirements.storage:
+            others_hold = sizing.most_storage_nodes(requirements.storage)
+        compute = sizing.size_compute(requirements.compute, others_hold)
     if requirements.storage:
         storage = sizing.size_storage(requirements.storage)
     wired: dict[str, Wired] = {}
@@ -128,7 +144,35 @@ def _design(pod: Pod) -> Design:
         ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
         wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
         switches += wired["storage"].switches
-    return Design(requirements, compute, storage, wired, design_management(requirements, switches))
+    design = Design(requirements, compute, storage, wired, design_management(requirements, switches))
+    _check_names(design)
+    return design
+
+
+def _check_names(design: Design) -> None:
+    """Refuse hosts and storage systems that have the name of something else in the design: a name is one device."""
+    taken = {switch.name: f"a {switch.fabric} {switch.tier} switch" for switch in design.switches}
+    taken |= {f"ufm{number + 1}": "a fabric manager" for number in range(design.requirements.managers)}
+    for name in _storage_names(design):
+        _check_name(name, taken, "storage")
+        taken[name] = "a storage system"
+    for host in design.pod.hosts():
+        _check_name(host, taken, "nodes")
+
+
+def _storage_names(design: Design) -> Iterator[str]:
+    """Yield what the storage ports lead to, each once."""
+    names: dict[str, None] = {}
+    for system in design.requirements.systems:
+        names |= dict.fromkeys(system.names)
+    if "storage" in design.wired:
+        names |= dict.fromkeys(cable.a for cable in design.wired["storage"].cables if cable.kind == "storage")
+    yield from names
+
+
+def _check_name(name: str, taken: Mapping[str, str], field: str) -> None:
+    if name in taken:
+        raise refuse(f"{name} is the name of {taken[name]} of this design", hint="give it another name", field=field)
 
 
 def _placed(pod: Pod, make: Callable[[], Result]) -> Result:

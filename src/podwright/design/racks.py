@@ -73,6 +73,12 @@ class Floor:
         """Return what is known of the power of all racks."""
         return sum(rack.power_w for rack in self.racks)
 
+    @property
+    def power_text(self) -> str:
+        """Return the power of all racks as people read it: at least so much where some of it is not known."""
+        known = f"{self.power_w / 1000:,.1f} kW"
+        return f"at least {known}" if self.unknown_power else known
+
     def rack_and_unit(self, device: str) -> tuple[str, int | str]:
         """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
         place = self.places.get(device)

@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
+from podwright.design.speeds import check_ports, slower_ports
 from podwright.design.systems import System, Units, systems_of
 from podwright.spec.problems import refuse
 
@@ -57,19 +58,42 @@ class Requirements:
         return self.compute.reserved_slots
 
     @property
-    def leaves_planned(self) -> int:
-        """Return how many leaves the compute and storage fabrics have when the planned nodes are there."""
-        compute, storage = self.compute, self.storage
-        leaves = 0
-        if compute is not None and self.is_classic:
+    def managed_leaves_planned(self) -> int:
+        """Return how many leaves with a management port there are when the planned nodes are there."""
+        leaves = {"compute": self._compute_leaves_planned, "storage": self._storage_leaves_planned}
+        return sum(count for fabric, count in leaves.items() if self.has_management_port(fabric))
+
+    @property
+    def _compute_leaves_planned(self) -> int:
+        compute = self.compute
+        if compute is None:
+            return 0
+        if self.is_classic:
             # Without rails the ports of all slots fill leaf after leaf: half of a leaf's ports go to nodes.
-            leaves += units_of(compute.node_ports * (self.planned + self.reserved), compute.switch_ports // 2)
-        elif compute is not None:
-            leaves += compute.rails * self.units_planned
-        if storage is not None:
-            # The storage fabric has units of its own, each with a leaf for every storage port of a node.
-            leaves += storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
-        return leaves
+            return units_of(compute.node_ports * (self.planned + self.reserved), compute.switch_ports // 2)
+        return compute.rails * self.units_planned
+
+    @property
+    def _storage_leaves_planned(self) -> int:
+        """Count by the storage fabric's own units, each with a leaf for every storage port of a node."""
+        storage = self.storage
+        if storage is None:
+            return 0
+        return storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
+
+    def has_management_port(self, fabric: str) -> bool:
+        """Return whether the switches of a fabric are managed from inside; those that are not have no port for it."""
+        switch = self.switch_of(fabric)
+        return switch is not None and switch.management_port
+
+    def subnet_managers(self, fabric: str) -> tuple[str, ...]:
+        """Return the hosts that run the subnet manager of a fabric whose switches run none, the active one first."""
+        switch = self.switch_of(fabric)
+        if switch is None or switch.kind == "ethernet" or switch.management_port:
+            return ()
+        if fabric == "compute" and self.managers:
+            return tuple(f"ufm{number}" for number in range(1, self.managers + 1))
+        return self.hosts[:2]
 
     def switch_of(self, fabric: str) -> SwitchModel | None:
         """Return the switch of the `compute` or the `storage` fabric."""
@@ -94,11 +118,17 @@ def requirements_of(pod: Pod) -> Requirements:
     groups, hosts = _fabric_groups(pod), fabric_hosts(pod)
     compute, switch = _compute(pod, groups, len(hosts))
     storage, storage_switch = _storage(pod, groups, compute, len(hosts))
+    check_ports(pod, groups)
     models: dict[str, NodeModel] = {}
     for group in pod.nodes:
         models |= dict.fromkeys(group.hosts, group.model)
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
     return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+
+
+def speed_warnings(pod: Pod) -> list[str]:
+    """Return what is to be said of ports that are joined and are not equally fast."""
+    return list(slower_ports(pod, _fabric_groups(pod)))
 
 
 def fabric_hosts(pod: Pod) -> tuple[str, ...]:

@@ -123,9 +123,10 @@ class StorageSize:
         return ratio(self.slots + self.leaf_ports, self.leaf_up)
 
 
-def size_compute(fabric: ComputeParameters) -> ComputeSize:
-    """Size a compute fabric, or refuse with the nearest thing that would work."""
+def size_compute(fabric: ComputeParameters, others_hold: int | None = None) -> ComputeSize:
+    """Size a compute fabric, or refuse with the nearest thing that works; `others_hold`: the pod's other fabrics."""
     _check_rails(fabric)
+    _check_nodes(fabric, others_hold)
     if fabric.layout == "classic":
         return _size_classic(fabric)
     units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
@@ -210,6 +211,11 @@ def most_nodes(fabric: ComputeParameters) -> int:
     return fabric.switch_ports**3 // 4 // fabric.node_ports
 
 
+def most_storage_nodes(fabric: StorageParameters) -> int:
+    """Return the nodes that two tiers of this switch hold: a spine has a port for each leaf, one up-link of each."""
+    return max(fabric.switch_ports // fabric.node_ports * fabric.unit - fabric.reserved_slots, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Leaves:
     """The lowest tier: leaves of one rail now and as planned, and what each has."""
@@ -235,7 +241,6 @@ def _size_classic(fabric: ComputeParameters) -> ComputeSize:
 def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: int) -> ComputeSize:
     """Add spines, and cores where two tiers do not reach."""
     radix, total = fabric.switch_ports, leaves.rails * leaves.per_rail
-    _check_nodes(fabric)
     spines = spread(leaves.rails * leaves.planned_per_rail, leaves.up, radix)
     plane_leaves, spine = leaves.rails * leaves.planned_per_rail, spines or 0
     groups = spine_up = core_groups = spine_core = 0
@@ -302,7 +307,6 @@ def reaches(spines: int, planes: int, core_groups: int) -> bool:
 
 
 def _check_rails(fabric: ComputeParameters) -> None:
-    field = "fabrics.compute.rails"
     if fabric.switch_ports % 2:
         raise refuse(
             f"a switch of {fabric.switch_ports} ports has no two halves",
@@ -315,7 +319,7 @@ def _check_rails(fabric: ComputeParameters) -> None:
         raise refuse(
             f"{fabric.rails} rails do not divide the {fabric.node_ports} compute ports of a node",
             hint=f"rails is one of {', '.join(map(str, allowed))}; the nearest is {nearest}",
-            field=field,
+            field="fabrics.compute.rails",
         )
 
 
@@ -340,17 +344,19 @@ def _leaf_ports(fabric: ComputeParameters, unit: int) -> int:
     return fabric.rail_ports * unit + divided(fabric.rail_ports * unit, fabric.oversubscription)
 
 
-def _check_nodes(fabric: ComputeParameters) -> None:
+def _check_nodes(fabric: ComputeParameters, others_hold: int | None) -> None:
     most = most_nodes(fabric)
     if fabric.planned <= most:
         return
-    ports = next(
-        ports for ports in range(fabric.switch_ports, 10**6, 2) if ports**3 // 4 >= fabric.node_ports * fabric.planned
-    )
+    ends = fabric.node_ports * fabric.planned
+    ports = next(ports for ports in range(fabric.switch_ports, 10**6, 2) if ports**3 // 4 >= ends)
+    fits = f"at most {most:,} nodes fit"
+    if others_hold is not None and others_hold < most:
+        fits = f"at most {others_hold:,} nodes fit the pod's storage fabric, and {most:,} this one"
     raise refuse(
         f"{fabric.planned:,} nodes with {fabric.node_ports} compute ports are more than any tree of "
         f"{fabric.switch_ports}-port switches can hold",
-        hint=f"at most {most:,} nodes fit; {fabric.planned:,} need switches with {ports} ports",
+        hint=f"{fits}; {fabric.planned:,} need switches with {ports} ports",
         field="fabrics.compute.nodes_planned" if fabric.nodes <= most else "nodes",
     )
 
@@ -382,12 +388,13 @@ def _no_uplinks(fabric: StorageParameters, per_leaf: int) -> Refusal:
 
 
 def _third_storage_tier(fabric: StorageParameters) -> Refusal:
-    """Return the refusal; a leaf can be joined to as many spines as it has up-links, which bounds the leaves."""
-    most = fabric.switch_ports // fabric.node_ports * fabric.unit - fabric.reserved_slots
+    """Return the refusal, with the limit and the two ways out."""
+    most = most_storage_nodes(fabric)
     leaves = fabric.node_ports * units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
-    enough = leaves + leaves % 2
     return refuse(
-        f"{fabric.planned:,} nodes need a third tier of storage switches, which is not designed",
-        hint=f"at most {most:,} nodes fit switches of {fabric.switch_ports} ports; {enough} ports would do",
+        f"{fabric.planned:,} nodes need a third tier of storage switches, which is not designed: "
+        f"two tiers of {fabric.switch_ports}-port switches hold {most:,}",
+        hint=f"storage switches with {leaves + leaves % 2} ports would do, or several pods of at most {most:,} nodes, "
+        "each with storage of its own",
         field="fabrics.storage.switch",
     )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 DOMAIN = "podwright.dev"
 UNIT_LABEL = f"{DOMAIN}/unit"
+RACK_LABEL = "topology.kubernetes.io/rack"
+# What Topograph writes and KAI, Kueue and others read, from the node upward.
+TIER_LABELS = tuple(f"network.topology.nvidia.com/{tier}" for tier in ("leaf", "spine", "core"))
 OUTSIDE = "outside"
 
 
@@ -137,11 +140,35 @@ def topology_yaml(topology: Topology) -> str:
 
 
 def node_labels(topology: Topology, pod: str, racks: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the labels of Kubernetes nodes by host."""
-    names = topology.unit_names()
-    return {
-        host: {f"{DOMAIN}/pod": pod, UNIT_LABEL: unit, f"{DOMAIN}/rack": racks[host]} for host, unit in names.items()
-    }
+    """Return the labels of Kubernetes nodes by host: ours, and those that schedulers of others read.
+
+    A cluster may span pods, so that what others compare carries the name of the pod.
+    """
+    labels: dict[str, dict[str, str]] = {}
+    for host, switches in _switches_above(topology).items():
+        labels[host] = {
+            f"{DOMAIN}/pod": pod,
+            UNIT_LABEL: switches[0],
+            f"{DOMAIN}/rack": racks[host],
+            RACK_LABEL: f"{pod}-{racks[host]}",
+            **{label: f"{pod}-{switch}" for label, switch in zip(TIER_LABELS, switches, strict=False)},
+        }
+    return labels
+
+
+def _switches_above(topology: Topology) -> dict[str, list[str]]:
+    """Return for each host the switches of Slurm's tree above it, lowest first."""
+    tree = tree_switches(topology)
+    above: dict[str, str] = {}
+    for switch in tree:
+        above |= dict.fromkeys(switch.switches, switch.name)
+    chains: dict[str, list[str]] = {}
+    for switch in tree:
+        chain = [switch.name]
+        while chain[-1] in above:
+            chain.append(above[chain[-1]])
+        chains |= dict.fromkeys(switch.hosts, chain)
+    return chains
 
 
 def _compute(pod: Pod) -> ComputeParameters | None:

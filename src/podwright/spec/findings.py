@@ -88,6 +88,10 @@ def problems(findings: Iterable[Finding], document: Document) -> list[Problem]:
 def near(word: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
+    # Two letters or digits that changed places are the likeliest slip, and the least alike for the ratio below.
+    swapped = [name for name in lowered if sorted(name) == sorted(word.lower())]
+    if swapped:
+        return lowered[swapped[0]]
     close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
     if not close:
         return None

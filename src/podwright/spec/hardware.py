@@ -43,6 +43,9 @@ class SwitchModel(Strict):
     speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
     uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
     uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
+    management_port: Flag = Field(
+        default=True, description="has a port for management and can run a subnet manager; false: managed from outside"
+    )
     rack_units: Count | None = Field(default=None, description="height")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
     copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")

@@ -60,3 +60,9 @@ def test_a_given_bandwidth_decides() -> None:
     system = {"name": "fast", "kind": "lustre", "model": "ddn-ai400x", "bandwidth": "160GB/s"}
     (feed,) = designed(20, storage=[system]).feeds(2 * 10**9)
     assert (feed.blocks, feed.per_gpu_bytes_s, feed.feeds) == (4, 1e9, False)
+
+
+def test_fabric_managers_are_bought_where_they_stand_in_a_rack() -> None:
+    design = designed(31, "dgx-h100")
+    bought = sum(item.count for item in design.bill() if item.kind == "manager")
+    assert bought == sum(name.startswith("ufm") for name in design.floor.places) == 2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from podwright.design.check import check_fabric, read_links
+from podwright.design.check import check_fabric
+from podwright.design.discovered import name_map, read_discovered
 from podwright.design.exports.ibnet import Port, fabric_of, ibnetdiscover
 from podwright.spec import Refusal
 from tests.unit.design.pods import designed
@@ -27,8 +30,8 @@ Ca	1 "H-0000000000000002"		# "dgx0001 mlx5_0"
 
 def test_what_ibnetdiscover_prints_is_read() -> None:
     leaf, host = Port("leaf-u01-r1", 1), Port("dgx0001 mlx5_0", 1)
-    assert read_links(REAL)[leaf] == host
-    assert read_links(REAL)[host] == leaf
+    assert read_discovered(REAL).ports()[leaf] == host
+    assert read_discovered(REAL).ports()[host] == leaf
 
 
 @pytest.mark.parametrize("name", ["compute", "storage"])
@@ -36,7 +39,7 @@ def test_what_ibnetdiscover_prints_is_read() -> None:
 def test_the_export_reads_back_and_fits(nodes: int, name: str) -> None:
     design = designed(nodes)
     text = ibnetdiscover(design, name)
-    assert read_links(text) == fabric_of(design, name).links
+    assert read_discovered(text).ports() == fabric_of(design, name).links
     checked = check_fabric(design, text, "fabric.txt")
     assert (checked.fabrics, checked.cables, checked.findings) == ((name,), len(design.wired[name].cables), [])
 
@@ -86,5 +89,77 @@ def test_a_file_of_another_fabric_is_refused() -> None:
         check_fabric(designed(20), REAL.replace("leaf-u01-r1", "sw7").replace("spine-01", "sw8"), "other.txt")
     assert str(caught.value) == (
         "other.txt: names no switch of this design\n\n"
-        "hint: write it with `ibnetdiscover`; switches are known by their names, and this file has dgx0001 mlx5_0"
+        "hint: write it with `ibnetdiscover`; switches are known by their names or by their hosts, "
+        "and this file has dgx0001 mlx5_0"
     )
+
+
+def faults(text: str) -> list[tuple[str, str]]:
+    return [(one.kind, one.message) for one in check_fabric(designed(140), text, "fabric.txt").findings]
+
+
+def test_a_link_at_another_width_or_speed_is_named() -> None:
+    text = ibnetdiscover(designed(140), "compute")
+    lines = text.splitlines()
+    slow = next(number for number, line in enumerate(lines) if "dgx0001 mlx5_0" in line and line.startswith("[1]"))
+    lines[slow] = lines[slow].replace("4xHDR", "1xSDR")
+    message = "dgx0001 mlx5_0 to leaf-u01-r1 port 1 runs at 1xSDR; it is designed for 4xHDR"
+    back = lines.index(next(line for line in lines if line.startswith("Ca") and '"dgx0001 mlx5_0"' in line)) + 1
+    lines[back] = lines[back].replace("4xHDR", "1xSDR")
+    assert faults("\n".join(lines)) == [("speed", message)]
+    everything = faults(text.replace("4xHDR", "1xSDR"))
+    assert everything == [("speed", "all 2,800 links run at 1xSDR; they are designed for 4xHDR")]
+
+
+def without(text: str, device: str) -> str:
+    """Takes a device out: its own block, and the ends of its cables."""
+    blocks = [block for block in text.split("\n\n") if f'# "{device}' not in block.partition("\n[")[0]]
+    lines = "\n\n".join(blocks).splitlines()
+    return "\n".join(line for line in lines if not (line.startswith("[") and f'# "{device}' in line))
+
+
+def test_a_dead_switch_and_a_dead_node_are_a_line_each() -> None:
+    text = ibnetdiscover(designed(140), "compute")
+    assert faults(without(without(text, "spine-r3-05"), "dgx0007 ")) == [
+        ("gone", "dgx0007 is not there (8 cables)"),
+        ("gone", "spine-r3-05 is not there (21 cables)"),
+    ]
+
+
+def unnamed(text: str) -> str:
+    """Calls all switches what those that are managed from outside are called."""
+    return re.sub('# "(leaf|spine|core)-[^"]*"', '# "Quantum Mellanox Technologies"', text)
+
+
+def test_unnamed_switches_are_named_by_what_they_are_joined_to() -> None:
+    design = designed(140)
+    text = ibnetdiscover(design, "compute")
+    checked = check_fabric(design, unnamed(text), "fabric.txt")
+    assert (checked.findings, checked.cables) == ([], 2800)
+    named = {line.split('"')[1]: line.split('"')[3] for line in text.splitlines() if line.startswith("Switch")}
+    assert checked.inferred == named
+    assert '0x0002c90300000010 "leaf-u01-r1"\n' in name_map(checked.inferred)
+
+
+def test_all_faults_at_once() -> None:
+    """Switches without names, a dead spine, two rails of a node swapped, one link at 1x SDR."""
+    lines = unnamed(without(ibnetdiscover(designed(140), "compute"), "spine-r3-05")).splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("Ca"):
+            lines[number] = swapped(line, '"dgx0003 mlx5_0"', '"dgx0003 mlx5_1"')
+        if line.startswith("Ca") and '"dgx0001 mlx5_0"' in line:
+            lines[number + 1] = lines[number + 1].replace("4xHDR", "1xSDR")
+    assert faults("\n".join(lines)) == [
+        ("gone", "spine-r3-05 is not there (21 cables)"),
+        (
+            "wrong",
+            "dgx0003 mlx5_0 is joined to leaf-u01-r2 port 3; dgx0003 mlx5_0 belongs to leaf-u01-r1 port 3, "
+            "leaf-u01-r2 port 3 belongs to dgx0003 mlx5_1",
+        ),
+        (
+            "wrong",
+            "dgx0003 mlx5_1 is joined to leaf-u01-r1 port 3; dgx0003 mlx5_1 belongs to leaf-u01-r2 port 3, "
+            "leaf-u01-r1 port 3 belongs to dgx0003 mlx5_0",
+        ),
+        ("speed", "dgx0001 mlx5_0 to leaf-u01-r1 port 1 runs at 1xSDR; it is designed for 4xHDR"),
+    ]

@@ -119,6 +119,8 @@ def test_labels_are_for_the_hosts_of_kubernetes() -> None:
         "podwright.dev/pod": "pod",
         "podwright.dev/unit": "su2",
         "podwright.dev/rack": design.floor.places["dgx0031"].rack,
+        "topology.kubernetes.io/rack": f"pod-{design.floor.places['dgx0031'].rack}",
+        "network.topology.nvidia.com/leaf": "pod-su2",
     }
     assert "dgx0031" not in made["slurm/topology.conf"]
 

@@ -34,7 +34,8 @@ def test_no_port_and_no_address_twice(nodes: int, model: str) -> None:
 
 
 def test_every_host_and_switch_is_on_it() -> None:
-    design = designed(140, nodes=[group(140), HOSTS])
+    inside = {"switch": "qm8700"}
+    design = designed(140, nodes=[group(140), HOSTS], fabrics={"compute": inside, "storage": inside})
     assert design.management is not None
     ends = {cable.a for cable in design.management.cables}
     switches = {switch.name for one in design.wired.values() for switch in one.switches}
@@ -57,3 +58,18 @@ def test_fast_ports_without_a_switch_for_them_are_told() -> None:
     design = designed(4, "dgx-h100", fabrics={"management": {"aggregation": {"ports": 32, "speed": "400Gb/s"}}})
     assert design.management is not None
     assert sum(c.b.startswith("mg-agg") and c.kind == "node" for c in design.management.cables) == 8
+
+
+def test_a_switch_managed_from_outside_has_no_cable_and_its_fabric_a_subnet_manager() -> None:
+    design = designed(140)
+    assert design.management is not None
+    outside = {switch.name for switch in design.switches if switch.fabric != "management"}
+    assert not outside & {cable.a for cable in design.management.cables}
+    assert not outside & {name for network in design.networks for name in network.addresses}
+    assert design.notes == [
+        "compute: subnet manager (OpenSM or UFM) on dgx0001 and dgx0002",
+        "storage: subnet manager (OpenSM or UFM) on dgx0001 and dgx0002",
+    ]
+    assert not any("subnet manager" in note for note in designed(31, "dgx-h100").notes)
+    managed = designed(19, fabrics={"compute": {"reserved_slots": 1}})
+    assert managed.requirements.subnet_managers("compute") == ("ufm1", "ufm2")

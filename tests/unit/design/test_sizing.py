@@ -204,8 +204,10 @@ def test_a_third_tier_of_storage_is_refused() -> None:
     with pytest.raises(Refusal) as caught:
         size_storage(StorageParameters(402, 40, 20))
     assert str(caught.value) == (
-        "fabrics.storage.switch: 402 nodes need a third tier of storage switches, which is not designed\n\n"
-        "hint: at most 400 nodes fit switches of 40 ports; 42 ports would do"
+        "fabrics.storage.switch: 402 nodes need a third tier of storage switches, which is not designed: "
+        "two tiers of 40-port switches hold 400\n\n"
+        "hint: storage switches with 42 ports would do, or several pods of at most 400 nodes, "
+        "each with storage of its own"
     )
     assert size_storage(StorageParameters(400, 40, 20)).leaf == 40
     assert size_storage(StorageParameters(402, 42, 20)).leaf == 42

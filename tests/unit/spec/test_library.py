@@ -96,7 +96,8 @@ def test_unknown_name() -> None:
         spec.node_model("dgx-a10")
     assert str(caught.value) == (
         '"dgx-a10" is not in the hardware library\n\n'
-        "hint: node model is one of cpu-server, dgx-1, dgx-2h, dgx-a100, dgx-b200, dgx-h100; did you mean `dgx-a100`?"
+        "hint: node model is one of cpu-server, dgx-1, dgx-2h, dgx-a100, dgx-b200, dgx-h100, dgx-h200; "
+        "did you mean `dgx-a100`?"
     )
 
 

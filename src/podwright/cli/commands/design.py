@@ -45,7 +45,7 @@ def design_command(
     """Print the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
     design = _design(pod, nodes, model)
     if check is not None:
-        return _check(design, check, as_json)
+        return _check(design, check, out, as_json)
     growth = None
     if grow_from:
         growth = _growth(design, grow_from, allow_moves, pod)
@@ -90,17 +90,24 @@ def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int
 
 
 def _growth(design: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
-    from podwright.design.growth import grow, refuse_moves
+    from podwright.design.growth import check_pods, grow, refuse_moves
+    from podwright.spec.problems import Refusal
 
     before = _design(old, None, None)
+    try:
+        check_pods(before, design)
+    except Refusal as refusal:
+        raise _as_given(refusal, design, pod) from None
     growth = grow(before, design)
     if growth.disturbs and not allow_moves:
         raise _as_given(refuse_moves(growth, before, design), design, pod)
     return growth
 
 
-def _check(design: Design, path: Path, as_json: bool) -> int:
+def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
+    from podwright.cli.terminal.files import write_files
     from podwright.design.check import check_fabric
+    from podwright.design.discovered import name_map
     from podwright.spec.problems import refuse
 
     try:
@@ -108,6 +115,8 @@ def _check(design: Design, path: Path, as_json: bool) -> int:
     except OSError as error:
         raise refuse(f"cannot be read: {(error.strerror or '').lower()}", file=str(path)) from None
     checked = check_fabric(design, text, str(path))
+    if out is not None:
+        write_files({"node-name-map": name_map(checked.inferred)}, out)
     if as_json:
         findings = [{"kind": finding.kind, "message": finding.message} for finding in checked.findings]
         output.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": findings})
@@ -120,6 +129,8 @@ def _print_check(checked: Checked) -> None:
     for finding in checked.findings:
         text = finding.message.replace("; ", "\n").replace(", ", "\n")
         print("\n".join(output.aligned(finding.kind, text, sys.stdout)))
+    if checked.inferred:
+        output.say("named", f"{len(checked.inferred)} switches by what they are joined to")
     verdict = "as designed"
     if checked.findings:
         verdict = f"{len(checked.findings)} not as designed"

@@ -102,7 +102,7 @@ def _racks(design: Design) -> Iterator[str]:
     floor, given = design.floor, design.pod.racks
     racks = figures.count(len(floor.racks), "rack")
     limits = f"{given.rack_units} units and {given.limit_w / 1000:g} kW"
-    yield f"racks       {racks} of {limits}, {floor.power_w / 1000:,.1f} kW in all"
+    yield f"racks       {racks} of {limits}, {floor.power_text} in all"
     fullest = max(floor.racks, key=lambda rack: rack.power_w)
     yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
     if floor.unknown_power:
@@ -139,9 +139,8 @@ def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
 
 
 def _notes(design: Design) -> Iterator[str]:
-    if design.management is not None:
-        for note in design.management.notes:
-            yield f"note        {note}"
+    for note in design.notes:
+        yield f"note        {note}"
 
 
 def _switch_text(model: SwitchModel | None) -> str:

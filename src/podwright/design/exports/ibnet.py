@@ -27,12 +27,12 @@ class Port(NamedTuple):
 
 
 class Fabric(NamedTuple):
-    """Devices with their number of ports, links in both directions, and what the file calls their speed."""
+    """Devices with their number of ports, links in both directions, and what the file calls the speed of each end."""
 
     switches: dict[str, int]
     adapters: list[str]
     links: dict[Port, Port]
-    width: str
+    rates: dict[Port, str]
 
 
 def fabric_of(design: Design, name: str) -> Fabric:
@@ -43,6 +43,8 @@ def fabric_of(design: Design, name: str) -> Fabric:
     switches = {switch.name: model.ports for switch in design.wired[name].switches}
     adapters: dict[str, None] = {}
     links: dict[Port, Port] = {}
+    rates: dict[Port, str] = {}
+    speeds = _node_speeds(design, name)
     for cable in design.wired[name].cables:
         if cable.a in switches:
             a = Port(cable.a, cable.a_port)
@@ -51,7 +53,18 @@ def fabric_of(design: Design, name: str) -> Fabric:
             adapters[a.device] = None
         b = Port(cable.b, cable.b_port)
         links[a], links[b] = b, a
-    return Fabric(switches, list(adapters), links, _width(model))
+        rates[a] = rates[b] = _rate(model, speeds.get(cable.a))
+    return Fabric(switches, list(adapters), links, rates)
+
+
+def _node_speeds(design: Design, fabric: str) -> dict[str, float]:
+    """Return the speed of each host's ports to a fabric."""
+    speeds: dict[str, float] = {}
+    for host, model in design.requirements.models.items():
+        ports = [nic.speed_gbps for nic in model.nics if nic.kind == fabric]
+        if ports:
+            speeds[host] = max(ports)
+    return speeds
 
 
 def ibnetdiscover(design: Design, name: str) -> str:
@@ -80,12 +93,14 @@ def _device(device: str, fabric: Fabric, guids: dict[str, int], ports: list[int]
     for number in ports:
         peer = fabric.links[Port(device, number)]
         end = f'"{_id(peer.device, fabric, guids)}"[{peer.number}]'
-        yield f'[{number}]\t{end}\t\t# "{peer.device}" lid 0 {fabric.width}'
+        yield f'[{number}]\t{end}\t\t# "{peer.device}" lid 0 {fabric.rates[Port(device, number)]}'
     yield ""
 
 
-def _width(model: SwitchModel) -> str:
-    return WIDTHS.get(int(model.speed_gbps or 200), "4xHDR")
+def _rate(model: SwitchModel, node_gbps: float | None) -> str:
+    """Return what a link runs at: the slower of its two ports."""
+    speed = model.speed_gbps or 200
+    return WIDTHS.get(int(min(speed, node_gbps or speed)), "4xHDR")
 
 
 def _id(device: str, fabric: Fabric, guids: dict[str, int]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.tables import write_csv
@@ -19,40 +21,89 @@ ETHERNET = {1: "1000base-t", 10: "10gbase-t", 25: "25gbase-x-sfp28", 100: "100gb
 ETHERNET |= {400: "400gbase-x-osfp"}
 
 
+# The columns of each file, in the order of import, as NetBox's forms have them from 4.2 on.
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "sites": ("name", "slug", "status"),
+    "manufacturers": ("name", "slug"),
+    "device-roles": ("name", "slug", "color"),
+    "device-types": ("manufacturer", "model", "slug", "u_height"),
+    "racks": ("site", "name", "status", "width", "u_height"),
+    "devices": ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
+    "interfaces": ("device", "name", "type"),
+    "cables": (
+        *("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
+        *("type", "status", "label", "length", "length_unit"),
+    ),
+    "vlans": ("vid", "name", "status", "site"),
+    "prefixes": ("prefix", "status", "vlan_site", "vlan", "description"),
+}
+# Forms of older versions that differ; their files lie in a folder of that name.
+OLDER_COLUMNS = {"before-4.2": {"prefixes": ("prefix", "status", "site", "vlan", "description")}}
+RACK_WIDTH_INCHES = 19
+
+Record = dict[str, object]
+
+
 def netbox_files(design: Design) -> dict[str, str]:
-    """Return the files by their names."""
-    site = design.pod.name
+    """Return the files by their names; each is imported whole or not at all."""
+    records = _records(design)
+    files = {_file(name): _csv(columns, records[name]) for name, columns in COLUMNS.items()}
+    for version, forms in OLDER_COLUMNS.items():
+        files |= {f"{version}/{_file(name)}": _csv(columns, records[name]) for name, columns in forms.items()}
+    return files
+
+
+def _file(name: str) -> str:
+    return f"{list(COLUMNS).index(name) + 1:02d}-{name}.csv"
+
+
+def _csv(columns: Sequence[str], records: Iterable[Record]) -> str:
+    values = itemgetter(*columns)
+    return write_csv(columns, map(values, records))
+
+
+def _records(design: Design) -> dict[str, list[Record]]:
+    """Return what each file holds, by the columns of all versions."""
+    site, maker = design.pod.name, "Generic"
     devices: list[tuple[str, int, Device]] = []
     for rack in design.floor.racks:
         devices += [(rack.name, unit, device) for unit, device in rack.devices]
-    models = {(device.model, device.rack_units): None for _, _, device in devices}
+    heights = {device.model: device.rack_units for _, _, device in devices}
     roles = sorted({device.kind for _, _, device in devices})
-    racks = [(site, rack.name, "active", design.pod.racks.rack_units) for rack in design.floor.racks]
-    tables: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
-        "sites": (("name", "slug", "status"), [(site, site, "active")]),
-        "manufacturers": (("name", "slug"), [("Generic", "generic")]),
-        "device-roles": (("name", "slug", "color"), [(role, role.replace(" ", "-"), "9e9e9e") for role in roles]),
-        "device-types": (
-            ("manufacturer", "model", "slug", "u_height"),
-            [("Generic", model, model.replace(" ", "-"), height) for model, height in models],
-        ),
-        "racks": (("site", "name", "status", "u_height"), racks),
-        "devices": (
-            ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
-            [(d.name, d.kind, "Generic", d.model, site, name, u, "front", "planned") for name, u, d in devices],
-        ),
-        "interfaces": (("device", "name", "type"), list(_interfaces(design))),
-        "cables": (_CABLE_HEAD, list(_cables(design))),
-        "vlans": (("vid", "name", "status", "site"), _vlans(design)),
-        "prefixes": (("prefix", "status", "site", "vlan", "description"), _prefixes(design)),
+    placed = {"manufacturer": maker, "site": site, "face": "front", "status": "planned"}
+    return {
+        "sites": [{"name": site, "slug": site, "status": "active"}],
+        "manufacturers": [{"name": maker, "slug": _slug(maker)}],
+        "device-roles": [{"name": role, "slug": _slug(role), "color": "9e9e9e"} for role in roles],
+        "device-types": [
+            {"manufacturer": maker, "model": model, "slug": _slug(model), "u_height": height}
+            for model, height in heights.items()
+        ],
+        "racks": [
+            {
+                "site": site,
+                "name": rack.name,
+                "status": "active",
+                "width": RACK_WIDTH_INCHES,
+                "u_height": design.pod.racks.rack_units,
+            }
+            for rack in design.floor.racks
+        ],
+        "devices": [
+            {"name": device.name, "role": device.kind, "device_type": device.model, "rack": rack, "position": unit}
+            | placed
+            for rack, unit, device in devices
+        ],
+        "interfaces": list(_interfaces(design)),
+        "cables": list(_cables(design)),
+        "vlans": _vlans(design),
+        "prefixes": _prefixes(design),
     }
-    return {f"{number:02d}-{name}.csv": write_csv(*table) for number, (name, table) in enumerate(tables.items(), 1)}
 
 
-_CABLE_HEAD = (
-    *("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
-    *("type", "status", "label", "length", "length_unit"),
-)
+def _slug(text: str) -> str:
+    """Return what NetBox takes as a short name: letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _placed(design: Design) -> Iterable[Laid]:
@@ -61,22 +112,33 @@ def _placed(design: Design) -> Iterable[Laid]:
     return (laid for laid in design.laid if laid.cable.a in places and laid.cable.b in places)
 
 
-def _cables(design: Design) -> Iterable[tuple[object, ...]]:
+def _cables(design: Design) -> Iterator[Record]:
     names = PortNames(design)
     for cable, length, medium in _placed(design):
         a, b = names.ends(cable)
-        sides = (cable.a, "dcim.interface", a, cable.b, "dcim.interface", b)
-        yield (*sides, CABLES[medium], "planned", f"{cable.a}:{a} - {cable.b}:{b}", f"{length:g}", "m")
+        yield {
+            "side_a_device": cable.a,
+            "side_a_type": "dcim.interface",
+            "side_a_name": a,
+            "side_b_device": cable.b,
+            "side_b_type": "dcim.interface",
+            "side_b_name": b,
+            "type": CABLES[medium],
+            "status": "planned",
+            "label": names.label(cable),
+            "length": f"{length:g}",
+            "length_unit": "m",
+        }
 
 
-def _interfaces(design: Design) -> Iterable[tuple[str, str, str]]:
+def _interfaces(design: Design) -> Iterator[Record]:
     names = PortNames(design)
     kinds = _interface_kinds(design)
     for cable, _, medium in _placed(design):
         kind = ETHERNET[1] if medium == "cat6" else kinds[cable.fabric]
         a, b = names.ends(cable)
-        yield cable.a, a, kind
-        yield cable.b, b, kind
+        yield {"device": cable.a, "name": a, "type": kind}
+        yield {"device": cable.b, "name": b, "type": kind}
 
 
 def _interface_kinds(design: Design) -> dict[str, str]:
@@ -94,11 +156,24 @@ def _interface_kind(switch: SwitchModel | None) -> str:
     return known.get(int(switch.speed_gbps or 0), "other")
 
 
-def _vlans(design: Design) -> list[tuple[object, ...]]:
-    site = design.pod.name
-    return [(network.vlan, network.name, "active", site) for network in design.networks if network.vlan]
+def _vlans(design: Design) -> list[Record]:
+    return [
+        {"vid": network.vlan, "name": network.name, "status": "active", "site": design.pod.name}
+        for network in design.networks
+        if network.vlan
+    ]
 
 
-def _prefixes(design: Design) -> list[tuple[object, ...]]:
-    site = design.pod.name
-    return [(network.subnet, "active", site, network.vlan or "", network.purpose) for network in design.networks]
+def _prefixes(design: Design) -> list[Record]:
+    """Return the networks; a VLAN is found by its number and its site, and a network without one has neither."""
+    return [
+        {
+            "prefix": network.subnet,
+            "status": "active",
+            "site": design.pod.name,
+            "vlan_site": design.pod.name if network.vlan else "",
+            "vlan": network.vlan or "",
+            "description": network.purpose,
+        }
+        for network in design.networks
+    ]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from podwright.design.plan import Design
 from podwright.design.requirements import ports_of
+from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable
+
+# A block of a storage system is on two fabrics: each has a word of its own, so that no two ports have one name.
+_OTHERS = {"storage": "port", "management": "mgmt"}
 
 
 class PortNames:
@@ -16,7 +20,7 @@ class PortNames:
         self._named: dict[tuple[int, str], list[str]] = {}
 
     def name(self, device: str, fabric: str, port: int) -> str:
-        """Return the name of a port: `17` of a switch, `mlx5_0` of a host."""
+        """Return the name of a port: `17` of a switch, `mlx5_0` of a host, `port1` and `mgmt1` of anything else."""
         own = self._switches.get(device)
         if own is not None:
             return str(port) if own == fabric else "mgmt0"
@@ -26,7 +30,7 @@ class PortNames:
                 return names[port - 1]
         elif fabric == "compute":
             return f"mlx5_{port - 1}"
-        return f"port{port}"
+        return f"{_OTHERS.get(fabric, 'port')}{port}"
 
     def is_switch(self, device: str) -> bool:
         """Return whether a device is a switch."""
@@ -52,8 +56,6 @@ class PortNames:
 
     def slow_and_fast(self, host: str) -> tuple[list[str], list[str]]:
         """Return a host's management ports: those on twisted pair, and faster ones."""
-        from podwright.design.management import FASTEST_TWISTED_GBPS
-
         nics = [nic for nic in self._hosts[host].nics if nic.kind == "management"]
         named = list(zip(nics, ports_of(self._hosts[host], "management"), strict=True))
         slow = [name for nic, name in named if nic.speed_gbps <= FASTEST_TWISTED_GBPS]

@@ -21,7 +21,7 @@ def racks_svg(design: Design, tokens: str) -> str:
     floor = design.floor
     drawing.words(LEFT, 32, f"{design.pod.name}: {len(floor.racks)} racks", 20)
     limit = design.pod.racks.limit_w / 1000
-    power = f"{floor.power_w / 1000:,.1f} kW in all, at most {limit:g} kW a rack"
+    power = f"{floor.power_text} in all, at most {limit:g} kW a rack"
     if floor.unknown_power:
         power += f"; power not known of {', '.join(floor.unknown_power)}"
     drawing.words(LEFT, 52, power, 12, "soft")

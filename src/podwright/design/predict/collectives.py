@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.spec import NodeModel
+    from podwright.spec import NodeModel, SwitchModel
 
 PROTOCOLS = ("LL", "LL128", "Simple")
 
@@ -138,8 +138,8 @@ class Estimate:
     bus_gb_s: float
 
 
-def wires_of(model: NodeModel) -> Wires:
-    """Return what a node model offers, or refuse one whose GPUs or ports we have no constants for."""
+def wires_of(model: NodeModel, switch: SwitchModel | None = None) -> Wires:
+    """Return what a node model offers on such a switch, or refuse one whose GPUs or ports we have no constants for."""
     gpus = model.gpus
     name = model.title or model.name or "this node model"
     if gpus is None:
@@ -149,7 +149,10 @@ def wires_of(model: NodeModel) -> Wires:
         known = ", ".join(family.name for family in FAMILIES)
         raise refuse(f"there are no constants for the GPU {gpus.model}", hint=f"known are {known}")
     ports = [nic.speed_gbps for nic in model.nics if nic.kind == "compute"]
-    slowest_gb_s = min(ports, default=0.0) / 8 * NIC_SHARE
+    slowest_gbps = min(ports, default=0.0)
+    if switch is not None and switch.speed_gbps is not None:
+        slowest_gbps = min(slowest_gbps, switch.speed_gbps)
+    slowest_gb_s = slowest_gbps / 8 * NIC_SHARE
     step_us = INTEL_STEP_US
     if model.cpu and "amd" in model.cpu.lower():
         step_us = AMD_STEP_US

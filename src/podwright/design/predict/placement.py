@@ -75,7 +75,8 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
     counts = tuple(len(unit.hosts) for unit in topology_of(pod).part(hosts).units)
-    wires = wires_of(next(iter(models.values())))
+    fabric = pod.compute_fabric()
+    wires = wires_of(next(iter(models.values())), fabric.switch if fabric else None)
     placement = Placement(tuple(hosts), counts, wires, _climb(pod), _reduces_in_network(pod), pods)
     needs_network(job(placement))
     return placement

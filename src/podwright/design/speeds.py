@@ -1,0 +1,73 @@
+"""Whether the ports that are joined fit each other: the kind of network, and the speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import NodeGroup, NodeModel, Pod, SwitchModel
+
+# The kind that the switches of a fabric must be; storage systems are sold for both.
+KINDS = {"compute": "infiniband", "management": "ethernet"}
+# Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
+FASTEST_TWISTED_GBPS = 10
+TITLES = {"infiniband": "InfiniBand", "ethernet": "Ethernet"}
+
+
+def check_ports(pod: Pod, groups: Sequence[NodeGroup]) -> None:
+    """Refuse a switch of the wrong kind, and nodes of two generations on one fabric."""
+    for field, fabric, switch in _switches(pod):
+        wanted = KINDS.get(fabric)
+        if wanted is not None and switch.kind is not None and switch.kind != wanted:
+            raise refuse(
+                f"{switch.name or 'the switch'} is an {TITLES[switch.kind]} switch, "
+                f"and the {fabric} fabric is {TITLES[wanted]}",
+                hint=f"name an {TITLES[wanted]} switch",
+                field=field,
+            )
+    for fabric in ("compute", "storage"):
+        _check_generations(fabric, groups)
+
+
+def slower_ports(pod: Pod, groups: Sequence[NodeGroup]) -> Iterator[str]:
+    """Yield a warning for each fabric whose nodes and switches have ports of different speeds."""
+    for field, fabric, switch in _switches(pod):
+        # Twisted pair steps down by itself; of the management ports only the fast ones go to another switch.
+        if field == "fabrics.management.switch" or switch.speed_gbps is None:
+            continue
+        for speed in sorted({_speed(group.model, fabric) or 0 for group in groups}):
+            if speed > FASTEST_TWISTED_GBPS and speed != switch.speed_gbps:
+                slower = min(speed, switch.speed_gbps)
+                ports = f"{fabric} ports of {speed:g} Gb/s on {switch.name or 'switches'} of {switch.speed_gbps:g}"
+                yield f"{ports}: links run at {slower:g} Gb/s"
+
+
+def _switches(pod: Pod) -> Iterator[tuple[str, str, SwitchModel]]:
+    compute, storage, management = pod.compute_fabric(), pod.storage_fabric(), pod.management_fabric()
+    if compute is not None and compute.switch is not None:
+        yield "fabrics.compute.switch", "compute", compute.switch
+    if storage is not None and storage.switch is not None:
+        yield "fabrics.storage.switch", "storage", storage.switch
+    if management is not None and management.switch is not None:
+        yield "fabrics.management.switch", "management", management.switch
+    if management is not None and management.aggregation is not None:
+        yield "fabrics.management.aggregation", "management", management.aggregation
+
+
+def _check_generations(fabric: str, groups: Sequence[NodeGroup]) -> None:
+    speeds = {group.model.name or "a node": _speed(group.model, fabric) for group in groups}
+    known = {name: speed for name, speed in speeds.items() if speed is not None}
+    if len(set(known.values())) > 1:
+        listed = ", ".join(f"{name} has {speed:g} Gb/s" for name, speed in known.items())
+        raise refuse(
+            f"nodes with {fabric} ports of different speeds share one fabric: {listed}",
+            hint="give each generation a pod of its own",
+            field="nodes",
+        )
+
+
+def _speed(model: NodeModel, fabric: str) -> float | None:
+    return max((nic.speed_gbps for nic in model.nics if nic.kind == fabric), default=None)

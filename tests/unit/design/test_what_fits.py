@@ -1,0 +1,91 @@
+"""What does not fit is refused or said, with a number that is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podwright.design.growth import check_pods
+from podwright.design.predict.placement import place
+from podwright.spec import Refusal, library
+from podwright.spec.findings import near
+from tests.unit.design.pods import designed, group
+
+
+def refused(*arguments: Any, **more: Any) -> str:
+    with pytest.raises(Refusal) as caught:
+        designed(*arguments, **more)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "field", "switch", "message"),
+    [
+        ("compute", "switch", "sn3700", "sn3700 is an Ethernet switch, and the compute fabric is InfiniBand"),
+        ("management", "switch", "qm8700", "qm8700 is an InfiniBand switch, and the management fabric is Ethernet"),
+        (
+            "management",
+            "aggregation",
+            "qm9700",
+            "qm9700 is an InfiniBand switch, and the management fabric is Ethernet",
+        ),
+    ],
+)
+def test_a_switch_of_the_wrong_kind_is_refused(fabric: str, field: str, switch: str, message: str) -> None:
+    assert f"fabrics.{fabric}.{field}: {message}" in refused(20, fabrics={fabric: {field: switch}})
+
+
+def test_two_generations_on_one_fabric_are_refused() -> None:
+    nodes = [group(4), {"hosts": "new[1-4]", "model": "dgx-h100"}]
+    message = refused(1, nodes=nodes, fabrics={"compute": {"switch": "qm9700"}})
+    assert "nodes: nodes with compute ports of different speeds share one fabric: " in message
+    assert "dgx-a100 has 200 Gb/s, dgx-h100 has 400 Gb/s" in message
+
+
+def test_a_slower_switch_is_said_and_predicted() -> None:
+    slow = {"compute": {"switch": "qm8700", "scalable_unit": 20}, "storage": {"switch": "qm8700", "scalable_unit": 20}}
+    design, fast = designed(16, "dgx-h100", fabrics=slow), designed(16, "dgx-h100")
+    assert design.notes[0] == "compute ports of 400 Gb/s on qm8700 of 200: links run at 200 Gb/s"
+    assert fast.notes == ["management ports of 400 Gb/s on sn3700 of 200: links run at 200 Gb/s"]
+    speeds = [place(one.pod, one.requirements.hosts).wires.nic_gb_s for one in (design, fast)]
+    assert speeds[0] * 2 == speeds[1]
+
+
+def test_hints_name_the_least_limit_of_all_fabrics() -> None:
+    assert "at most 400 nodes fit the pod's storage fabric, and 2,000 this one" in refused(2400)
+    designed(400)
+
+
+def test_a_third_storage_tier_is_refused_with_the_limit_and_two_ways_out() -> None:
+    message = refused(401)
+    assert "two tiers of 40-port switches hold 400" in message
+    assert "storage switches with 42 ports would do, or several pods of at most 400 nodes" in message
+
+
+def test_unknown_power_is_at_least() -> None:
+    assert designed(20).floor.power_text == "at least 130.0 kW"
+
+
+@pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200", "dgx-b200"])
+def test_newer_systems_have_all_fabrics(model: str) -> None:
+    design = designed(31, model)
+    assert list(design.wired) == ["compute", "storage"]
+    assert design.management is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ((31, "dgx-h100"), (140, "dgx-a100"), "this is another pod: dgx0001 of the old one is not in it"),
+        ((40, "dgx-a100"), (20, "dgx-a100"), "the pod shrinks from 40 to 20 nodes"),
+    ],
+)
+def test_growth_knows_another_pod_and_a_shrink(old: tuple[int, str], new: tuple[int, str], message: str) -> None:
+    with pytest.raises(Refusal, match=message):
+        check_pods(designed(*old), designed(*new))
+    check_pods(designed(20), designed(40))
+
+
+def test_swapped_digits_name_the_right_switch() -> None:
+    assert near("qm8970", library("switches")) == "qm8790"
