@@ -17,7 +17,7 @@ import pytest
 import torch
 from PIL import Image
 
-from checkpoint import saved
+from kit.checkpoint import saved
 from classes import a2d2_classes
 from config import read_config
 from model import UNet
