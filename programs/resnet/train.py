@@ -28,7 +28,7 @@ from kit.samples import order_of
 from kit.world import World, add_up
 from model import STAGES, ResNet
 
-SMALL = ((16, 1, 1), (32, 1, 2), (64, 1, 2))
+SMALL = ((16, 1, 2), (32, 1, 2), (64, 1, 2))
 """Stages of the network for digits: 0.1 million parameters."""
 GFLOP_FORWARD = 8.18
 """Operations of ResNet-50 on one picture of 224 x 224; a training step does three times as many."""
@@ -40,10 +40,10 @@ class Config(Shared):
     """How to train."""
 
     epochs: int = option(8, count_of, "passes over the pictures, at most")
-    batch: int = option(64, count_of, "pictures per rank and step")
-    samples: int = option(6000, count_of, "digits to make; a fifth as many are kept to score on")
+    batch: int = option(32, count_of, "pictures per rank and step")
+    samples: int = option(4000, count_of, "digits to make; a fifth as many are kept to score on")
     lr: float = option(
-        0.2, positive_of, "highest learning rate, for 256 pictures per step over all ranks; scaled with it"
+        0.4, positive_of, "highest learning rate, for 256 pictures per step over all ranks; scaled with it"
     )
     target: float = option(0.9, positive_of, "ends when this share of the held-out pictures is named right")
     synthetic: bool = switch("ResNet-50 on noise of 224 x 224: for speed")

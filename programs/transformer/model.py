@@ -11,6 +11,7 @@ from torch.nn import functional
 from loss import token_loss
 
 INIT_SPREAD = 0.02
+FEWEST_HEADS = 4
 HEAD = 128
 """Size of an attention head: with 128 the GPU's matrix unit is full, with 64 half of it waits."""
 
@@ -27,8 +28,8 @@ class Shape:
 
     @property
     def heads(self) -> int:
-        """Of attention; a narrow network has one."""
-        return max(1, self.width // HEAD)
+        """Of attention; a narrow network has smaller ones, so that a token can look at more than one other."""
+        return max(FEWEST_HEADS, self.width // HEAD)
 
     @property
     def weights(self) -> int:

@@ -10,9 +10,7 @@ import pydoc_data.topics
 import torch
 from torch import Tensor
 
-VOCABULARY = 257
-MASK = 256
-"""The token that stands for a byte to be filled in."""
+VOCABULARY = 256
 HELD_OUT_EVERY = 10
 
 
@@ -31,9 +29,3 @@ def _tensor(text: bytes) -> Tensor:
 def windows(text: Tensor, length: int, starts: Tensor) -> Tensor:
     """Pieces of the text of this length, from these places on."""
     return text[starts[:, None] + torch.arange(length, device=text.device)]
-
-
-def masked(pieces: Tensor, share: float, chance: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Pieces with a share of their bytes masked, and what was there: -1 where nothing was masked."""
-    hidden = torch.rand(pieces.shape, generator=chance, device=pieces.device) < share
-    return pieces.masked_fill(hidden, MASK), pieces.masked_fill(~hidden, -1)

@@ -1,13 +1,13 @@
 """Trains a transformer on text: GPT (foretell the next token) or BERT (fill in masked ones).
 
     python programs/transformer/train.py                      a tiny GPT learns the Python reference, on any machine
-    python programs/transformer/train.py --model bert --epochs 20
+    python programs/transformer/train.py --model bert         a tiny BERT learns to fill in the words of stories
     torchrun --nproc-per-node 8 programs/transformer/train.py --synthetic --size 1.3B --batch 48 --compile
     podwright run examples/transformer.yaml
 
-Tokens of the text are bytes (text.py says whose). Synthetic tokens are noise that stays on the device: they show the
-speed of the step and teach nothing. With `--weights bf16` the network computes on bf16 weights, and the optimizer
-keeps their exact values in fp32.
+GPT's tokens are bytes (text.py says whose), BERT's are words of made stories (stories.py). Synthetic tokens are noise
+that stays on the device: they show the speed of the step and teach nothing. With `--weights bf16` the network computes
+on bf16 weights, and the optimizer keeps their exact values in fp32.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import stories
+import text
 from kit.loop import Task, run
 from kit.optimizers import MasterAdamW
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
@@ -28,11 +30,12 @@ from kit.rates import warm_then_cosine
 from kit.samples import order_of
 from kit.world import World, add_up
 from model import SHAPES, Shape, Transformer
-from text import VOCABULARY, masked, read, windows
+from text import windows
 
 MASKED_SHARE = 0.15
+SOURCES = {"gpt": text, "bert": stories}
 TARGETS = {"gpt": 0.5, "bert": 0.712}
-"""The share of held-out bytes that must be right. BERT's is MLPerf's for masked tokens (0.712, ruleset 0.7.0)."""
+"""The share of held-out tokens that must be right. BERT's is MLPerf's for masked tokens (0.712, ruleset 0.7.0)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,7 @@ class Tokens(Task):
 
     def __init__(self, config: Config, world: World, shape: Shape) -> None:
         self.config, self.world, self.size = config, world, shape
-        self.benchmark = "bert" if config.model == "bert" else "transformer"
+        self.benchmark = config.model
         self.target = config.target or TARGETS[config.model]
         self.net = Transformer(shape).to(world.device)
         if config.weights == "bf16":
@@ -92,12 +95,13 @@ class Tokens(Task):
 
 
 class Text(Tokens):
-    """The Python reference, and a network of 0.8 million weights."""
+    """Text that is here, and a network of 0.8 million weights."""
 
     def __init__(self, config: Config, world: World) -> None:
-        shape = replace(SHAPES[config.size], vocabulary=VOCABULARY, causal=config.model == "gpt")
+        source = SOURCES[config.model]
+        shape = replace(SHAPES[config.size], vocabulary=source.VOCABULARY, causal=config.model == "gpt")
         super().__init__(config, world, shape)
-        self.text, self.held_out = (part.to(world.device) for part in read())
+        self.text, self.held_out = (part.to(world.device) for part in source.read())
         self.length = shape.context
         self.train_samples = (len(self.text) - 1) // self.length - 1
         self.eval_samples = (len(self.held_out) - 1) // self.length
@@ -115,11 +119,11 @@ class Text(Tokens):
             shift = (epoch * 37) % self.length
             yield self._puzzle(self.text, chosen.to(self.world.device) * self.length + shift, chance)
 
-    def _puzzle(self, text: Tensor, starts: Tensor, chance: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _puzzle(self, whole: Tensor, starts: Tensor, chance: torch.Generator) -> tuple[Tensor, Tensor]:
         """What the network sees, and what it has to say; -1: nothing."""
         if self.config.model == "bert":
-            return masked(windows(text, self.length, starts), MASKED_SHARE, chance)
-        pieces = windows(text, self.length + 1, starts)
+            return stories.masked(windows(whole, self.length, starts), MASKED_SHARE, chance)
+        pieces = windows(whole, self.length + 1, starts)
         return pieces[:, :-1], pieces[:, 1:]
 
     @torch.no_grad()
@@ -144,7 +148,8 @@ class Synthetic(Tokens):
 
     def __init__(self, config: Config, world: World) -> None:
         named = SHAPES[config.size]
-        shape = replace(named, vocabulary=named.vocabulary or VOCABULARY, causal=config.model == "gpt")
+        vocabulary = named.vocabulary or SOURCES[config.model].VOCABULARY
+        shape = replace(named, vocabulary=vocabulary, causal=config.model == "gpt")
         super().__init__(config, world, shape)
         self.target, self.steps = float("inf"), config.steps
         wanted = config.batch, shape.context

@@ -17,9 +17,9 @@ import pytest
 import torch
 from PIL import Image
 
-from kit.checkpoint import saved
 from classes import a2d2_classes
 from config import read_config
+from kit.checkpoint import saved
 from model import UNet
 from scenes import YAWS_DEGREES, Plan, make
 from tests.programs.conftest import told
