@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-Settings = TypeVar("Settings", bound="Shared")
+Settings = TypeVar("Settings")
 
 
 def count_of(text: str) -> int:
@@ -58,6 +58,7 @@ def switch(explanation: str) -> Any:
     return field(default=False, metadata={"action": "store_true", "help": explanation})
 
 
+DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "fp32", "tf32", "bf16", "fp16")
 
 
@@ -74,7 +75,7 @@ class Shared:
         metadata={"type": Path, "help": "folder for checkpoints; default: $PODWRIGHT_CHECKPOINT, else none are kept"},
     )
     precision: str = option("auto", str, "auto is bf16 on a GPU that has it, else fp32", PRECISIONS)
-    device: str = option("auto", str, "auto is cuda where there is a GPU", ("auto", "cpu", "cuda"))
+    device: str = option("auto", str, "auto is cuda where there is a GPU", DEVICES)
     checkpoint_steps: int = option(50, whole_of, "steps between checkpoints within an epoch; 0: at its end only")
     tell_every_s: float = option(0.5, float, "least seconds between two lines of progress")
     seed: int = option(0, whole_of, "decides first weights and the order of samples")
@@ -87,14 +88,15 @@ def read_settings(
 ) -> Settings:
     """The command line; where it is silent, what Podwright set; then the defaults."""
     parser = argparse.ArgumentParser(description=about)
-    for setting in fields(kind):
+    settings = {setting.name: setting for setting in fields(kind)}  # type: ignore[arg-type]
+    for setting in settings.values():
         required = setting.default is MISSING
         parser.add_argument(
             f"--{setting.name.replace('_', '-')}", default=argparse.SUPPRESS, required=required, **setting.metadata
         )
     given = vars(parser.parse_args(arguments))
-    if "PODWRIGHT_FOLDER" in environment:
+    if "out" in settings and "PODWRIGHT_FOLDER" in environment:
         given.setdefault("out", Path(environment["PODWRIGHT_FOLDER"]) / "results")
-    if environment.get("PODWRIGHT_CHECKPOINT"):
+    if "checkpoint" in settings and environment.get("PODWRIGHT_CHECKPOINT"):
         given.setdefault("checkpoint", Path(environment["PODWRIGHT_CHECKPOINT"]))
     return kind(**given)

@@ -11,7 +11,6 @@ from torch.nn import functional
 from loss import token_loss
 
 INIT_SPREAD = 0.02
-FEWEST_HEADS = 4
 HEAD = 128
 """Size of an attention head: with 128 the GPU's matrix unit is full, with 64 half of it waits."""
 
@@ -24,12 +23,13 @@ class Shape:
     width: int
     context: int
     vocabulary: int
-    causal: bool
+    causal: bool = True
+    head: int = HEAD
 
     @property
     def heads(self) -> int:
-        """Of attention; a narrow network has smaller ones, so that a token can look at more than one other."""
-        return max(FEWEST_HEADS, self.width // HEAD)
+        """Of attention."""
+        return self.width // self.head
 
     @property
     def weights(self) -> int:
@@ -47,11 +47,10 @@ class Shape:
 
 
 SHAPES = {
-    "tiny": Shape(4, 128, 128, 0, True),
-    "124M": Shape(12, 768, 1024, 50304, True),
-    "1.3B": Shape(24, 2048, 1024, 50304, True),
+    "124M": Shape(12, 768, 1024, 50304),
+    "1.3B": Shape(24, 2048, 1024, 50304),
 }
-"""By name; `tiny` takes its vocabulary from the text. GPT-2's 50,257 tokens are filled up to a multiple of 128."""
+"""By name. GPT-2's 50,257 tokens are filled up to a multiple of 128."""
 
 
 class Block(nn.Module):

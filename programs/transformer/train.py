@@ -25,7 +25,7 @@ import stories
 import text
 from kit.loop import Task, run
 from kit.optimizers import MasterAdamW
-from kit.options import Shared, count_of, option, positive_of, read_settings, switch
+from kit.options import Shared, count_of, option, positive_of, read_settings, switch, whole_of
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
 from kit.world import World, add_up
@@ -34,6 +34,11 @@ from text import windows
 
 MASKED_SHARE = 0.15
 SOURCES = {"gpt": text, "bert": stories}
+TINY = {
+    "gpt": Shape(4, 128, 128, text.VOCABULARY),
+    "bert": Shape(2, 64, stories.LENGTH, stories.VOCABULARY, head=16),
+}
+"""Networks for the text that is here: 0.8 and 0.1 million weights."""
 TARGETS = {"gpt": 0.5, "bert": 0.712}
 """The share of held-out tokens that must be right. BERT's is MLPerf's for masked tokens (0.712, ruleset 0.7.0)."""
 
@@ -45,12 +50,19 @@ class Config(Shared):
     model: str = option("gpt", str, "gpt foretells the next token, bert fills in masked ones", ("gpt", "bert"))
     epochs: int = option(10, count_of, "passes over the text, at most")
     batch: int = option(32, count_of, "pieces of text per rank and step")
+    limit: int = option(0, whole_of, "use this many pieces of the text, and as many to score on; 0: all")
     lr: float = option(3e-3, positive_of, "highest learning rate")
     target: float = option(0.0, float, "ends when this share of held-out tokens is right; 0: gpt 0.5, bert 0.712")
-    size: str = option("tiny", str, "of the network; the larger ones are for --synthetic", tuple(SHAPES))
+    size: str = option("tiny", str, "of the network; the larger ones are for --synthetic", ("tiny", *SHAPES))
     synthetic: bool = switch("noise instead of text: for speed")
     steps: int = option(100, count_of, "steps of an epoch of synthetic tokens")
     weights: str = option("fp32", str, "format of the weights on the device", ("fp32", "bf16"))
+
+
+def shape_of(config: Config) -> Shape:
+    """The network that was asked for."""
+    named = TINY[config.model] if config.size == "tiny" else SHAPES[config.size]
+    return replace(named, causal=config.model == "gpt")
 
 
 def adam(net: nn.Module, config: Config) -> torch.optim.Optimizer:
@@ -69,16 +81,16 @@ class Tokens(Task):
     quality, steepest = "token_accuracy", 1.0
     net: Transformer
 
-    def __init__(self, config: Config, world: World, shape: Shape) -> None:
-        self.config, self.world, self.size = config, world, shape
+    def __init__(self, config: Config, world: World) -> None:
+        self.config, self.world, self.size = config, world, shape_of(config)
         self.benchmark = config.model
         self.target = config.target or TARGETS[config.model]
-        self.net = Transformer(shape).to(world.device)
+        self.net = Transformer(self.size).to(world.device)
         if config.weights == "bf16":
             self.net.to(torch.bfloat16)
         self.optimizer = adam(self.net, config)
         self.batch, self.epochs = config.batch, config.epochs
-        self.flops_per_sample = shape.flops_per_token * shape.context
+        self.flops_per_sample = self.size.flops_per_token * self.size.context
 
     def rate(self, progress: float) -> float:
         """Up, then down to a tenth."""
@@ -95,28 +107,31 @@ class Tokens(Task):
 
 
 class Text(Tokens):
-    """Text that is here, and a network of 0.8 million weights."""
+    """Text that is here."""
 
     def __init__(self, config: Config, world: World) -> None:
-        source = SOURCES[config.model]
-        shape = replace(SHAPES[config.size], vocabulary=source.VOCABULARY, causal=config.model == "gpt")
-        super().__init__(config, world, shape)
-        self.text, self.held_out = (part.to(world.device) for part in source.read())
-        self.length = shape.context
-        self.train_samples = (len(self.text) - 1) // self.length - 1
-        self.eval_samples = (len(self.held_out) - 1) // self.length
+        super().__init__(config, world)
+        self.text, self.held_out = (part.to(world.device) for part in SOURCES[config.model].read())
+        self.length = self.size.context
+        self.train_samples = self._pieces(self.text) - 1  # the last one is left to shift the others by
+        self.eval_samples = self._pieces(self.held_out)
         self.steps = max(1, self.train_samples // (config.batch * world.size))
 
+    def _pieces(self, whole: Tensor) -> int:
+        """How many pieces to take of a text; each needs one token more than its length."""
+        pieces = (len(whole) - 1) // self.length
+        return min(pieces, self.config.limit or pieces)
+
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """Pieces that lie end to end, from another place in each epoch."""
+        """Pieces that lie end to end: stories as they are, other text cut at other places in each epoch."""
         chance = torch.Generator(self.world.device)
+        shift = (epoch * 37) % self.length if self.config.model == "gpt" else 0
         for step, chosen in enumerate(
             order_of(self.train_samples, self.batch, self.world, self.config.seed, epoch, start), start
         ):
             chance.manual_seed(
                 (self.config.seed << 32) + (epoch * self.steps + step) * self.world.size + self.world.rank
             )
-            shift = (epoch * 37) % self.length
             yield self._puzzle(self.text, chosen.to(self.world.device) * self.length + shift, chance)
 
     def _puzzle(self, whole: Tensor, starts: Tensor, chance: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -147,13 +162,10 @@ class Synthetic(Tokens):
     """Noise, which no target ends."""
 
     def __init__(self, config: Config, world: World) -> None:
-        named = SHAPES[config.size]
-        vocabulary = named.vocabulary or SOURCES[config.model].VOCABULARY
-        shape = replace(named, vocabulary=vocabulary, causal=config.model == "gpt")
-        super().__init__(config, world, shape)
+        super().__init__(config, world)
         self.target, self.steps = float("inf"), config.steps
-        wanted = config.batch, shape.context
-        self.noise = tuple(torch.randint(shape.vocabulary, wanted, device=world.device) for _ in range(2))
+        wanted = config.batch, self.size.context
+        self.noise = tuple(torch.randint(self.size.vocabulary, wanted, device=world.device) for _ in range(2))
         self.train_samples, self.eval_samples = config.steps * config.batch * world.size, 0
 
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:

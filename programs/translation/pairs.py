@@ -12,16 +12,18 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ENGLISH_ONES = (
+ENGLISH_TO_19 = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
-).split()
-ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-GERMAN_ONES = (
+)
+ENGLISH_FROM_20 = "twenty thirty forty fifty sixty seventy eighty ninety"
+GERMAN_TO_19 = (
     "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
     "achtzehn neunzehn"
-).split()
-GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+)
+GERMAN_FROM_20 = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
+ENGLISH_ONES, ENGLISH_TENS = ENGLISH_TO_19.split(), ENGLISH_FROM_20.split()
+GERMAN_ONES, GERMAN_TENS = GERMAN_TO_19.split(), GERMAN_FROM_20.split()
 LARGEST = 999_999
 PAD, BEGIN, END = range(3)
 MARKS = ("<pad>", "<begin>", "<end>")
