@@ -30,6 +30,7 @@ MENU = {
         "slurm",
         "kubernetes",
         "images",
+        "programs",
         "python-api",
         "predict",
         "capacity",

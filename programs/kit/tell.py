@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 Value = float | int
 
@@ -45,7 +46,7 @@ class Teller:
     def mllog(self, kind: str, key: str, value: object = None, **metadata: str | int) -> None:
         """A line of MLPerf's log; `kind` is INTERVAL_START, INTERVAL_END or POINT_IN_TIME."""
         caller = sys._getframe(1)
-        where = {"file": caller.f_code.co_filename, "lineno": caller.f_lineno}
+        where = {"file": Path(caller.f_code.co_filename).name, "lineno": caller.f_lineno}
         entry = {
             "namespace": "",
             "time_ms": time.time_ns() // 1_000_000,
