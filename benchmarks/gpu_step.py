@@ -285,7 +285,13 @@ def main() -> int:
         fields, events = gpu_fields(record), [line for line in lines(record) if "v" not in line]
     figures = speed(case, step, steps, blocks, taken)
     asked = {"program": case.program, "arguments": case.arguments, "steps_per_block": steps}
-    raw = {"asked": asked, "speed": figures, "seconds": taken, "gpu_seconds": blocks.gpu_s, "joules": blocks.joules}
+    raw: dict[str, Any] = {
+        "asked": asked,
+        "speed": figures,
+        "seconds": taken,
+        "gpu_seconds": blocks.gpu_s,
+        "joules": blocks.joules,
+    }
     raw |= {"kernels": kernels(step), "gpu_fields": fields, "pilot_events": events}
     conclude(f"gpu_step_{options.case}", find(taken, blocks.gpu_s, steps), raw, facts, options.json)
     say(json.dumps(figures, indent=1))

@@ -39,7 +39,7 @@ EVAL_SHARE = 5
 class Config(Shared):
     """How to train."""
 
-    epochs: int = option(8, count_of, "passes over the pictures, at most")
+    epochs: int = option(6, count_of, "passes over the pictures, at most")
     batch: int = option(32, count_of, "pictures per rank and step")
     samples: int = option(4000, count_of, "digits to make; a fifth as many are kept to score on")
     lr: float = option(

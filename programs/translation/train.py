@@ -37,7 +37,7 @@ HELD_OUT = 500
 class Config(Shared):
     """How to train."""
 
-    epochs: int = option(12, count_of, "passes over the pairs, at most")
+    epochs: int = option(6, count_of, "passes over the pairs, at most")
     batch: int = option(64, count_of, "pairs per rank and step")
     samples: int = option(6000, count_of, "pairs to make; 500 more are kept to score on")
     lr: float = option(2e-3, positive_of, "highest learning rate")
