@@ -20,8 +20,8 @@ from measure import HEADINGS, RESULTS, Row, cells, from_json, say, start, table
 
 HERE = Path(__file__).resolve().parent
 NAMES = (
-    *("startup", "trivial", "pilot_cpu", "ps_scale", "overhead", "live_view"),
-    *("container", "design_scale", "slurm_submit", "kubernetes_submit"),
+    *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog"),
+    *("container", "design_scale", "bringup_scale", "slurm_submit", "slurm_cancel", "kubernetes_submit"),
 )
 
 Document = Mapping[str, Any]

@@ -27,9 +27,11 @@ MENU = {
     "Guides": (
         "concepts",
         "design",
+        "bring-up",
         "slurm",
         "kubernetes",
         "images",
+        "data",
         "programs",
         "python-api",
         "predict",

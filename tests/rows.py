@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from podwright.pilot.protocol import read_lines, record_folders
+from podwright.pilot.protocol import record_folders, rows_of
 
 
 def event_rows(folder: Path) -> list[dict[str, Any]]:
@@ -14,7 +14,7 @@ def event_rows(folder: Path) -> list[dict[str, Any]]:
     paths += [folder / name for name in ("engine.jsonl", "client.jsonl")]
     rows: list[dict[str, Any]] = []
     for path in paths:
-        rows += read_lines(str(path))[0]
+        rows += rows_of(str(path))
     return rows
 
 

@@ -13,6 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from podwright import launch, spec
+from podwright.clients.kubernetes.api import Api
+from podwright.clients.kubernetes.kubeconfig import read_entry
+from podwright.clients.kubernetes.silence import BUDGET_S
+from podwright.engines.kubernetes import KubernetesEngine
+from podwright.engines.kubernetes.patience import Patience
 from podwright.engines.local.engine import lock_holder, marked
 from podwright.lab import kubernetes
 from podwright.lab.slurm.lab import SlurmLab
@@ -178,16 +183,33 @@ class SlurmSite(ClusterSite):
             until(lambda: not self.slurm("squeue", "--noheader"), "the queue is empty")
 
 
+def kubernetes_session(
+    home: Home,
+    answered: Callable[[str, str], None] = lambda method, path: None,
+    budget_s: float = BUDGET_S,
+    patience: Patience | None = None,
+) -> launch.Session:
+    """A session whose Kubernetes engines tell of each answer, and wait as long as the test says."""
+
+    def engine(pod: spec.Pod, name: str | None) -> KubernetesEngine:
+        scheduler = pods.kubernetes_of(pod, name)
+        api = Api(read_entry(scheduler.kubeconfig, scheduler.context), budget_s=budget_s, answered=answered)
+        return KubernetesEngine(pod, scheduler, api, patience)
+
+    return launch.Session(home, schedulers={"kubernetes": engine})
+
+
 class KubernetesSite(ClusterSite):
     """The Kubernetes engine on a lab, as the lab's ordinary user; without a claim the record travels in frames."""
 
     node_variable = "JOB_COMPLETION_INDEX"
 
-    def __init__(self, lab: kubernetes.KubernetesLab, folder: Path, claim: bool = True) -> None:
+    def __init__(self, lab: kubernetes.KubernetesLab, folder: Path, claim: bool = True, known: bool = False) -> None:
         super().__init__(lab.name, folder)
         self.lab = lab
         self.shared = claim
-        pods.add(self.home, lab.pod_file if claim else pod_of(lab, folder, claim=None))
+        if not known:
+            pods.add(self.home, lab.pod_file if claim else pod_of(lab, folder, claim=None))
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
         return super().workload(arguments, **{"resources": "{cpus: 1, memory: 512MiB}", **fields})

@@ -114,6 +114,20 @@ def test_a_run_in_a_container_sees_its_image_its_data_and_the_other_node(contain
     assert (owner.st_uid, owner.st_gid) == (containers.lab.user.uid, containers.lab.user.gid)
 
 
+REWRITE = """\
+cd "$PODWRIGHT_FOLDER"
+for path in job/* token new; do (echo evil >"$path") 2>/dev/null && echo "rewrote $path"; done
+for path in results checkpoints record lease; do touch "$path/new" && echo "wrote $path"; done
+"""
+
+
+@pytest.mark.parametrize("containers", ["pyxis"], indirect=True)
+def test_what_is_run_outside_can_only_be_read_inside(containers: ContainerSite) -> None:
+    run = containers.start(command=json.dumps(["sh", "-c", REWRITE]), image=containers.image)
+    assert run.wait(END_S).state == "succeeded", run.explain()
+    assert [line.text for line in run.logs()] == ["wrote results", "wrote checkpoints", "wrote record", "wrote lease"]
+
+
 def test_the_same_file_runs_bare(containers: ContainerSite) -> None:
     run = containers.count("--steps 3", runtime="bare")
     record = run.wait(END_S)

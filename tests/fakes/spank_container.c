@@ -34,7 +34,7 @@ static int take(int which, const char *text, int remote) {
 /* What is ignored says how an image's own settings count; a folder has none. */
 struct spank_option spank_options[] = {
   {"container-image", "FOLDER", "the root file system of the tasks", 1, IMAGE, take},
-  {"container-mounts", "FROM:TO[,...]", "what of the node is seen inside", 1, MOUNTS, take},
+  {"container-mounts", "FROM:TO[:FLAGS][,...]", "what of the node is seen inside", 1, MOUNTS, take},
   {"container-workdir", "FOLDER", "where the tasks start", 1, WORKDIR, take},
   {"container-env", "NAME[,...]", "variables that are not the image's", 1, IGNORED, take},
   {"container-writable", NULL, "let the tasks write", 0, IGNORED, take},
@@ -64,13 +64,15 @@ static int make(char *path, int is_folder) {
   return file < 0 ? -1 : close(file);
 }
 
-static int show(const char *from, const char *to) {
+static int show(const char *from, const char *to, int read_only) {
   struct stat found;
   char place[PATH_MAX];
   snprintf(place, sizeof place, ROOT "%s", to);
   if (stat(from, &found) || make(place, S_ISDIR(found.st_mode)))
     return failed(from);
-  return mount(from, place, NULL, MS_BIND | MS_REC, NULL) ? failed(to) : 0;
+  if (mount(from, place, NULL, MS_BIND | MS_REC, NULL))
+    return failed(to);
+  return read_only && mount(NULL, place, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) ? failed(to) : 0;
 }
 
 static int layer(void) {
@@ -90,7 +92,10 @@ static int show_wanted(void) {
     char *to = strchr(one, ':');
     if (to)
       *to++ = 0;
-    if (show(one, to ? to : one))
+    char *flags = to ? strchr(to, ':') : NULL;
+    if (flags)
+      *flags++ = 0;
+    if (show(one, to ? to : one, flags && !strcmp(flags, "ro")))
       return -1;
   }
   return 0;
@@ -104,7 +109,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int count, char **words) {
   if (layer())
     return -1;
   for (const char **path = always; *path; path++)
-    if (show(*path, *path))
+    if (show(*path, *path, 0))
       return -1;
   if (show_wanted())
     return -1;

@@ -18,6 +18,9 @@ import pytest
 
 from podwright.lab import kubernetes
 from podwright.lab.base import Lab, Say, quiet
+from podwright.lab.hosts import image as hosts_image
+from podwright.lab.hosts import lab as hosts
+from podwright.lab.hosts.lab import HostsLab
 from podwright.lab.kubernetes import binaries, image
 from podwright.lab.slurm import lab as slurm
 from podwright.lab.slurm.lab import SlurmLab
@@ -56,6 +59,17 @@ def kubernetes_lab(
             yield kubernetes.up(folder, ends_with=os.getpid(), nodes=nodes, virtual_nodes=virtual_nodes, **wanted)
         finally:
             _end(kubernetes.find(folder))
+
+
+@contextmanager
+def hosts_lab(say: Say = quiet, **wanted: Any) -> Iterator[HostsLab]:
+    """Gives bare hosts; takes the fields of `podwright.lab.hosts.shape.HostsLabShape` by name."""
+    hosts_image.get(say)
+    with lab_folder() as folder:
+        try:
+            yield hosts.up(folder, ends_with=os.getpid(), **wanted)
+        finally:
+            _end(hosts.find(folder))
 
 
 def aloud(config: pytest.Config) -> Say:

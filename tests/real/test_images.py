@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -164,6 +165,38 @@ def test_what_a_rank_sees_inside(site: ContainerSite, tmp_path: Path, monkeypatc
     assert (kept / "new").stat().st_uid == os.getuid()
     texts = [path.read_bytes() for path in run.folder.path.rglob("*") if path.is_file()]
     assert not any(b"tell-nobody" in text for text in texts)
+
+
+def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -> None:
+    """It tries each file of its run, then kills its pilot, so that all of it is read again."""
+    code = (
+        "import os, pathlib as p, signal, sys; run = p.Path(os.environ['PODWRIGHT_FOLDER'])\n"
+        "def may(path):\n"
+        "    try: path.exists() and path.unlink(); path.write_text('touch /tmp/escaped'); return True\n"
+        "    except OSError: return False\n"
+        "files = [path for path in run.iterdir() if path.is_file()]\n"
+        "outside = [*files, *(run / 'job').iterdir(), *(run / 'spec').iterdir()]\n"
+        "print(sorted(path.name for path in [*outside, run / 'new', run / 'job' / 'new'] if may(path)))\n"
+        "folders = ('results', 'checkpoints', 'scratch', 'record', 'lease')\n"
+        "print([may(run / name / 'new') for name in folders], flush=True)\n"
+        "if os.environ['PODWRIGHT_ATTEMPT'] == '1':\n"
+        "    shim = p.Path(f'/proc/{os.getppid()}/stat').read_text().rpartition(')')[2].split()\n"
+        "    os.kill(int(shim[1]), signal.SIGKILL); signal.pause()\n"
+    )
+    run = site.start(command=json.dumps(["python3", "-c", code]))
+    record = run.wait(END_S)
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+    lines = [line.text for line in run.logs()]
+    assert lines == ["[]", "[True, True, True, True, True]"] * 2
+
+
+def test_a_run_that_takes_more_memory_than_it_asked_for_is_ended(site: ContainerSite) -> None:
+    """No control group can be made inside: the pilot sums up what its ranks use."""
+    code = "import time; kept = bytearray(b'x') * (300 << 20); time.sleep(600)"
+    command = json.dumps(["python3", "-c", code])
+    record = site.start(command=command, nodes=2, resources="{memory: 200MiB}").wait(END_S)
+    assert record.state == "failed"
+    assert re.fullmatch(r"node \d on \S+: used more memory than the 200 MiB it had asked for", record.reason)
 
 
 def test_a_container_that_cannot_start_is_said(site: ContainerSite) -> None:

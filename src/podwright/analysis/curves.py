@@ -7,22 +7,13 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
+from podwright.analysis.told import CurvePoint
 from podwright.pilot.protocol import goal_reached
-from podwright.runs.events import ResultTold
 from podwright.theme import words
 
-_POINTS = 2_000
-_PROGRESS = frozenset({"step", "steps", "epoch", "epochs"})
-NO_CURVE = _PROGRESS | {"mllog", "time_ms"}
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One value a rank told, when, and at which step if it said so."""
-
-    t: float
-    step: float | None
-    value: float
+_POINTS, _LEAST_POINTS = 2_000, 100
+_CHART_POINTS = 20_000
+"""Of all lines of a chart together: a sweep of many points has that many lines."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +83,8 @@ def goal_of(data: ReportData) -> QualityGoal | None:
 
 
 def curves_of(data: ReportData) -> list[Curve]:
-    """Return loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve.
-
-    When several ranks tell the same value the lowest rank's is drawn: ranks of one training tell the same story.
-    """
-    goal, points = goal_of(data), _points_by_name(data)
+    """Return loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve."""
+    goal, points = goal_of(data), data.told.curves
     goals = {goal.metric: goal} if goal else {}
     names = sorted(points, key=lambda name: (name != "loss", name not in goals, "loss" not in name, name))
     curves = [Curve(name, points[name], goals.get(name)) for name in names]
@@ -111,30 +99,9 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     return list(kept.values())
 
 
-def _points_by_name(data: ReportData) -> dict[str, tuple[CurvePoint, ...]]:
-    by_name: dict[str, dict[int, list[CurvePoint]]] = {}
-    steps: dict[int, float] = {}
-    for event in data.of(ResultTold):
-        if "step" in event.values:
-            steps[event.rank] = float(event.values["step"])
-        for name, value in event.values.items():
-            if name not in NO_CURVE and not name.startswith("iou."):
-                point = CurvePoint(event.time, steps.get(event.rank), float(value))
-                by_name.setdefault(name, {}).setdefault(event.rank, []).append(point)
-    return {name: tuple(by_rank[min(by_rank)]) for name, by_rank in by_name.items()}
-
-
-def progress_of(data: ReportData) -> Mapping[str, float]:
-    """Return the last step, steps, epoch and epochs that were told."""
-    last: dict[str, float] = {}
-    for event in data.of(ResultTold):
-        last |= {name: float(event.values[name]) for name in _PROGRESS if name in event.values}
-    return last
-
-
-def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict[str, Any]:
+def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0, limit: int = _POINTS) -> dict[str, Any]:
     """Return a curve as the page's script reads it; `line` picks its colour."""
-    points = thin(curve.points)
+    points = thin(curve.points, limit)
     steps: list[float | None] | None = [p.step for p in points]
     if steps and None in steps:
         steps = None
@@ -150,11 +117,12 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0) -> dict
 def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, Any]:
     """Return one value of several runs as lines of one chart."""
     chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
+    limit = min(_POINTS, max(_LEAST_POINTS, _CHART_POINTS // max(len(runs), 1)))
     for i, (data, span) in enumerate(runs):
         curve = next((curve for curve in curves_of(data) if curve.name == name), None)
         if curve is None:
             continue
-        chart["lines"].append(curve_json(curve, span, str(data.record.get("id")), i))
+        chart["lines"].append(curve_json(curve, span, str(data.record.get("id")), i, limit))
         if curve.goal and chart["goal"] is None:
             chart |= {"goal": curve.goal.bound, "goalText": f"goal {curve.goal.text}"}
     return chart

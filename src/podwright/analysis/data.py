@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from podwright.analysis.told import Told
 from podwright.runs import FINAL
 from podwright.runs.events import Event
 
@@ -74,6 +75,7 @@ class ReportData:
     read_at: float
     events: tuple[Event, ...] = ()
     readings: Mapping[tuple[int, str], Track] = field(default_factory=dict)
+    told: Told = field(default_factory=Told)
     confusion: Confusion | None = None
     iou: Mapping[str, float | None] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()

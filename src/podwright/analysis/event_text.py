@@ -21,6 +21,7 @@ from podwright.runs.events import (
     Retry,
     RunEnded,
     Staged,
+    Thinned,
 )
 from podwright.theme import words
 
@@ -129,6 +130,12 @@ def _result(event: ResultTold) -> str:
     return ", ".join(f"{name} {words.number(value, 4)}" for name, value in event.values.items())
 
 
+def _thinned(event: Thinned) -> str:
+    if event.text:
+        return event.text
+    return f"{event.what} kept every {words.number(event.to_s)} s instead of {words.number(event.from_s)} s"
+
+
 def _retry(event: Retry) -> str:
     return _because(f"attempt {event.attempt} next", event.why)
 
@@ -174,10 +181,11 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "sensor": lambda event: f"{event.name} cannot be read: {event.error}",
     "signal": lambda event: f"{event.name} received",
     "fenced": _fenced,
+    "alone": lambda event: f"ranks ended: {event.why}",
     "given_back": lambda event: f"given back: {event.why}",
     "requeued": lambda event: f"stopped, and to be started again: {event.why}",
     "rdma": _rdma,
-    "thinned": lambda event: f"{event.what} kept every {event.to_s} s instead of {event.from_s} s",
+    "thinned": _thinned,
     "end": _end,
     "node_end": _node_end,
 }

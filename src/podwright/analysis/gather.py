@@ -17,9 +17,12 @@ from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
 from podwright.analysis.figures import as_number
+from podwright.analysis.told import Told, summed_up
 from podwright.runs import Fold, RunFolder
-from podwright.runs.events import Event, RankFailed, RankHung, Sample
-from podwright.runs.files import UNTRUSTED_BYTES, read_untrusted
+from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
+from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
+from podwright.runs.series import of_events
+from podwright.runs.training_clock import RUN_START
 from podwright.spec.problems import Refusal
 
 _TAIL_LINES = 40
@@ -37,14 +40,15 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     run = RunFolder(folder)
     if now is None:
         now = time.time()
-    events = in_order(run.events())
+    events = in_order(event for event in run.events() if not _is_in_series(event))
     return ReportData(
-        record=_record(run, events, now, unread),
+        record=_record(run, now, unread),
         asked=_json(folder, "run.json", unread),
         read_at=now,
         events=events,
         readings=_readings(run, unread),
-        confusion=_confusion(folder, unread),
+        told=_told(run, unread),
+        confusion=read_confusion(folder, unread),
         iou=_iou(folder, unread),
         examples=tuple(_examples(folder, unread)),
         tails=tuple(_tails(run, events)),
@@ -54,14 +58,28 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     )
 
 
-def _record(run: RunFolder, events: tuple[Event, ...], now: float, unread: list[str]) -> Mapping[str, Any]:
+def _is_in_series(event: Event) -> bool:
+    """Return whether an event says no more than the series does: of results only the clock's start is an event too."""
+    return isinstance(event, ResultTold) and event.mllog != RUN_START
+
+
+def _told(run: RunFolder, unread: list[str]) -> Told:
+    """Return what the ranks told; of a series that is damaged the last values of each second, which events hold."""
+    try:
+        return summed_up(run.series())
+    except (OSError, ValueError) as error:
+        unread.append(f"series: {_reason(error)}")
+        return summed_up(of_events(run.events()))
+
+
+def _record(run: RunFolder, now: float, unread: list[str]) -> Mapping[str, Any]:
     """Return the sealed record, else what the events add up to."""
     sealed = _json(run.path, "record.json", unread, _MOST_RECORD_BYTES)
     if sealed:
         return sealed
     try:
         fold = Fold(run.asked, str(run.path))
-        fold.take(events)
+        fold.take(run.events())
         return fold.record(now).as_json()
     except Refusal as error:
         unread.append(f"record: {error}")
@@ -74,7 +92,7 @@ def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]
         for sample in run.samples():
             _add_sample(tracks, sample)
     except (OSError, ValueError) as error:
-        unread.append(f"metrics: {error}")
+        unread.append(f"metrics: {_reason(error)}")
     return {key: _in_order(track) for key, track in tracks.items()}
 
 
@@ -118,7 +136,8 @@ def _in_order(track: Track) -> Track:
     return Track(array("d", (t for t, _ in pairs)), array("d", (v for _, v in pairs)))
 
 
-def _confusion(folder: Path, unread: list[str]) -> Confusion | None:
+def read_confusion(folder: Path, unread: list[str]) -> Confusion | None:
+    """Read what a run's model took for what; what is wrong with the file is added to `unread`."""
     document = _json(folder, "results/confusion.json", unread)
     if not document:
         return None
@@ -239,8 +258,8 @@ def _files(folder: Path) -> Iterator[TextFile]:
 def _workload_in_code(folder: Path) -> str:
     """Return where the workload's file lies in the code that travelled: known by its content, empty without one."""
     try:
-        source = (folder / "spec" / "workload.yaml").read_bytes()
-        with tarfile.open(folder / "job" / "code.tar") as code:
+        source = read_untrusted(folder, "spec/workload.yaml")
+        with open_untrusted(folder, "job/code.tar") as file, tarfile.open(fileobj=file) as code:
             for member in code:
                 is_yaml = member.isfile() and member.name.endswith((".yaml", ".yml"))
                 if not is_yaml or member.size != len(source):

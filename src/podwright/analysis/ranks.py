@@ -84,6 +84,8 @@ def span_of(data: ReportData) -> Span:
     times = [event.time for event in data.of(PilotEvent)]
     for track in data.readings.values():
         times += [*track.t[:1], *track.t[-1:]]
+    for points in data.told.curves.values():
+        times += [point.t for point in (*points[:1], *points[-1:])]
     if not times:
         known = began or words.unix(data.record.get("created_at")) or data.read_at
         return Span(known, known, known)

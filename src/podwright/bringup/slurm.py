@@ -95,14 +95,16 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
     kinds = kinds_of(pod, scheduler)
     files = {
         "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
-        "gres.conf": _text(_gres_lines(kinds, site)),
-        "cgroup.conf": _text(_assigned(_cgroup(site), site)),
+        "gres.conf": lines_text(_gres_lines(kinds, site)),
+        "cgroup.conf": lines_text(_assigned(_cgroup(site), site)),
         "topology.conf": topology_conf(topology_of(pod).part(pod.scheduler_hosts(scheduler))),
     }
     if site.accounting:
-        files["slurmdbd.conf"] = _text(_assigned(_slurmdbd(site), site))
+        files["slurmdbd.conf"] = lines_text(_assigned(_slurmdbd(site), site))
     if scheduler.container == "pyxis":
-        files["plugstack.conf"] = _text([f"required {site.pyxis}", f"include {site.config}/plugstack.conf.d/*.conf"])
+        files["plugstack.conf"] = lines_text(
+            [f"required {site.pyxis}", f"include {site.config}/plugstack.conf.d/*.conf"]
+        )
     return files
 
 
@@ -133,7 +135,7 @@ def _kind(hosts: list[str], model: NodeModel) -> NodeLine:
 def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> str:
     defaults = dict(_where(pod, site)) | dict(_how(scheduler, kinds, site)) | dict(_accounts(site))
     chosen = {**defaults, **site.settings}
-    return _text([*_assigned(chosen, site), *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
+    return lines_text([*_assigned(chosen, site), *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
 
 
 def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
@@ -296,5 +298,6 @@ def _assigned(settings: Settings, site: SlurmSite) -> Iterator[str]:
             yield f"{key}={value}"
 
 
-def _text(lines: Iterable[str]) -> str:
+def lines_text(lines: Iterable[str]) -> str:
+    """Return lines as the text of a file."""
     return "".join(f"{line}\n" for line in lines)

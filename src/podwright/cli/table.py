@@ -22,12 +22,15 @@ class Command:
         self.details = details
         self.commands: dict[str, Command] = {}
 
-    def with_commands(self, *rows: tuple[str, str, str, str]) -> Command:
-        """Add the commands that follow this word, each by name, summary, arguments of its example, and details."""
+    def with_commands(self, *rows: tuple[str, str, str, str], module: str = "") -> Command:
+        """Add the commands that follow this word, each by name, summary, arguments of its example, and details.
+
+        Their functions are in this command's file, or in another one.
+        """
         for name, summary, arguments, details in rows:
             whole = f"{self.name} {name}"
             example = f"podwright {whole} {arguments}".rstrip()
-            self.commands[name] = Command(whole, self.group, self.module, summary, example, details)
+            self.commands[name] = Command(whole, self.group, module or self.module, summary, example, details)
         return self
 
     @property
@@ -48,9 +51,53 @@ _UP_TOO = (
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
 )
 
+_PLAN_TOO = "Nothing changes. With --out it is a project that plain `ansible-playbook` runs too."
+
+_POD_UP_TOO = (
+    "Stages: base, mirror, registry, slurm, monitoring. What is as it should be is not touched; after an end in between"
+    " it goes on where it was. It needs `pip install 'podwright[bringup]'`."
+)
+
+_STATUS_TOO = "Works before any `up`, too. Exit code 1 when a host differs or does not answer."
+
+_REPLACE_TOO = "Only this host is touched; its name and address are those of the host that is gone."
+
+_SECRETS_TOO = (
+    "Secrets are munge_key, registry_password, ca_key, registry_key; left out: all of them. They lie encrypted in the"
+    " home; PODWRIGHT_VAULT_KEY_FILE names the file of the key. `up` brings them to the hosts."
+)
+
+_DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
+
 _GRANT_TOO = (
     "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
     " again changes nothing."
+)
+
+_SCAN_TOO = (
+    "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
+    " Exit code 1: some folders could not be read; they are named."
+)
+
+_STATS_TOO = (
+    "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
+    " before are not read again. Then filters know the classes: Car>0."
+)
+
+_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --by scene"
+_SELECT_TOO = (
+    "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
+    " files. The same seed chooses the same samples."
+)
+
+_SQL_TOO = (
+    "The view `files` has a row for each file and every column of filters. A query only reads,\nand only this dataset:"
+    " no other files, no extensions, no settings."
+)
+
+_FIND_TOO = (
+    "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
+    " characters stand in double quotes."
 )
 
 _ROWS = (
@@ -145,13 +192,26 @@ _ROWS = (
         "pod",
         "Pods",
         "pod",
-        "Make pods known, so that runs can go to them",
-        "podwright pod add pod.yaml",
-    ).with_commands(
+        "Make hosts a pod, keep it so, and make pods known to runs",
+        "podwright pod up pod.yaml",
+    )
+    .with_commands(
         ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
         ("ls", "List the pods that are known", "--json", ""),
         ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
         ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers", _GRANT_TOO),
+    )
+    .with_commands(
+        ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline", _PLAN_TOO),
+        ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]", _POD_UP_TOO),
+        ("status", "Compare each host with the plan", "pod.yaml --json", _STATUS_TOO),
+        module="pod_hosts",
+    )
+    .with_commands(
+        ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", _REPLACE_TOO),
+        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", _SECRETS_TOO),
+        ("down", "Take a pod's services off its hosts", "pod.yaml --yes", _DOWN_TOO),
+        module="pod_day_two",
     ),
     Command(
         "queue",
@@ -184,6 +244,24 @@ _ROWS = (
         ("heal", "Start what has died and join what was cut off", "n2", ""),
         ("restart-controller", "Kill the controller and start it again", "", "Jobs go on meanwhile."),
         ("down", "End a lab and remove all of it", "--yes", "The runs on it end, and their folders on the lab go."),
+    ),
+    Command(
+        "data",
+        "Data",
+        "data",
+        "Scan datasets, find files by what is in them, choose samples",
+        "podwright data scan /data/a2d2 --name a2d2",
+        "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
+    ).with_commands(
+        ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
+        ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
+        ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
+        ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+        ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", _SQL_TOO),
+        ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
+        ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
+        ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
@@ -243,6 +321,7 @@ _GROUPS = {
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
     "Pods": "Design and try pods",
+    "Data": "Know and choose data",
     "Files": "The two files",
 }
 

@@ -13,8 +13,26 @@ def last_line(text: str, default: str) -> str:
     return lines[-1]
 
 
+TLS = {
+    "WRONG_VERSION_NUMBER": "it does not speak TLS there",
+    "UNEXPECTED_EOF_WHILE_READING": "it closed the connection",
+    "CERTIFICATE_REQUIRED": "it wants a certificate of yours",
+    "ALERT_CERTIFICATE_EXPIRED": "your certificate has expired",
+    "ALERT_BAD_CERTIFICATE": "it does not take your certificate",
+    "ALERT_CERTIFICATE_UNKNOWN": "it does not take your certificate",
+    "ALERT_UNKNOWN_CA": "it does not know who signed your certificate",
+    "ALERT_PROTOCOL_VERSION": "it speaks another release of TLS",
+}
+"""What ends the name of an error, and what it means."""
+
+
 def connection_reason(error: object) -> str:
     """Return why a connection failed: what the operating system or TLS says of it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        name = str(error.reason or "")
+        return next((text for end, text in TLS.items() if name.endswith(end)), f"TLS failed: {name or error}")
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
     return str(getattr(error, "strerror", None) or error or type(error).__name__).lower()

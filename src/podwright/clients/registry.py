@@ -21,6 +21,8 @@ from podwright.clients.registry_logins import Login, find_login
 
 TIMEOUT_S = 300.0
 """Of one read or write of a connection, not of a whole upload."""
+ANSWER_BYTES, ERROR_BYTES = 64 << 20, 1 << 20
+"""Manifests, configurations and words: layers are sent, and never fetched."""
 OCI, DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution"
 INDEXES = (f"{OCI}.index.v1+json", f"{DOCKER}.manifest.list.v2+json")
 MANIFESTS = (f"{OCI}.manifest.v1+json", f"{DOCKER}.manifest.v2+json")
@@ -155,7 +157,10 @@ class Registry:
     def _send(self, request: urllib.request.Request) -> tuple[HTTPMessage, bytes]:
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as response:
-                return response.headers, response.read()
+                answer = response.read(ANSWER_BYTES + 1)
+                if len(answer) > ANSWER_BYTES:
+                    raise RegistryError(0, f"{self.host} answers with more than {ANSWER_BYTES >> 20} MiB")
+                return response.headers, answer
         except urllib.error.HTTPError as error:
             with error:
                 raise _error(error) from None
@@ -249,7 +254,7 @@ class _StayEncrypted(urllib.request.HTTPRedirectHandler):
 
 def _error(error: urllib.error.HTTPError) -> RegistryError:
     try:
-        reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.read())["errors"]]
+        reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.read(ERROR_BYTES))["errors"]]
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
         reasons = []
     message = "; ".join(dict.fromkeys(reasons)) or f"it answers {error.code}"

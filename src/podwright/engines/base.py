@@ -7,8 +7,9 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 **The order of calls.** To start: `unsupported`, then `probe` once, `plan` and `render` (both pure: the facts come in
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
-never lost; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any time: `cancel`,
-`shell`, `clean` (of a lost run) and `remove`; `usage` for what the target does beside our runs. `close` comes last.
+never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
+time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
+target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -21,10 +22,13 @@ one that knows only the folders.
 
 **What may be raised.** `Refusal`, with words and an exit code: 2 when the user must change something, 3 when the target
 cannot be reached. `status` and `collect` never raise because a target is away for a moment: what cannot be asked has
-not changed. A fault of ours may end in any exception; it is reported as such.
+not changed. A target that stays away, or does not know the user any more, is `silent` in the status. A fault of ours
+may end in any exception; it is reported as such.
 
 **Submitting twice starts once.** `submit` may come again for the same run, from another client, at any later time; with
-`again` it is known that an earlier call may have got through.
+`again` it is known that an earlier call may have got through. A job that is many objects to its target does not start
+before all of them are there: until then `status` calls it `unfinished`, and `submit` raises `Unfinished` where the
+target goes away meanwhile. Whoever looks next submits those parts again.
 
 **Threads.** A session calls an engine from one thread at a time. Engines of different targets run side by side.
 
@@ -39,14 +43,16 @@ before it is called lost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.layout import point_id
 from podwright.spec.placeholders import fill
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -66,6 +72,7 @@ __all__ = [
     "QueuedJob",
     "Request",
     "Status",
+    "Unfinished",
     "check_abilities",
     "order_of",
     "partitions",
@@ -95,6 +102,8 @@ class Job:
     """Where the runs' folders must lie for the nodes to see them; None: in the client's home."""
     image: Mapping[str, Any] | None = None
     """What the engine found under the image's name (`name`, `digest`, ...), where it looked for it."""
+    gaps: tuple[str, ...] = ()
+    """What the target does not give a run that goes on without it: sentences, said once and kept in its record."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,8 @@ class Request:
     after: str | None = None
     after_handle: str | None = None
     """What the engine calls the run that this one comes after."""
+    pinned: Mapping[str, Any] = field(default_factory=dict)
+    """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
     code_tar: bytes | None = None
     """The code itself, where an engine must know how much of it there is."""
 
@@ -118,6 +129,12 @@ class Request:
     def is_parent(self) -> bool:
         """Return whether the job has several parts."""
         return len(self.points) > 1
+
+    def with_shared_code(self) -> Request:
+        """Return the same for parts that find the code in their parent's job folder, where it lies once."""
+        if self.code is None or not self.is_parent:
+            return self
+        return replace(self, code={**self.code, "file": f"../../{self.run_id}/job/{self.code['file']}"})
 
     def part_id(self, index: int) -> str:
         """Return the run id of one part; of the only one it is the job's own."""
@@ -132,6 +149,13 @@ class Request:
     def target_paths(self) -> dict[str, str]:
         """Return the absolute paths that the target must have already, by the name of the input."""
         return {name: given.text for name, given in self.data.items() if given.kind == "path"}
+
+    def shown_paths(self) -> dict[str, str]:
+        """Return the absolute paths that ranks must see: those of the target, and what links in them lead into."""
+        paths = self.target_paths()
+        for name, given in self.data.items():
+            paths |= {f"{name} {number}": path for number, path in enumerate(given.behind, 1)}
+        return paths
 
 
 @dataclass(frozen=True)
@@ -150,6 +174,14 @@ class Status:
     """It is gone without a trace, from the list of jobs and on the nodes: whoever accepted it lost it."""
     held_for: str = ""
     """The run that it waits for until a client releases it, on an engine that `holds`."""
+    unfinished: bool = False
+    """Whoever submitted it did not get to the end: `submit` of this part alone finishes it."""
+    silent: str = ""
+    """Why the target could not be asked just now, once it was waited for long enough; then nothing else is known."""
+
+
+class Unfinished(Refusal):
+    """The target went away while it was given a job: some of it may be there, and a later `submit` finishes it."""
 
 
 class Engine(Protocol):
@@ -159,6 +191,8 @@ class Engine(Protocol):
     lag_s: float
     holds: bool
     """A run that comes after another waits for a client of ours to release it."""
+    remains: bool
+    """What the engine has of a run may outlast its end: whoever looks then calls `clean`."""
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what this engine cannot do, each with the reason; shown before anything starts."""
@@ -184,22 +218,28 @@ class Engine(Protocol):
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run, with one question for all; one that nobody knows is `gone`."""
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Ask the runs to end, with the grace they were promised; what still waits never starts."""
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
+        """Ask the runs to end, with the grace they were promised; what still waits never starts.
+
+        `whole`: they are all points of a matrix that have not ended, and an engine may end them as one.
+        """
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Let runs start that are held for another; one that another client has released is left alone."""
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do for runs that wait what nobody does while no client looks, such as to resume what this engine held."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring these parts of the runs' folders to this machine.
 
-        Return the runs whose parts are here now, each with the names of what was too much; a run that is missing could
-        not be brought just now.
+        Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
+        missing could not be brought just now.
         """
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
@@ -209,7 +249,7 @@ class Engine(Protocol):
         """Remove what the run left elsewhere; its folder here is not this method's."""
 
     def clean(self, folder: RunFolder) -> None:
-        """End whatever a lost run left behind."""
+        """End whatever a run left behind that is lost, or that has ended and is still there."""
 
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""
@@ -218,12 +258,15 @@ class Engine(Protocol):
         """Let go of connections; runs go on. Nothing is called after it."""
 
 
+SELECTION_IS_LOCAL = "a selection is a folder of links on this machine, which the nodes of a cluster do not see"
+
 NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("container", "runtime", lambda w, r: w.runtime == "container"),
     ("rdma", "resources.rdma", lambda w, r: w.resources.rdma),
     ("mig", "resources.mig", lambda w, r: w.resources.mig is not None),
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
+    ("selection", "data", lambda w, r: bool(r.pinned)),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""

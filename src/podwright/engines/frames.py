@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from podwright.pilot.protocol import Frame, decode_frame, parse_record_name
+from podwright.pilot.protocol import Frame, decode_frame, parse_record_name, parse_series_name
 from podwright.runs.files import make_private
 
 MOST_BYTES = 256 << 20
@@ -55,7 +55,9 @@ def _is_safe(frame: Frame) -> bool:
     """
     folder, _, file = frame.file.partition("/")
     writer = parse_record_name(folder)
-    if writer is None or writer[0] != frame.node or file not in SHIPPED:
+    if writer is None or writer[0] != frame.node:
+        return False
+    if file not in SHIPPED and parse_series_name(file) is None:
         return False
     return frame.offset + len(frame.data) <= MOST_BYTES
 

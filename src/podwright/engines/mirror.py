@@ -13,17 +13,26 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
-from podwright.pilot.protocol import parse_line, parse_record_name
+from podwright.pilot.protocol import SERIES_BYTES, parse_line, parse_record_name, parse_series_name
 from podwright.runs import RunFolder, fields
-from podwright.runs.files import make_private, read_untrusted, write_whole
+from podwright.runs.copies import LeftOut
+from podwright.runs.files import KINDS, make_private, read_untrusted, write_whole
 from podwright.runs.locks import try_lock
+from podwright.runs.metrics import METRICS_FILE
+from podwright.runs.series import SERIES_FILE
 
 GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
 STATE = "mirror.json"
 OWN = frozenset(
-    ["job", "spec", "run.json", "token", "client.jsonl", "record.json", "cancelled", "report.html", "metrics.parquet"]
+    [
+        *("job", "spec", "run.json", "token", "client.jsonl", "record.json"),
+        *("cancelled", "report.html", METRICS_FILE, SERIES_FILE),
+    ]
 )
 """What only this side writes, whatever is asked for: with `mirror.json` and all locks."""
+TOO_LARGE = "too large to come by itself"
+MOST_LEFT_OUT = 1000
+"""Of a run, that are named."""
 HEAD_BYTES = 64 * 1024
 """More than a line before a piece may have."""
 Ask = Callable[[dict[str, Any]], bytes]
@@ -38,7 +47,7 @@ class Mirror:
         self._folders = {folder.id: folder for folder in folders}
         self._known: dict[str, dict[str, list[int]]] = {}
         self._at: dict[str, list[Any]] = {}
-        self._left: dict[str, list[str]] = {}
+        self._left: dict[str, dict[str, LeftOut]] = {}
         self._names: tuple[str, ...] = ()
         self._room: dict[str, int] = {}
         self._limit_bytes: int | None = None
@@ -57,17 +66,17 @@ class Mirror:
 
     def bring(
         self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring what is new of the records, and these trees whole, in as many answers of bounded size as it takes.
 
-        Return the runs whose trees are here now, each with the names of what was over the limit.
+        Return the runs whose trees are here now, each with what was over the limit, or is no plain file.
         """
         while self._folders:
             before = self._progress()
             more = self.take(ask(self.question(root, names, limit_bytes)))
             if not more or before == self._progress():
                 break  # all is here, or nothing comes
-        return {run: list(dict.fromkeys(self._left.get(run, []))) for run in sorted(self._whole)}
+        return {run: list(self._left.get(run, {}).values()) for run in sorted(self._whole)}
 
     def _progress(self) -> tuple[str, int]:
         return json.dumps((self._known, self._at)), len(self._whole)
@@ -98,17 +107,24 @@ class Mirror:
                 self._whole.add(folder.id)
             elif (piece := read_piece(head, self._names)) is None:
                 continue
-            elif "left" in head:
-                self._left.setdefault(folder.id, []).append(piece.name)
+            elif piece.left_out:
+                self._leave_out(folder, LeftOut(piece.name, piece.left_out))
             elif self._place(folder, piece, data):
                 changed.add(folder.id)
         for run in changed:
             write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())
         return more
 
+    def _leave_out(self, folder: RunFolder, gap: LeftOut) -> None:
+        gaps = self._left.setdefault(folder.id, {})
+        if len(gaps) < MOST_LEFT_OUT:
+            gaps[gap.path] = gap
+
     def _place(self, folder: RunFolder, piece: Piece, data: bytes) -> bool:
         """Write a piece; return False where it does not go on from what is here, or something else is in its place."""
         path = folder.path / piece.name
+        if not _is_of_run(folder, piece, len(data)):
+            return False
         if piece.is_turn:
             with suppress(OSError):
                 path.replace(path.with_name(path.name + ".1"))
@@ -147,6 +163,8 @@ class Piece:
     inode: int | None = None
     """Of a file of the record; a file of a tree has none."""
     is_turn: bool = False
+    left_out: str = ""
+    """Why the file does not come."""
 
 
 def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
@@ -155,11 +173,24 @@ def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
     if name is None or not is_wanted(name, names):
         return None
     if head.get("turn") or "left" in head:
-        return Piece(name, is_turn=bool(head.get("turn")))
+        return Piece(name, is_turn=bool(head.get("turn")), left_out=TOO_LARGE if "left" in head else "")
+    if "odd" in head:
+        kind = head["odd"] if head["odd"] in list(KINDS.values()) else "something odd"
+        return Piece(name, left_out=f"{kind}, no plain file")
     offset, inode = fields.whole(head.get("o")), fields.whole(head.get("i"))
     if offset is None or offset < 0 or ("i" in head and inode is None):
         return None
     return Piece(name, offset, inode)
+
+
+def _is_of_run(folder: RunFolder, piece: Piece, size: int) -> bool:
+    """Return whether a series is that of a rank of the run, and no longer than any: see `is_wanted` for all else."""
+    rank = parse_series_name(PurePosixPath(piece.name).name)
+    if rank is None or piece.inode is None:
+        return True
+    if not folder.is_readable:
+        return False
+    return rank < folder.asked.nodes * folder.asked.ranks_per_node and piece.offset + size <= SERIES_BYTES
 
 
 def _write(path: Path, piece: Piece, data: bytes) -> None:
@@ -242,4 +273,4 @@ def is_wanted(name: str, names: Sequence[str]) -> bool:
         return is_asked
     if len(parts) != 3 or parse_record_name(parts[1]) is None:
         return False
-    return is_asked or parts[2] in GROWING
+    return is_asked or parts[2] in GROWING or parse_series_name(parts[2]) is not None

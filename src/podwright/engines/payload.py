@@ -8,7 +8,6 @@ import io
 import marshal
 import os
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -20,26 +19,23 @@ from pathlib import Path
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
-import os
 import sys
 
 if sys.version_info < (3, 8):
     sys.stderr.write("podwright: the pilot needs Python 3.8 or newer, this is %d.%d\\n" % sys.version_info[:2])
     sys.exit(69)
-compiled = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "pilot.%s.zip" % sys.implementation.cache_tag)
-if os.path.exists(compiled):
-    sys.path.insert(0, compiled)
 from pilot.main import main
 
 sys.exit(main(sys.argv[1:]))
 """
 STUB = """\
 #!/bin/sh
-# Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named.
+# Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named,
+# and so is the pilot where a copy of it is held that nobody can write.
 job=$(CDPATH= cd -- "${0%/*}" && pwd)
 for python in "${PODWRIGHT_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python3; do
     if "$python" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
-        exec "$python" -I -S "$job/pilot.pyz" node "${1:-$job/order.json}"
+        exec "$python" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" node "${1:-$job/order.json}"
     fi
 done
 echo "podwright: no Python 3.8 or newer on $(hostname); tried ${PODWRIGHT_PYTHON:-python3}, python3.13 to python3.8" >&2
@@ -54,40 +50,32 @@ NO_REPOSITORY = "not a git repository (or any"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNCHECKED = (1).to_bytes(4, "little")
 """Bytecode that is valid by the hash it was made with; nobody looks for its source."""
+UNSHARED = 2
+"""The format whose bytes do not depend on what else this process has in memory."""
 
 
 @cache
-def pilot_zip() -> bytes:
-    """Return the pilot, the same bytes each time: it is compared, hashed and stored by content."""
+def pilot_zip(compiled: bool = True) -> bytes:
+    """Return the pilot, the same bytes each time: it is compared, hashed and stored by content.
+
+    A zip's sources are compiled at every start, which takes longer than all else a pilot does before its ranks. So the
+    bytecode of this Python lies beside them; any other Python passes it over.
+    """
     folder = Path(__file__).parent.parent / "pilot"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "__main__.py", PILOT_MAIN.encode())
         for path in sorted(folder.glob("*.py")):
-            _add(archive, f"pilot/{path.name}", path.read_bytes())
-    return buffer.getvalue()
-
-
-def compiled_name() -> str:
-    """Return the name of the zip beside pilot.pyz that holds the pilot compiled for this Python."""
-    return f"pilot.{sys.implementation.cache_tag}.zip"
-
-
-def compiled_pilot() -> bytes:
-    """Return the pilot's modules as bytecode.
-
-    A zip's sources are compiled at every start, which takes longer than all else a pilot does before its ranks. Any
-    other Python passes the bytecode over and takes the sources.
-    """
-    folder = Path(__file__).parent.parent / "pilot"
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.glob("*.py")):
             source = path.read_bytes()
-            code = compile(source, f"pilot/{path.name}", "exec", dont_inherit=True)
-            head = importlib.util.MAGIC_NUMBER + UNCHECKED + importlib.util.source_hash(source)
-            _add(archive, f"pilot/{path.stem}.pyc", head + marshal.dumps(code))
+            _add(archive, f"pilot/{path.name}", source)
+            if compiled:
+                _add(archive, f"pilot/{path.stem}.pyc", _bytecode(source, f"pilot/{path.name}"))
     return buffer.getvalue()
+
+
+def _bytecode(source: bytes, name: str) -> bytes:
+    code = compile(source, name, "exec", dont_inherit=True)
+    return importlib.util.MAGIC_NUMBER + UNCHECKED + importlib.util.source_hash(source) + marshal.dumps(code, UNSHARED)
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -109,8 +97,7 @@ class Snapshot:
 def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
     """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
     root = folder.resolve()
-    names = dict.fromkeys(sorted([*_code_files(root), *_data_files(root, also)]))
-    size = sum((root / name).lstat().st_size for name in names)
+    names, size = _listing(folder, root, also)
     if size > LIMIT_BYTES:
         raise refuse(
             f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
@@ -123,6 +110,20 @@ def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
             _pack(archive, root, name)
     data = buffer.getvalue()
     return Snapshot(data, hashlib.sha256(data).hexdigest(), len(names))
+
+
+def _listing(folder: Path, root: Path, also: Iterable[Path]) -> tuple[list[str], int]:
+    """Return the files that travel, and how large they are; refuse a folder that cannot be read, or has no end."""
+    if root.is_relative_to("/proc") or root.is_relative_to("/sys"):
+        message = f"{folder} holds no files: the kernel makes them up as they are read"
+        raise refuse(message, field="code", hint="name the folder of your program")
+    try:
+        names = sorted({*_code_files(root), *_data_files(root, also)})
+        return names, sum((root / name).lstat().st_size for name in names)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        message = f"{error.filename or folder} cannot be read: {reason}"
+        raise refuse(message, field="code", hint="is it being changed just now? put it in .podwrightignore") from None
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:

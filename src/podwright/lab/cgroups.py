@@ -16,8 +16,8 @@ def tree(folder: Path) -> str:
     return f"podwright-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
 
 
-def make(folder: Path, node: str, root: Path = ROOT) -> None:
-    """Make the groups of a node, into which its kubelet puts Kubernetes pods."""
+def make(folder: Path, node: str, root: Path = ROOT, holds_groups: bool = True) -> None:
+    """Make the groups of a node; they hold groups, into which a kubelet puts Kubernetes pods, or the node itself."""
     for hierarchy in _hierarchies(root):
         above = hierarchy
         for name in (tree(folder), node):
@@ -26,7 +26,8 @@ def make(folder: Path, node: str, root: Path = ROOT) -> None:
             group.mkdir(exist_ok=True)
             _hand_down(above, group)
             above = group
-        _delegate(above)
+        if holds_groups:
+            _delegate(above)
 
 
 def _hierarchies(root: Path) -> list[Path]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,16 +15,21 @@ from typing import Any, TypeVar
 from podwright.lab import kubernetes
 from podwright.lab.base import Lab, StartedLab
 from podwright.lab.folder import holds_lab
+from podwright.lab.hosts import lab as hosts
 from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import LabShape, check_name
 from podwright.lab.slurm import lab as slurm
+from podwright.launch import Session
+from podwright.launch.abandon import abandon, open_runs
 from podwright.pilot.protocol import whole_number
+from podwright.runs import Home
 from podwright.runs.store import default_home
-from podwright.spec.problems import refuse
+from podwright.spec.problems import Refusal, refuse
 
 AnyShape = TypeVar("AnyShape", bound=LabShape)
 
 DEFAULT = "lab-slurm"
+TAKEN_DOWN = "its lab was taken down"
 
 
 def home() -> Path:
@@ -48,7 +55,7 @@ def names() -> list[str]:
 
 def find(folder: Path) -> Lab | None:
     """Return the lab in a folder, of whatever kind; None where there is none."""
-    return slurm.find(folder) or kubernetes.find(folder) or borrowed.find(folder)
+    return slurm.find(folder) or kubernetes.find(folder) or hosts.find(folder) or borrowed.find(folder)
 
 
 def the_lab(name: str | None) -> Lab:
@@ -56,7 +63,9 @@ def the_lab(name: str | None) -> Lab:
     there = names()
     if name is None and len(there) > 1:
         raise refuse("there are several labs", hint=f"say which with --name: {', '.join(there)}", field="--name")
-    name = name or next(iter(there), DEFAULT)
+    if name is None and not there:
+        raise refuse("there is no lab", hint="`podwright lab up slurm` or `podwright lab up kubernetes` starts one")
+    name = name or there[0]
     lab = find(folder_of(name)) if name in there else None
     if lab is None:
         known = f"there is {', '.join(there)}" if there else "`podwright lab up` makes one"
@@ -94,16 +103,55 @@ def make_home() -> Path:
     return labs
 
 
+def is_known(name: str) -> bool:
+    """Return whether a pod of this name can be named after `--on`."""
+    return _known(name).exists()
+
+
+def _known(name: str) -> Path:
+    return home() / "pods" / f"{name}.yaml"
+
+
 def make_known(lab: Lab) -> None:
     """Put the lab's pod among those that can be named after `--on`."""
-    path = home() / "pods" / f"{lab.name}.yaml"
+    path = _known(lab.name)
     shutil.copyfile(lab.pod_file, path)
     _hand_over(path)
 
 
 def forget(name: str) -> None:
-    """Take the lab's pod from those that can be named."""
-    (home() / "pods" / f"{name}.yaml").unlink(missing_ok=True)
+    """Take the lab's pod from those that can be named, with the secrets and notes of its bring-up."""
+    _known(name).unlink(missing_ok=True)
+    shutil.rmtree(home() / "bringup" / name, ignore_errors=True)
+
+
+def lose_runs(name: str) -> list[str]:
+    """Seal the runs of a lab that is gone as lost, and remove what they left on this machine; return their names."""
+    lost: list[str] = []
+    with suppress(Refusal):  # a home that cannot be opened has no runs to lose
+        session = Session(Home.open(home()))
+        for run in open_runs(session, name):
+            parts = [part for part in run.parts() if not part.last_known().is_final]
+            abandon(session, run, TAKEN_DOWN)
+            for part in parts:
+                _clear_scratch(part.id)
+                _hand_over_all(part.folder.path)
+            lost.append(run.id)
+        session.close()
+    return lost
+
+
+def _clear_scratch(run_id: str) -> None:
+    """Remove what killed pilots left in the temporary folder, which nodes of a lab share with this machine."""
+    for folder in Path(tempfile.gettempdir()).glob("podwright-*"):
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder / run_id, ignore_errors=True)
+
+
+def _hand_over_all(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_file() and not path.is_symlink():
+            _hand_over(path)
 
 
 def _hand_over(path: Path) -> None:

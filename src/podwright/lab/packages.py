@@ -14,6 +14,7 @@ from podwright.spec.problems import refuse
 # Debian's package -> what shows that it is there: a command, or a file under the system's library folder.
 BASE = {"iproute2": "ip", "mount": "mount", "util-linux": "nsenter", "openssh-client": "ssh", "openssh-server": "sshd"}
 SLURM = {"slurmctld": "slurmctld", "slurmd": "slurmd", "slurm-client": "sinfo", "munge": "munged"}
+HOSTS = {"systemd-container": "systemd-nspawn", "mmdebstrap": "mmdebstrap"}
 ACCOUNTING = {"slurmdbd": "slurmdbd", "mariadb-server": "mariadbd"}
 
 _PATH = f"{os.defpath}:/usr/local/sbin:/usr/sbin:/sbin"

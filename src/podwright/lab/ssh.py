@@ -21,13 +21,23 @@ _SSHD = "/usr/sbin/sshd"
 
 def make_keys(folder: Path, user: LabUser) -> None:
     """Make the host's and the user's key once; the user's belongs to who will use it."""
-    for name, owner in (("host_key", (0, 0)), ("id_ed25519", (user.uid, user.gid))):
-        path = folder / name
-        if not path.exists():
-            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(path)]
-            subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-            # Of a lab that root made for itself the key stays root's: its user exists only inside.
-            os.chown(path, *(owner if "SUDO_UID" in os.environ else (0, 0)))
+    make_key(folder / "host_key")
+    make_user_key(folder / "id_ed25519", user)
+
+
+def make_key(path: Path) -> bool:
+    """Make a key where there is none yet; say whether it was made."""
+    if path.exists():
+        return False
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(path)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return True
+
+
+def make_user_key(path: Path, user: LabUser) -> None:
+    """Make the user's key; of a lab that root made for itself it stays root's: its user exists only inside."""
+    if make_key(path) and "SUDO_UID" in os.environ:
+        os.chown(path, user.uid, user.gid)
 
 
 def server_config(user: LabUser, path: str) -> str:
@@ -52,7 +62,7 @@ SetEnv SLURM_CONF={ENVIRONMENT["SLURM_CONF"]} "PATH={path}" LANG=C.UTF-8
 
 def client_config(folder: Path, name: str, user: LabUser, port: int) -> str:
     """Return the ssh configuration that makes the lab's name a host one can log in to."""
-    where = str(folder).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
+    where = quoted(folder)
     return f"""\
 Host {name}
 	HostName {LOOPBACK}
@@ -65,6 +75,11 @@ Host {name}
 	GlobalKnownHostsFile /dev/null
 	StrictHostKeyChecking yes
 """
+
+
+def quoted(path: Path) -> str:
+    """Return a path as it stands between quotes in a configuration of ssh."""
+    return str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
 
 
 def open_door(machines: Machines, wanted: int) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from podwright.launch.follow import reconcile
-from podwright.launch.run import Change, Run
+from podwright.launch.follow import look, reconcile
+from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
 from podwright.launch.start import prepare
 from podwright.launch.start import start as _start
+from podwright.launch.unreadable import cancel_strays
 from podwright.runs import Home, Record
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
@@ -20,7 +20,20 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
-__all__ = ["Change", "Run", "Session", "find", "find_all", "rebuild", "recent", "render", "start"]
+__all__ = [
+    "Change",
+    "Run",
+    "Session",
+    "cancel_runs",
+    "cancel_strays",
+    "find",
+    "find_all",
+    "rebuild",
+    "recent",
+    "refuse_silence",
+    "render",
+    "start",
+]
 
 
 def render(
@@ -67,18 +80,8 @@ def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
         records = []
         for run_id in ids:
             with suppress(Refusal):
-                records.append(_reconcile_anyway(session, run_id))
+                records.append(look(session, run_id))
     return [record for record in records if session.home.is_there(record.id)]
-
-
-def _reconcile_anyway(session: Session, run_id: str) -> Record:
-    try:
-        return reconcile(session, [run_id])[0]
-    except Refusal:
-        raise
-    except Exception as error:
-        record = session.home.read_anyway(run_id)
-        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
 
 
 def rebuild(session: Session) -> int:

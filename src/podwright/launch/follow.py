@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from podwright.engines import Engine
 from podwright.engines.base import Status
+from podwright.engines.mirror import TOO_LARGE
+from podwright.engines.site import SiteLost
+from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
-from podwright.launch.unreadable import look_anyway
+from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
 from podwright.runs import SETTLED, Home, Record, RunFolder
-from podwright.runs.events import FoundGone, FoundIdle, Gap
+from podwright.runs.copies import LeftOut
+from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.layout import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
@@ -27,6 +31,7 @@ ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+STARTING = "has its nodes; its pilots are starting"
 NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
@@ -37,6 +42,10 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     home, ids = session.home, list(ids)
     try:
         records = _reconcile(session, ids)
+    except SiteLost as lost:
+        if len(ids) > 1:
+            return list(chain.from_iterable(reconcile(session, [run_id]) for run_id in ids))
+        records = {run_id: without_site(home.read_anyway(run_id), lost) for run_id in ids}
     except Refusal:
         raise
     except Exception:
@@ -52,6 +61,17 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
     return [records[run_id] for run_id in ids]
 
 
+def look(session: Session, run_id: str) -> Record:
+    """Return the truth about a run now, or where that fails by a fault of ours what is known of it, with the fault."""
+    try:
+        return reconcile(session, [run_id])[0]
+    except Refusal:
+        raise
+    except Exception as error:
+        record = session.home.read_anyway(run_id)
+        return replace(record, reason=f"it cannot be looked at: {type(error).__name__}: {error}")
+
+
 def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
     home = session.home
     records, folders = {}, []
@@ -62,7 +82,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
         else:
             records[run_id] = look_anyway(session, run_id)
     singles = [folder for folder in folders if not folder.asked.points]
-    for engine, members in _by_engine(session, singles):
+    for engine, members in by_engine(session, singles):
         with session.using(engine):
             records.update(_Look(session, engine).at(members))
     for folder in folders:
@@ -73,7 +93,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
     return records
 
 
-def _by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
+def by_engine(session: Session, folders: Sequence[RunFolder]) -> list[tuple[Engine, list[RunFolder]]]:
     """Group runs by engine. A sealed run needs none, but one of its target's is as good as any."""
     groups: dict[int, tuple[Engine, list[RunFolder]]] = {}
     for folder in folders:
@@ -97,6 +117,7 @@ class _Look:
     def at(self, folders: Sequence[RunFolder]) -> dict[str, Record]:
         """Return the records. The engine is asked before they are read: a run that ends in between is not lost."""
         live = [folder for folder in folders if not folder.is_sealed]
+        began = self.session.clock.time()
         statuses = self._statuses(live)
         gaps: Mapping[str, Sequence[str]] = {}
         if live:
@@ -106,16 +127,30 @@ class _Look:
             _note_gaps(folder, gaps.get(folder.id, []))
             record = self.home.read(folder.id)
             self._note_left_out(folder)
+            if not folder.is_sealed and not record.is_final:
+                record = self._note_silence(folder, record, statuses[folder.id], began)
             # A settled record needs no judgement, unless its pilots were stopped: only the engine can say by whom.
             if not folder.is_sealed and (record.state not in SETTLED or record.stopped_in):
                 record = self._judge(folder, record, statuses[folder.id])
             records[folder.id] = record
+        waiting = [folder for folder in live if not records[folder.id].is_final and not statuses[folder.id].silent]
+        if waiting:
+            self.engine.tend(waiting)
         held = [folder for folder in live if folder.asked.after and statuses[folder.id].held_for]
         records |= self._settle_held(held, records)
         settled = [folder for folder in live if records[folder.id].state in SETTLED]
         now = self._statuses(settled)
         self._close([folder for folder in settled if now[folder.id].state == "gone"], records)
+        clean_ended(self.engine, [folder for folder in settled if self._lingers(folder, records, now)])
         return records
+
+    def _lingers(self, folder: RunFolder, records: Mapping[str, Record], now: Mapping[str, Status]) -> bool:
+        """Return whether a run that has ended is still there, and its record is in."""
+        status = now[folder.id]
+        if status.state == "gone" or status.silent:
+            return False
+        at_work = status.state != "waiting"
+        return is_in(folder, records[folder.id], at_work, self.session.clock.time())
 
     def _settle_held(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> dict[str, Record]:
         """Release or end runs that are held for another; that one is looked at first, once for all of them."""
@@ -130,7 +165,26 @@ class _Look:
         return settled
 
     def _statuses(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        return self.engine.status(folders) if folders else {}
+        """Ask the engine; one that cannot even be asked, as its credentials are gone, is as silent as its target."""
+        if not folders:
+            return {}
+        try:
+            return self.engine.status(folders)
+        except Refusal as refusal:
+            if refusal.exit_code != UNREACHABLE:
+                raise
+            silent = Status("there", silent=refusal.problems[0].message)
+            return {folder.id: silent for folder in folders}
+
+    def _note_silence(self, folder: RunFolder, record: Record, status: Status, began: float) -> Record:
+        """Note once that the target does not answer, and that it does again."""
+        if bool(status.silent) == (record.silent_since is not None):
+            return record
+        if status.silent:
+            note(folder, "silent", since=round(began, 3), why=status.silent)
+        else:
+            note(folder, "answered")
+        return self.home.read(folder.id)
 
     def _close(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
         """Bring the last of the records and the results here, in one exchange for all, then seal the folders."""
@@ -145,9 +199,7 @@ class _Look:
             if folder.id not in left_out:
                 continue
             _note_gaps(folder, gaps.get(folder.id, []))
-            for name in left_out[folder.id]:
-                sentence = f"{name} is too large to come by itself: `podwright pull {folder.id} {name}`"
-                _note_gaps(folder, [sentence])
+            _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
             with suppress(OSError):
@@ -158,7 +210,7 @@ class _Look:
         count = self.home.left_out(folder.id)
         if not count or folder.is_sealed:
             return
-        if any(NOT_UNDERSTOOD in sentence for sentence in _noted_gaps(folder)):
+        if any(NOT_UNDERSTOOD in sentence for sentence in folder.gaps()):
             return
         if count == 1:
             sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
@@ -168,10 +220,14 @@ class _Look:
 
     def _judge(self, folder: RunFolder, record: Record, status: Status) -> Record:
         """Settle what the engine says of a run whose record has no last word, or one only the engine can explain."""
+        if status.silent:
+            return record
         events = {event.kind: event for event in folder.client_events()}
+        if status.unfinished:
+            return self._go_on(folder, record, status, events.keys())
         if "submitted" not in events and status.handle:
             note(folder, "submitted", handle=status.handle)  # its client died before it could say so
-        elif "submitted" not in events and status.state == "gone":
+        elif "submitted" not in events and (status.state, status.outcome) == ("gone", ""):
             if "lost" in events:
                 return record
             return self._finish_submit(folder, record)
@@ -192,6 +248,9 @@ class _Look:
             return record
         if status.outcome in ENDS:
             note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
+        elif "cancel" in events and not record.attempts:
+            # A scheduler may forget what it removes from its queue: nobody else has taken it.
+            note(folder, "end", state="terminated", reason="was cancelled before it began", code=None)
         elif record.state != "lost":
             self.engine.clean(folder)
             note(folder, "lost", why=status.reason)
@@ -207,8 +266,11 @@ class _Look:
             return self.home.read(folder.id)
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
-        if record.state == "pending" and status.reason and status.reason != record.reason:
-            note(folder, "waiting", why=status.reason)
+        why = status.reason
+        if status.state == "there" and not why and _was_waiting(folder, record):
+            why = STARTING
+        if record.state == "pending" and why and why != record.reason:
+            note(folder, "waiting", why=why)
             return self.home.read(folder.id)
         return record
 
@@ -231,25 +293,41 @@ class _Look:
         note(folder, kind.kind, record.epoch, why=status.reason)
         return True
 
-    def _finish_submit(self, folder: RunFolder, record: Record) -> Record:
-        with submitting(folder) as alone:
-            if not alone:
+    def _finish_submit(self, folder: RunFolder, record: Record, alone: bool = False) -> Record:
+        """Submit what a dead client left; `alone`: the engine takes this part without those that it has already."""
+        siblings = self._siblings(folder)
+        with submitting((siblings or [folder])[0]) as nobody_else:
+            if not nobody_else:
                 return record  # its client is at it
-        if self._submit_again(folder, record):
+        if self._submit_again(folder, record, alone):
             return self.home.read(folder.id)
         if time.time() - record.created_at < CREATE_S:
             return record  # its client may still be writing the other points
+        self.engine.clean(folder)
         note(folder, "lost", why=NEVER_SUBMITTED)
         return self.home.read(folder.id)
 
-    def _submit_again(self, folder: RunFolder, record: Record) -> bool:
+    def _go_on(self, folder: RunFolder, record: Record, status: Status, noted: Collection[str]) -> Record:
+        """Finish a submission that broke off, or remove what is half made of a run that nobody wants any more."""
+        if "submitted" in noted:
+            return record  # with another part, just now
+        if "lost" not in noted and "cancel" not in noted:
+            return self._finish_submit(folder, record, alone=True)
+        if status.state != "gone":
+            self.engine.clean(folder)
+        return record
+
+    def _submit_again(self, folder: RunFolder, record: Record, alone: bool = False) -> bool:
         """Give a young run to the engine that never had it, or lost it before it began; with all parts of its job."""
         if time.time() - record.created_at >= FINISH_S:
             return False
         siblings = self._siblings(folder)
-        if not siblings or any(self.home.read(sibling.id).attempts for sibling in siblings):
+        parts = siblings
+        if alone:
+            parts = [sibling for sibling in siblings if sibling.handle is None]
+        if not parts or any(self.home.read(part.id).attempts for part in parts):
             return False
-        return resubmit(self.engine, siblings)
+        return resubmit(self.engine, siblings, parts)
 
     def _siblings(self, folder: RunFolder) -> list[RunFolder]:
         """Return all parts of the same job; none when the client died before it had written them all."""
@@ -263,15 +341,23 @@ class _Look:
         return [self.home.folder(run_id) for run_id in ids]
 
 
+def _sentence(folder: RunFolder, gap: LeftOut) -> str:
+    if gap.why == TOO_LARGE:
+        return f"{gap.path} is {gap.why}: `podwright pull {folder.id} {gap.path}`"
+    return f"{gap.path} did not come: it is {gap.why}"
+
+
+def _was_waiting(folder: RunFolder, record: Record) -> bool:
+    """Return whether a run is said to wait for what it has by now, by a client and not by its pilots."""
+    reasons = [event.why for event in folder.client_events() if isinstance(event, Waiting)]
+    return record.state == "pending" and record.reason in reasons[-1:]
+
+
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
     """Note each gap once, however often it is seen."""
     if not gaps:
         return
-    known = _noted_gaps(folder)
+    known = folder.gaps()
     for sentence in gaps:
         if sentence not in known:
             note(folder, "gap", text=sentence)
-
-
-def _noted_gaps(folder: RunFolder) -> list[str]:
-    return [event.text for event in folder.client_events() if isinstance(event, Gap)]

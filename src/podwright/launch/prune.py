@@ -20,7 +20,7 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True)
 class Left:
-    """A run that was not removed, and why."""
+    """A run that was not removed, or not all of it, and why."""
 
     id: str
     reason: str
@@ -65,7 +65,7 @@ def prune(session: Session, sizes_by_run: dict[str, int], checkpoints: bool = Fa
             if checkpoints:
                 _remove_checkpoints(run)
             else:
-                run.remove()
+                left += [Left(run_id, f"is removed here, but {remains}") for remains in run.remove()]
             removed.append(run_id)
         except Refusal as refusal:
             left.append(Left(run_id, refusal.problems[0].message))

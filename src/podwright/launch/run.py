@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podwright.launch.follow import reconcile
+from podwright.engines.site import SiteLost
+from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.unreadable import engine_anyway
+from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample
+from podwright.runs.events import DeviceSeen, Event, RankFailed, ResultTold, Sample
 from podwright.runs.layout import point_ids
+from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
-from podwright.spec.problems import refuse
+from podwright.spec.problems import Refusal, refuse
 
 CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
+MOST_SAMPLES = 10_000
+"""Of one change: more than all nodes of a run measure between two looks."""
 REST_S = 5.0
 """The most that is waited between two looks, however long a look at many points takes."""
 
@@ -79,6 +83,18 @@ class Run:
             return self._session.home.read_anyway(self.id), points
         return self.record(), []
 
+    def records_anyway(self) -> tuple[Record, list[Record]]:
+        """Return the records as `records` does; a look that fails by a fault of ours is said in them."""
+        try:
+            return self.records()
+        except Refusal:
+            raise
+        except Exception:
+            points = [look(self._session, point.id) for point in self.points()]
+            if points:
+                return self._session.home.read_anyway(self.id), points
+            return look(self._session, self.id), []
+
     def parts(self) -> list[Run]:
         """Return the points of a run that has some, else the run itself."""
         return self.points() or [self]
@@ -86,6 +102,10 @@ class Run:
     def record(self) -> Record:
         """Return the truth now: ask the engine, settle what ended."""
         return reconcile(self._session, [self.id])[0]
+
+    def last_known(self) -> Record:
+        """Return what is known here, without asking the target."""
+        return self._session.home.read_anyway(self.id)
 
     def _is_over(self, record: Record) -> bool:
         """Return whether it is final and its folder closed: its last lines are in.
@@ -101,14 +121,17 @@ class Run:
         late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
         return self._session.clock.time() - record.ended_at > late_s
 
-    def wait(self, timeout_s: float | None = None) -> Record:
-        """Wait until the run is over, or the time is; the record says which."""
+    def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
+        """Wait until the run is over, or the time is; the record says which.
+
+        A target that does not answer any more is waited for, unless one is not `patient`.
+        """
         clock = self._session.clock
         began = clock.monotonic()
         pause_s = POLL_S[0]
         while True:
             looked = clock.monotonic()
-            record = self.record()
+            record = self._looked_at(patient)
             if self._is_over(record):
                 return record
             if timeout_s is not None and clock.monotonic() >= began + timeout_s:
@@ -120,15 +143,25 @@ class Run:
             clock.sleep(min(max(pause_s, 2 * look_s), REST_S))
             pause_s = min(pause_s * 1.3, POLL_S[1])
 
-    def watch(self, poll_s: float = 0.25) -> Iterator[Change]:
-        """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often."""
+    def _looked_at(self, patient: bool) -> Record:
+        record = self.record()
+        if not patient:
+            refuse_silence(record)
+        return record
+
+    def watch(self, poll_s: float = 0.25, patient: bool = True) -> Iterator[Change]:
+        """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often.
+
+        A target that does not answer any more is waited for, unless one is not `patient`.
+        """
         events = self.folder.event_tail()
         samples = self.folder.sample_tail()
         pause_s = POLL_S[0]
         while True:
-            fresh = samples.read()  # before the record: sealing moves the samples elsewhere
-            record = self.record()
-            yield Change(record, events.read(), fresh)
+            # Before the record: sealing moves the samples elsewhere.
+            fresh = list(deque(samples.rows(), maxlen=MOST_SAMPLES))
+            record = self._looked_at(patient)
+            yield Change(record, last_results(events.rows()), fresh)
             if self._is_over(record):
                 return
             self._session.clock.sleep(pause_s)
@@ -160,52 +193,51 @@ class Run:
         """Wait for the end, and return what the program reported last, by name."""
         return self.wait().results
 
-    def cancel(self) -> None:
-        """Ask what is not over to end, with the grace it was promised."""
-        if not self.folder.is_readable:
-            return self._cancel_anyway()
-        parts = self.parts()
-        records = reconcile(self._session, [part.id for part in parts])
-        live = [part for part, record in zip(parts, records, strict=True) if not record.is_final]
-        for part in live:
-            note(part.folder, "cancel")
-        if live:
-            self._session.engine_of(self.folder).cancel([part.folder for part in live])
-        return None
+    def cancel(self) -> bool:
+        """Ask what is not over to end, with the grace it was promised; return False where all of it was over."""
+        return self.id in cancel_runs(self._session, [self])
 
-    def _cancel_anyway(self) -> None:
+    def cancel_anyway(self) -> bool:
         """Ask a run whose run.json cannot be read to end."""
-        for part in self.parts():
-            record = part.record()
-            if not record.is_final:
-                engine, folder = engine_anyway(self._session, record)
-                engine.cancel([folder])
+        records = [part.record() for part in self.parts()]
+        live = [record for record in records if not record.is_final]
+        for record in live:
+            engine, folder = engine_anyway(self._session, record)
+            engine.cancel([folder])
+        return bool(live)
 
-    def remove(self) -> None:
-        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record."""
+    def remove(self, only_here: bool = False) -> list[str]:
+        """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record.
+
+        `only_here`: what its target has of it is left there. Return what else may be left elsewhere, in sentences.
+        """
         state = self.record().state
         if state not in FINAL:
             raise refuse(f"{self.id} is {state}", hint=f"`podwright cancel {self.id}` first")
+        remains: dict[str, None] = {}
         for part in (*self.points(), self):
-            part.remove_elsewhere()
+            if not only_here:
+                remains.update(dict.fromkeys(part.remove_elsewhere()))
             self._session.home.remove(part.id)
+        return list(remains)
 
-    def remove_elsewhere(self) -> None:
-        """Remove what the run left on its target."""
+    def remove_elsewhere(self) -> list[str]:
+        """Remove what the run left on its target; return what may be left there."""
         if self.folder.is_readable:
-            return self._session.engine_of(self.folder).remove(self.folder)
-        engine, folder = engine_anyway(self._session, self._session.home.read_anyway(self.id))
-        # What told the engine where the rest lies may be gone with run.json: the folder here goes all the same.
-        with suppress(OSError, ValueError, KeyError):
-            engine.remove(folder)
-        return None
+            try:
+                self._session.engine_of(self.folder).remove(self.folder)
+            except SiteLost as lost:
+                return [MAY_REMAIN.format(target=self.folder.asked.target, why=lost.reason)]
+            return []
+        return remove_anyway(self._session, self.id)
 
     def pull(self, paths: Sequence[str], to: Path, leave_out: Callable[[LeftOut], None] = ignore) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`.
 
         Links that stay in the run are kept; what is no plain file is left out, and `leave_out` is told.
         """
-        self._fetch(list(paths) or ["results", "checkpoints"])
+        for gap in self._fetch(list(paths) or ["results", "checkpoints"]):
+            leave_out(gap)
         wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
         root = self.folder.path.resolve()
         copier = Copier(root, leave_out)
@@ -223,14 +255,18 @@ class Run:
                 copied.append(target)
         return copied
 
-    def _fetch(self, paths: list[str]) -> None:
-        """Bring paths of the run here; a look that another command takes at the run just now is waited for."""
+    def _fetch(self, paths: list[str]) -> list[LeftOut]:
+        """Bring paths of the run here, and return what did not come.
+
+        A look that another command takes at the run just now is waited for.
+        """
         engine, clock = self._session.engine_of(self.folder), self._session.clock
         deadline = clock.monotonic() + CLOSE_S
-        while self.id not in engine.fetch([self.folder], paths):
+        while self.id not in (brought := engine.fetch([self.folder], paths)):
             if clock.monotonic() > deadline:
                 raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
             clock.sleep(0.2)
+        return brought[self.id]
 
     def _has(self) -> list[str]:
         inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}
@@ -240,9 +276,68 @@ class Run:
         """Return the command that opens a shell beside the ranks of a node."""
         return self._session.engine_of(self.folder).shell(self.folder, node)
 
+    def replacements(self) -> list[Replacement]:
+        """Return which of its nodes were replaced, and when."""
+        return replacements(self.folder.events())
+
     def explain(self) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
-        return explain(self.record(), self.folder.events())
+        return explain(self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+
+
+def last_results(events: Iterable[Event]) -> list[Event]:
+    """Return events, and of the values that each rank told only the last: one who joins late needs no history."""
+    others: list[Event] = []
+    last: dict[int, ResultTold] = {}
+    for event in events:
+        if not isinstance(event, ResultTold):
+            others.append(event)
+        elif event.rank in last:
+            values = {**last[event.rank].values, **event.values}
+            last[event.rank] = ResultTold(**{**vars(event), "values": values})
+        else:
+            last[event.rank] = event
+    return [*others, *last.values()]
+
+
+def cancel_runs(session: Session, runs: Sequence[Run]) -> set[str]:
+    """Ask what is not over of these runs to end, all that an engine has at once; return those that were not over."""
+    asked, singles = set(), []
+    for run in runs:
+        if not run.folder.is_readable and run.cancel_anyway():
+            asked.add(run.id)
+        elif run.folder.is_readable and run.points():
+            asked |= _cancel_points(session, run)
+        elif run.folder.is_readable:
+            singles.append(run)
+    records = reconcile(session, [run.id for run in singles])
+    live = [run.folder for run, record in zip(singles, records, strict=True) if not record.is_final]
+    for folder in live:
+        note(folder, "cancel")
+    for engine, folders in by_engine(session, live):
+        engine.cancel(folders)
+    return asked | {folder.id for folder in live}
+
+
+def _cancel_points(session: Session, parent: Run) -> set[str]:
+    """Ask the points of a matrix to end before they are looked at: that takes as long as some of them need to end."""
+    folders = [point.folder for point in parent.points()]
+    live = [folder for folder in folders if not session.home.read_anyway(folder.id).is_final]
+    if not live:
+        return set()
+    engine = session.engine_of(parent.folder)
+    with session.using(engine):
+        engine.cancel(live, whole=True)
+    for folder in live:
+        note(folder, "cancel")
+    return {parent.id}
+
+
+def refuse_silence(record: Record) -> None:
+    """Refuse to go on with a run whose target does not answer any more."""
+    if record.silence:
+        hint = f"the run goes on without us: `podwright attach {record.id}` later"
+        raise refuse(record.silence, hint=hint, exit_code=UNREACHABLE)
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:

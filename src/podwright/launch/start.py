@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import sys
@@ -14,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
-from podwright.engines.base import Files, Job, Request, check_abilities
-from podwright.engines.payload import Snapshot, compiled_name, compiled_pilot, pilot_zip, snapshot
+from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
+from podwright.engines.payload import Snapshot, pilot_zip, snapshot
+from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
@@ -25,7 +25,6 @@ from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
-    from podwright.spec.inputs import Input
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,8 @@ def prepare(
 ) -> Prepared:
     """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
-    code, data = _code_and_data(workload)
+    code = _code(workload)
+    data, pinned = resolve(session, workload, pod)
     request = Request(
         run_id=run_id,
         workload=workload,
@@ -53,6 +53,7 @@ def prepare(
         points=_points(workload, repeat),
         code=None,
         data=data,
+        pinned=pinned,
         after=after,
         after_handle=_handle_after(session.home, target, after),
     )
@@ -89,16 +90,13 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code_and_data(workload: Workload) -> tuple[Snapshot | None, dict[str, Input]]:
-    """Take a snapshot of the code, and say where ranks find each input.
-
-    Data inside the code folder travels with it and is named from there; else its absolute path must be there.
-    """
-    root, data = workload.code_folder, workload.inputs()
+def _code(workload: Workload) -> Snapshot | None:
+    """Take a snapshot of the code; data inside its folder travels with it."""
+    root = workload.code_folder
     if root is None:
-        return None, data
-    inside = [root / given.text for given in data.values() if given.kind == "code"]
-    return snapshot(root, inside), data
+        return None
+    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
+    return snapshot(root, inside)
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -122,6 +120,8 @@ def start(session: Session, prepared: Prepared) -> str:
     folders = [create(_part(whole, request, index)) for index in range(len(request.points))]
     for folder in folders:
         note(folder, "created")
+        for sentence in prepared.job.gaps:
+            note(folder, "gap", text=sentence)
     with submitting(folders[0]) as alone:
         if alone:
             with session.using(prepared.engine):
@@ -130,35 +130,38 @@ def start(session: Session, prepared: Prepared) -> str:
 
 
 def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
-    """Store what runs have in common once, and return where: the two files, the pilot, its compiled twin, the code."""
+    """Store what runs have in common once, and return where: the two files, the pilot, the code."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
-    pilot = hashlib.sha256(pilot_zip()).hexdigest()[:16]
     links = {
-        "spec/workload.yaml": _store(home, workload.source, "workload.yaml"),
-        "job/pilot.pyz": home.store(f"{pilot}.pilot.pyz", pilot_zip),
-        f"job/{compiled_name()}": home.store(f"{pilot}.{compiled_name()}", compiled_pilot),
+        "spec/workload.yaml": home.store(workload.source, "workload.yaml"),
+        "job/pilot.pyz": home.store(pilot_zip(), "pilot.pyz"),
     }
     if pod:
-        links[POD_FILE.as_posix()] = _store(home, pod.source, "pod.yaml")
+        links[POD_FILE.as_posix()] = home.store(pod.source, "pod.yaml")
     if code:
-        links["job/code.tar"] = home.store(f"{code.sha256}.tar", lambda: code.tar)
+        links["job/code.tar"] = home.store(code.tar, "tar")
     return links
-
-
-def _store(home: Home, data: bytes, name: str) -> Path:
-    return home.store(f"{hashlib.sha256(data).hexdigest()[:16]}.{name}", lambda: data)
 
 
 def _submit(engine: Engine, run_id: str, folders: Sequence[RunFolder], again: bool) -> None:
     """Submit a job; one that cannot be started is noted as lost, so that nobody tries it again and again."""
     try:
         handle = engine.submit(run_id, folders, again)
+    except Unfinished as refusal:
+        raise _to_be_finished(_masked(refusal, folders[0].asked.secrets), run_id) from None
     except Refusal as refusal:
         for folder in folders:
             note(folder, "lost", why=refusal.problems[0].message)
         raise _masked(refusal, folders[0].asked.secrets) from None
     for folder in folders:
         note(folder, "submitted", handle=handle)
+
+
+def _to_be_finished(refusal: Refusal, run_id: str) -> Refusal:
+    """Return a refusal that says who goes on with a run that is half submitted."""
+    hint = f"`podwright wait {run_id}` submits the rest once it answers again; `podwright cancel {run_id}` ends it"
+    problems = [replace(problem, hint=hint) for problem in refusal.problems]
+    return Refusal(problems, refusal.exit_code)
 
 
 def _masked(refusal: Refusal, secrets: Sequence[str]) -> Refusal:
@@ -193,6 +196,7 @@ def _asked(prepared: Prepared) -> Asked:
         workload=workload_json(workload),
         code=code,
         image=_image(prepared),
+        inputs=dict(request.pinned) or None,
         points=len(request.points) if request.is_parent else 0,
         after=request.after,
         command_line=sys.argv,
@@ -242,16 +246,17 @@ def submitting(folder: RunFolder) -> AbstractContextManager[bool]:
     return try_lock(folder.path / "submit.lock")
 
 
-def resubmit(engine: Engine, folders: Sequence[RunFolder]) -> bool:
+def resubmit(engine: Engine, siblings: Sequence[RunFolder], parts: Sequence[RunFolder]) -> bool:
     """Finish what a killed client began: all is on disk, and an engine starts a job only once.
 
-    Return False where a secret is missing here: only a client that has it can submit the run.
+    `parts` are those of the siblings that are to be submitted. Return False where a secret is missing here: only a
+    client that has it can submit the run.
     """
-    first = folders[0]
+    first = siblings[0]
     missing = [name for name in first.asked.secrets if name not in os.environ]
     if missing:
         return False
     with submitting(first) as alone, suppress(Refusal):
         if alone:
-            _submit(engine, first.asked.parent or first.id, folders, again=True)
+            _submit(engine, first.asked.parent or first.id, parts, again=True)
     return True

@@ -60,6 +60,26 @@ def find(controller: str, root: str = "/", needs: str = "") -> Optional[Group]:
     return None
 
 
+def places(controller: str, root: str = "/") -> list[tuple[int, str]]:
+    """Return (version, folder) of groups in which one of our own may be made, for the processes of this one.
+
+    In version 2 a group either has processes or gives controllers to those below it: ours goes beside this one.
+    """
+    folders = []
+    mounts = _mounts(root)
+    for version, path in _memberships(controller, root):
+        for mount in mounts:
+            if mount.version != version or (version == 1 and controller not in mount.options):
+                continue
+            inner = path[len(mount.root) :] if mount.root != "/" and path.startswith(mount.root) else path
+            folder = os.path.normpath(_under(root, mount.point) + "/" + inner)
+            if version == 2 and inner.strip("/"):
+                folder = os.path.dirname(folder)
+            if version == 1 or controller in _text(os.path.join(folder, "cgroup.subtree_control")).split():
+                folders.append((version, folder))
+    return folders
+
+
 def lowest(group: Group, names: list[str]) -> Optional[float]:
     """Return the lowest number that file `names[version - 1]` holds in the group and above it, if there is one."""
     numbers = []

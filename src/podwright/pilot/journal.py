@@ -9,6 +9,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
+from .plain import open_to_add
 from .protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch
 
 KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
@@ -34,7 +35,7 @@ class JsonLines:
     """
 
     def __init__(self, path: str, keep: int, on_loss: Optional[Callable[[int], None]] = None) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._file = open_to_add(path)
         self._lock = threading.Lock()
         self._on_loss = on_loss
         self._torn = os.fstat(self._file).st_size > 0

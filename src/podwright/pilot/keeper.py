@@ -16,11 +16,13 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
 from .loop import Loop
-from .paths import scratch_of
+from .paths import FolderWatch, scratch_of
+from .plain import open_to_add, open_to_read
 from .processes import adopt_orphans, exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
@@ -32,17 +34,20 @@ from .protocol import (
     KEY_KIND,
     KEY_TIME,
     Order,
-    read_lines,
-    read_order,
+    parse_order,
     record_folders,
     record_name,
+    rows_of,
 )
+from .sealed import ORDER, PILOT, Program, path_of, read_whole, seal
 
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
 LEAVE_S = 5.0
 EXIT_NO_CONTAINER = 125
 """As podman and Docker say it."""
+EXIT_NO_FOLDER = 73
+"""As sysexits.h says that a file cannot be made."""
 STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
 OUTCOMES: Dict[int, Tuple[str, str]] = {
@@ -52,6 +57,7 @@ OUTCOMES: Dict[int, Tuple[str, str]] = {
     EXIT_FENCED: ("failed", "another copy of this run was running"),
     EXIT_BAD_ORDER: ("failed", "its order cannot be read; see pilot.log"),
     EXIT_NO_PYTHON: ("failed", "no Python 3.8 or newer was found; see pilot.log"),
+    EXIT_NO_FOLDER: ("failed", "the folders that its container writes to cannot be made; see pilot.log"),
     EXIT_NO_CONTAINER: ("failed", "its container could not be started; see pilot.log"),
 }
 """What the end of node 0 says of the run, should its own last word be lost. Any other end is a lost node."""
@@ -63,7 +69,8 @@ class Kept:
     def __init__(self, order_file: str) -> None:
         self.order_file = os.path.abspath(order_file)
         self.job = os.path.dirname(self.order_file)
-        self.order: Order = read_order(self.order_file)
+        self.order_data = read_whole(self.order_file)
+        self.order: Order = parse_order(self.order_data, self.order_file)
         self.folder = os.path.normpath(os.path.join(self.job, self.order.folder))
         self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -88,7 +95,7 @@ class Kept:
         lines.close(CLOSE_S)
 
     def is_over(self) -> bool:
-        rows, _ = read_lines(os.path.join(self.folder, "engine.jsonl"))
+        rows = rows_of(os.path.join(self.folder, "engine.jsonl"))
         return any(row.get(KEY_KIND) == "end" for row in rows)
 
 
@@ -113,10 +120,12 @@ class Pilot:
 class Keeper:
     """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
 
-    def __init__(self, kept: Kept, loop: Loop, clock: Clock) -> None:
+    def __init__(self, kept: Kept, program: Program, loop: Loop, clock: Clock) -> None:
         self._kept, self._order, self._loop = kept, kept.order, loop
+        self._program, self._sealed_order = program, seal(kept.order_data, "order.json")
         self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
         self._now = clock.now
+        self._folder_watch = FolderWatch(kept.folder, self._order.gone_s)
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
         self._leave_by: Optional[float] = None
@@ -135,12 +144,13 @@ class Keeper:
             for number in self._loop.turn(self._patience()) & STOPPING:
                 stopped = True
                 self._stop(number)
-            if self._verdict is None and self._kept.is_cancelled:
+            if self._verdict is None and (self._kept.is_cancelled or self._folder_watch.is_gone()):
                 self._stop(signal.SIGTERM)
             self._look()
         kill_tree(os.getpid())
         self.say("end", **(self._verdict or {}))
         self._lines.close(CLOSE_S)
+        os.close(self._sealed_order)
         return stopped
 
     def _patience(self) -> float:
@@ -167,26 +177,41 @@ class Keeper:
             "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
             "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
+            PILOT: path_of(self._program.pilot),
+            ORDER: path_of(self._sealed_order),
         }
-        stub = ["/bin/sh", os.path.join(self._kept.job, "node.sh")]
+        stub = self._program.stub_line(self._kept.order_file)
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
-            ship = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "ship", self._kept.order_file]
-            os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
+            ship = self._program.role_line("ship", self._kept.order_file)
+            with suppress(OSError):
+                os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
             pilot.shipper = self._spawn(ship, environ, log, subprocess.DEVNULL)
         self.say("node", node=pilot.node, restart=pilot.restart, pid=pilot.pid)
 
     def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        file = os.open(os.path.join(self._kept.folder, log), flags, 0o600)
+        file = self._open_log(log)
         child = subprocess.Popen(
-            argv, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=errors, start_new_session=True
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=errors,
+            start_new_session=True,
+            pass_fds=(self._program.pilot, self._sealed_order),
         )
         os.close(file)
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
         return child.pid
+
+    def _open_log(self, name: str) -> int:
+        """Open a log in the run's folder, which may be gone by now, or hold something else under that name."""
+        try:
+            return open_to_add(os.path.join(self._kept.folder, name))
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
     def _look(self) -> None:
         for pilot in self._pilots:
@@ -226,8 +251,8 @@ class Keeper:
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
-        rows, _ = read_lines(os.path.join(self._record(pilot), "events.jsonl"))
-        reasons = [str(row["why"]) for row in rows if row.get(KEY_KIND) == "given_back"]
+        rows = rows_of(os.path.join(self._record(pilot), "events.jsonl"))
+        reasons = [str(row.get("why")) for row in rows if row.get(KEY_KIND) == "given_back"]
         return (reasons or [""])[-1]
 
     def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
@@ -293,6 +318,8 @@ def main(argv: List[str]) -> int:
     runs = [Kept(path) for path in order_files]
     runs = [run for run in runs if run.take() and not run.is_over()]
     loop, clock = Loop(), Clock()
+    # Read before anything of these runs can write there.
+    program = Program(os.path.dirname(os.path.abspath(sys.argv[0])))
     loop.catch_signals()
     adopt_orphans()
     # The client that started us waits for this line and no longer.
@@ -302,7 +329,7 @@ def main(argv: List[str]) -> int:
     for run in runs:
         if verdict is not None or run.is_cancelled:
             run.end(clock.now(), verdict or STOPPED)
-        elif Keeper(run, loop, clock).run():
+        elif Keeper(run, program, loop, clock).run():
             verdict = STOPPED
     return 0
 
@@ -310,7 +337,7 @@ def main(argv: List[str]) -> int:
 def parts_of(folder: str) -> List[str]:
     """Return the folders of a run's points, or its own when it has none."""
     try:
-        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+        with open_to_read(os.path.join(folder, "run.json")) as file:
             count = int(json.load(file).get("points", 0))
     except (OSError, ValueError):
         count = 0
@@ -325,7 +352,7 @@ def succeeded(folder: str) -> Optional[bool]:
             files.append(os.path.join(path, "events.jsonl"))
     files.append(os.path.join(folder, "client.jsonl"))
     for path in files:
-        for row in read_lines(path)[0]:
+        for row in rows_of(path):
             if row.get(KEY_KIND) in ("end", "lost"):
                 return row.get("state") == "succeeded"
     return None

@@ -7,25 +7,16 @@ a greater epoch, or `end`. Every input is a method; every decision is in one pla
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .attempts import Attempts
 from .checkpoint import CheckpointWatch
+from .ended import EXITS
 from .journal import Journal
 from .lease import Leases
 from .links import free_port
-from .member import Member, suspect
-from .protocol import (
-    EXIT_FAILED,
-    EXIT_FENCED,
-    EXIT_GIVEN_BACK,
-    EXIT_STOPPED,
-    KEY_EPOCH,
-    KEY_KIND,
-    Epoch,
-    Order,
-    goal_reached,
-)
+from .member import Member, suspect, why_incomplete
+from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 
 SETTLE_S = 1.0
 """How long a failure waits for the news that its real cause was a lost node."""
@@ -34,15 +25,8 @@ FAILURE_GRACE_S = 5.0
 STOP_S = 15.0
 """Beyond the grace: how long a node may take to tell that its ranks are gone."""
 LEAVE_S = 3.0
-NAMED_NODES = 8
-
-EXITS = {
-    "succeeded": 0,
-    "failed": EXIT_FAILED,
-    "terminated": EXIT_STOPPED,
-    "given_back": EXIT_GIVEN_BACK,
-    "fenced": EXIT_FENCED,
-}
+MOST_BACK = 10
+"""How often a run may give its nodes back because one that had joined was gone."""
 
 
 class Leader:
@@ -194,49 +178,52 @@ class Leader:
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
-        if complete and self._go():
+        obstacle = self._go() if complete else ""
+        if complete and not obstacle:
             return
         if self._over_time():
             self._end_over_time()
         elif self._monotonic() - self._phase_began > self._order.join_timeout_s:
-            why = self._why_incomplete({m.node for m in here}, complete)
-            self._say("given_back", why=why)
-            self.end("given_back", why, None)
+            self.give_back(obstacle or why_incomplete(self._order, {m.node for m in here}))
+        elif self._order.rejoin_s is not None:
+            self._judge_absence(self._order.silence_s + self._order.rejoin_s)
 
-    def _why_incomplete(self, here: Set[int], complete: bool) -> str:
-        if complete:
-            return "the lease folder cannot be written"
-        missing = [str(node) for node in range(self._order.nodes) if node not in here]
-        if not missing:
-            return "a node would not stop"
-        names = ", ".join(missing[:NAMED_NODES])
-        if len(missing) > NAMED_NODES:
-            names += " ..."
-        return f"node {names} did not join within {self._order.join_timeout_s:g} s"
+    def _judge_absence(self, most_s: float) -> None:
+        """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
+        now = self._monotonic()
+        away = [m for m in self.members.values() if now - m.heard > most_s]
+        if not away:
+            return
+        why = f"node {away[0].node} on {away[0].host} was gone and did not come back within {most_s:g} s"
+        count = self._leases.count_back(self._restart)
+        if count > MOST_BACK:
+            self.end("failed", f"{why}, for the {count}th time", None)
+        else:
+            self.give_back(why)
 
-    def _go(self) -> bool:
-        """Begin the next attempt; return False when its epoch could not be claimed this time."""
-        if self._yield_to_rival():
-            return True
+    def _go(self) -> str:
+        """Begin the next attempt; return what stands in its way this time, or nothing."""
+        if self._leave_ended() or self._yield_to_rival():
+            return ""
+        try:
+            port = free_port(self._order.bind)
+        except OSError as error:
+            return f"no port is to be had for the ranks: {error.strerror}"
         if not self._attempts.claim(self._leases, self._now()):
-            return False
+            return "the lease folder cannot be written"
         members = [self.members[node] for node in range(self._order.nodes)]
         for member in members:
             member.begin_attempt()
         self._went, self._failure, self._is_ready = self._monotonic(), None, False
-        go = {
-            "attempt": self.attempt,
-            "master_addr": self._address,
-            "master_port": free_port(self._order.bind),
-            "world_size": self._order.world_size,
-        }
+        address = {"master_addr": self._address, "master_port": port}
+        go = {"attempt": self.attempt, "world_size": self._order.world_size, **address}
         sockets = [member.socket for member in members]
         counters = self._attempts.counters()
         for member in members:
             member.link.send({KEY_KIND: "go", "epoch": self.epoch, "sockets": sockets, **go, **counters})
         self._say_go(go, [member.host for member in members])
         self._enter_phase("run")
-        return True
+        return ""
 
     def _say_go(self, go: Dict[str, Any], hosts: List[str]) -> None:
         assert self.epoch is not None
@@ -245,6 +232,15 @@ class Leader:
         took_s = round(self._monotonic() - self._phase_began, 3)
         retries_left = self._order.retries - self._attempts.retries_spent
         self._say("go", **at, hosts=hosts, took_s=took_s, retries_left=retries_left, **go)
+
+    def _leave_ended(self) -> bool:
+        """End this copy of a run that another copy has ended; return whether one has."""
+        state = self._leases.ended()
+        if state is None:
+            return False
+        self._say("fenced", by=None, job=f"the run has ended: {state}")
+        self._dismiss(state, "", None)
+        return True
 
     def _yield_to_rival(self) -> bool:
         """End this copy of the run where a living one, submitted twice, came first; return whether one did."""
@@ -367,9 +363,15 @@ class Leader:
         self._stop(grace_s)
 
     def end(self, state: str, reason: str, code: Optional[int]) -> None:
-        """Tell everyone how the run ended."""
+        """Tell everyone how the run ended; the end is claimed before it is said, so that no copy begins after it."""
         if state in ("succeeded", "failed", "terminated"):
+            claimed = self._leases.end(state)
+            if claimed != state:
+                state, reason, code = claimed, "another copy of this run ended it", None
             self._say("end", state=state, reason=reason, exit_code=code)
+        self._dismiss(state, reason, code)
+
+    def _dismiss(self, state: str, reason: str, code: Optional[int]) -> None:
         for member in self.members.values():
             member.link.send({KEY_KIND: "end", "state": state})
         self._verdict = (state, reason, code)

@@ -1,7 +1,8 @@
-"""Fencing: on a shared folder only the holder of the newest epoch may run ranks.
+"""Fencing: on a shared folder only the holder of the newest epoch may run ranks, and a run ends once.
 
 An epoch is claimed by creating its file exclusively, which file systems (NFS included) do for one caller only. That
-ends split brain after a cut network, and a second submission of the same run finds the first one's claim.
+ends split brain after a cut network, and a second submission of the same run finds the first one's claim. The end is
+claimed in the same way (`ended`): whatever starts a copy of the run after it, no rank of it starts.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from .ended import final, read_ended, write_ended
+from .plain import open_to_read
 from .protocol import Epoch, parse_line, whole_number
 
 STALE_S = 60.0
@@ -28,9 +31,10 @@ class LeaseClaim(NamedTuple):
 class Leases:
     """The claims of one run, newest last. Without a shared folder (`folder` None) every claim is granted."""
 
-    def __init__(self, folder: Optional[str], job: str, copy: str = "") -> None:
+    def __init__(self, folder: Optional[str], job: str, copy: str = "", cancel_marks: Sequence[str] = ()) -> None:
         self._folder = folder
         self._job, self._copy = job, copy
+        self._cancel_marks = cancel_marks
 
     def claim(self, epoch: Epoch, facts: Dict[str, Any]) -> bool:
         """Take `epoch`; return False when another job has it or a newer one."""
@@ -66,6 +70,32 @@ class Leases:
             except OSError:
                 # A cut or full file system is judged by its readers, not here.
                 pass
+
+    def ended(self) -> Optional[str]:
+        """Return how the run ended, where some copy of it has claimed the end."""
+        if self._folder is None:
+            return None
+        return read_ended(self._folder)
+
+    def end(self, state: str) -> str:
+        """Claim the end of the run; return how it ended, which another copy may have said before.
+
+        What is not final is claimed by nobody: the engine may start the run again.
+        """
+        if self._folder is None or final(state, self._cancel_marks) is None:
+            return state
+        return write_ended(self._folder, state)
+
+    def count_back(self, restart: int) -> int:
+        """Note that this start of the run gives its nodes back for a node that is gone; return how many starts have."""
+        if self._folder is None:
+            return 0
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            os.close(os.open(os.path.join(self._folder, f"back.{restart}"), os.O_WRONLY | os.O_CREAT, 0o600))
+            return len([name for name in os.listdir(self._folder) if name.startswith("back.")])
+        except OSError:
+            return 0
 
     def newest(self) -> Optional[LeaseClaim]:
         """Return the claim of the greatest epoch, or None where there is none."""
@@ -112,7 +142,7 @@ class Leases:
 
     def _read(self, epoch: Epoch) -> Optional[LeaseClaim]:
         try:
-            with open(self._path(epoch), "rb") as file:
+            with open_to_read(self._path(epoch)) as file:
                 row = parse_line(file.read()) or {}
                 age_s = time.time() - os.fstat(file.fileno()).st_mtime
         except OSError:

@@ -103,20 +103,29 @@ def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def accept(sock: socket.socket, token: bytes, instance: str) -> Tuple[Link, Dict[str, Any]]:
-    """Shake hands on the leader's side: challenge, check, prove ourselves; return the link and the member's facts."""
-    sock.settimeout(HANDSHAKE_S)
-    mine = os.urandom(16).hex()
-    _say(sock, {"nonce": mine, "instance": instance})
-    answer = _hear(sock)
-    body, theirs = str(answer.get("join")), str(answer.get("nonce"))
-    if not same_mac(str(answer.get("mac")), mac(token, "join", mine, theirs, body)):
-        raise Broken("its token is not this run's")
-    _say(sock, {"mac": mac(token, "welcome", mine, theirs)})
-    facts = parse_line(body.encode())
-    if facts is None:
-        raise Broken("it sent no facts")
-    return Link(sock, _key(token, mine, theirs), "leader"), facts
+class Greeting:
+    """The leader's side of a handshake: a challenge, and what the answer is worth. It waits for nobody."""
+
+    def __init__(self, token: bytes, instance: str) -> None:
+        self._token, self._instance = token, instance
+        self._nonce = os.urandom(16).hex()
+
+    @property
+    def challenge(self) -> Dict[str, Any]:
+        """Return what is said first."""
+        return {"nonce": self._nonce, "instance": self._instance}
+
+    def check(self, line: bytes) -> Tuple[Dict[str, Any], bytes, Dict[str, Any]]:
+        """Return the welcome, which proves ourselves, the key of the link and the member's facts; else raise Broken."""
+        answer = parse_line(line) or {}
+        body, theirs = str(answer.get("join")), str(answer.get("nonce"))
+        proof = (self._nonce, theirs, self._instance)
+        if not same_mac(str(answer.get("mac")), mac(self._token, "join", *proof, body)):
+            raise Broken("its token is not this run's")
+        facts = parse_line(body.encode())
+        if facts is None:
+            raise Broken("it sent no facts")
+        return {"mac": mac(self._token, "welcome", *proof)}, _key(self._token, self._nonce, theirs), facts
 
 
 def find_leader(leader: str, run: str, token: bytes, facts: Dict[str, Any]) -> Tuple[Link, str]:
@@ -143,10 +152,13 @@ def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_ind
     try:
         hello = _hear(sock)
         theirs, mine, body = str(hello.get("nonce")), os.urandom(16).hex(), json.dumps(facts)
-        _say(sock, {"join": body, "nonce": mine, "mac": mac(token, "join", theirs, mine, body)})
-        if not same_mac(str(_hear(sock).get("mac")), mac(token, "welcome", theirs, mine)):
+        # Which leader it is stands in both proofs: nobody in between can make it another one.
+        instance = str(hello.get("instance"))
+        proof = (theirs, mine, instance)
+        say(sock, {"join": body, "nonce": mine, "mac": mac(token, "join", *proof, body)})
+        if not same_mac(str(_hear(sock).get("mac")), mac(token, "welcome", *proof)):
             raise Broken("its token is not this run's")
-        return Link(sock, _key(token, theirs, mine), "member"), str(hello.get("instance"))
+        return Link(sock, _key(token, theirs, mine), "member"), instance
     except (Broken, OSError, ValueError) as error:
         sock.close()
         raise Broken(str(error)) from None
@@ -156,7 +168,8 @@ def _key(token: bytes, leader: str, member: str) -> bytes:
     return mac(token, "key", leader, member).encode()
 
 
-def _say(sock: socket.socket, row: Dict[str, Any]) -> None:
+def say(sock: socket.socket, row: Dict[str, Any]) -> None:
+    """Send one line of a handshake: a new connection has room for it, and one that has not is given up."""
     sock.sendall(json.dumps(row).encode() + b"\n")
 
 

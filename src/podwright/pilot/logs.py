@@ -7,6 +7,7 @@ from collections import deque
 from typing import Callable, Deque, Dict, List, Sequence
 
 from .masking import Masker
+from .plain import open_to_add
 
 TAIL_LINES = 30
 LINE_BYTES = 64 * 1024
@@ -20,12 +21,9 @@ class BoundedFile:
     def __init__(self, path: str, limit_bytes: int) -> None:
         self._path = path
         self._half = max(limit_bytes // 2, 1)
-        self._file = self._open()
+        self._file = open_to_add(path)
         self._size = os.fstat(self._file).st_size
         self.lost_bytes = 0
-
-    def _open(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes) -> None:
         """Append, turning the file over at half its bound; a full disk loses log lines, never the run."""
@@ -43,7 +41,7 @@ class BoundedFile:
         except FileNotFoundError:
             # It was turned over already, and then the disk was too full for a new file.
             pass
-        fresh = self._open()
+        fresh = open_to_add(self._path)
         os.close(self._file)
         self._file, self._size = fresh, 0
 

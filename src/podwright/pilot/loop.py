@@ -52,6 +52,10 @@ class Loop:
         except (KeyError, ValueError):
             pass
 
+    def now(self) -> float:
+        """Return the time that timers go by."""
+        return time.monotonic()
+
     def call_soon(self, callback: Callable[[], Any]) -> None:
         """Run `callback` in the loop's thread; safe to call from any thread."""
         self._soon.append(callback)

@@ -13,6 +13,7 @@ The pilot of Podwright: runs beside the workload on every node of a run.
   pilot.pyz node ORDER                          the pilot of one node
   pilot.pyz keep [--after RUN_FOLDER] ORDER...  all nodes of a run on this machine; several orders one after the other
   pilot.pyz rank -- COMMAND                     one rank, started by a launcher
+  pilot.pyz contain ORDER COMMAND               the pilot of one node, in the container that the command starts
   pilot.pyz ship ORDER                          send this node's record to standard output as frames
   pilot.pyz mirror                              answer what has come of runs, asked on standard input
   pilot.pyz sample [--seconds N] [--out FILE]   show what the sensors read here
@@ -38,6 +39,12 @@ def _rank(argv: List[str]) -> int:
     return run(argv[1:])
 
 
+def _contain(argv: List[str]) -> int:
+    from .contain import main as run
+
+    return run(argv[0], argv[1:])
+
+
 def _ship(argv: List[str]) -> int:
     from .ship import main as run
 
@@ -60,13 +67,14 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
     "node": _node,
     "keep": _keep,
     "rank": _rank,
+    "contain": _contain,
     "ship": _ship,
     "mirror": _mirror,
     "sample": _sample,
 }
 MISUSED = 64
 """As EXIT_BAD_ORDER, without the time that importing the protocol takes."""
-LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "ship": 1}
+LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1}
 
 
 def _orders(role: str, argv: List[str]) -> List[str]:
@@ -75,7 +83,7 @@ def _orders(role: str, argv: List[str]) -> List[str]:
         return argv[2:]
     if role == "keep":
         return argv
-    return argv[:1] if role in ("node", "ship") else []
+    return argv[:1] if role in ("node", "contain", "ship") else []
 
 
 def _complaint(orders: List[str]) -> str:
@@ -83,10 +91,11 @@ def _complaint(orders: List[str]) -> str:
     if not orders:
         return ""
     from .protocol import read_order
+    from .sealed import order_path
 
     try:
         for path in orders:
-            read_order(path)
+            read_order(order_path(path))
     except (OSError, ValueError) as error:
         return f"podwright: {error}"
     return ""

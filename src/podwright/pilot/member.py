@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from .protocol import Order
 
 _STUCK_STATES = (("T", "its process is stopped"), ("t", "it is being traced"), ("D", "it waits in the kernel"))
 """The state letters of /proc that no running rank keeps, the most certain first."""
 _ODD_SHARE = 0.2
 """Of a core: ranks of one program differ by less than this without being odd."""
+
+
+NAMED_NODES = 8
 
 
 class Member:
@@ -29,6 +34,17 @@ class Member:
         """Forget what the attempt before left behind."""
         self.idle = self.done = False
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
+
+
+def why_incomplete(order: Order, here: Set[int]) -> str:
+    """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
+    missing = [str(node) for node in range(order.nodes) if node not in here]
+    if not missing:
+        return "a node would not stop"
+    names = ", ".join(missing[:NAMED_NODES])
+    if len(missing) > NAMED_NODES:
+        names += " ..."
+    return f"node {names} did not join within {order.join_timeout_s:g} s"
 
 
 class RankPulse(NamedTuple):

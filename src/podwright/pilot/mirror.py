@@ -3,8 +3,8 @@
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
 the client has]}), `trees` (id -> paths wanted whole), `at` (id -> [file, bytes] that the client has come to in its
 trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for each piece, followed by its bytes.
-After the trees of a run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer is known for
-one; `more` in it says that there is more to ask for.
+What is no plain file is named with what it is (`odd`). After the trees of a run comes `{"whole": true}`. The last line
+is `{"end": true}`, so that a cut answer is known for one; `more` in it says that there is more to ask for.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+from itertools import islice
 from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
 
-from .protocol import record_folders
+from .plain import odd_kind, open_to_read
+from .protocol import SERIES_BYTES, parse_series_name, record_folders, series_files
 
 GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
 PIECE_BYTES = 1 << 20
 ANSWER_BYTES = 32 << 20
 """Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""
+
+
+MOST_ODD = 100
+"""Of a run, that are named: a program may make any number of them."""
 
 
 class Giver:
@@ -47,9 +53,14 @@ class Giver:
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name.
+
+        What lies beyond the bound of a series was not written by a pilot.
+        """
         try:
-            with open(path, "rb") as file:
+            if os.path.islink(path):
+                return
+            with open_to_read(path) as file:
                 inode, offset = os.fstat(file.fileno()).st_ino, known[1]
                 if known[0] not in (0, inode):
                     self._older(run, name, path, known)
@@ -61,14 +72,17 @@ class Giver:
 
     def _older(self, run: str, name: str, path: str, known: List[int]) -> None:
         try:
-            with open(path + ".1", "rb") as file:
+            with open_to_read(path + ".1") as file:
                 if os.fstat(file.fileno()).st_ino == known[0]:
                     self._rest(run, name, file, known[0], known[1])
         except OSError:
             return
 
     def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
-        self._pieces({"r": run, "f": name, "i": inode}, file, offset, os.fstat(file.fileno()).st_size)
+        end = os.fstat(file.fileno()).st_size
+        if parse_series_name(os.path.basename(name)) is not None:
+            end = min(end, SERIES_BYTES)
+        self._pieces({"r": run, "f": name, "i": inode}, file, offset, end)
 
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
         """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
@@ -83,7 +97,7 @@ class Giver:
     def trees(self, run: str, root: str, names: List[str], limit: int, at: List[Any]) -> bool:
         """Give folders and files whole, from where the client has come to; return whether all of them went.
 
-        A file that would go over the limit is named instead.
+        A file that would go over the limit is named instead, and so is what is no plain file.
         """
         used = 0
         file_at, offset_at = at or ["", 0]
@@ -104,12 +118,14 @@ class Giver:
             except OSError:
                 continue
         if reached:
+            for inner, kind in islice(_odd_ones(root, names), MOST_ODD):
+                self.word(r=run, f=inner, odd=kind)
             self.word(r=run, f="", whole=True)
         return reached
 
     def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
         head = {"r": run, "f": name, "of": size}
-        with open(path, "rb") as file:
+        with open_to_read(path) as file:
             if size == 0:
                 self.piece({**head, "o": 0}, file, 0)
             return self._pieces(head, file, offset, size)
@@ -136,6 +152,22 @@ def walk(path: str, name: str) -> Iterator[Tuple[str, str]]:
                 yield inner, os.path.join(name, os.path.relpath(inner, path))
 
 
+def _odd_ones(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:
+    """Yield (name, what it is) of links, pipes and devices, which are not given."""
+    for name in names:
+        top = os.path.join(root, name)
+        if os.path.isabs(name) or os.path.normpath(name).startswith(os.pardir):
+            continue
+        if odd_kind(top):
+            yield name, odd_kind(top)
+            continue
+        for folder, folders, files in os.walk(top):
+            for inner in sorted([*folders, *files]):
+                path = os.path.join(folder, inner)
+                if odd_kind(path):
+                    yield os.path.relpath(path, root), odd_kind(path)
+
+
 def answer(
     request: Dict[str, Any], out: BinaryIO, piece_bytes: int = PIECE_BYTES, answer_bytes: int = ANSWER_BYTES
 ) -> None:
@@ -144,7 +176,8 @@ def answer(
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):
-            for file in GROWING:
+            series = [os.path.basename(file) for _, file in series_files(path)]
+            for file in (*GROWING, *series):
                 name = f"record/{os.path.basename(path)}/{file}"
                 giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():

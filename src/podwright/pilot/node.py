@@ -13,17 +13,21 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from . import __version__, topology
+from .ended import EXITS
 from .journal import Clock, Journal
-from .leader import EXITS
+from .launchers import Go
 from .lease import Leases
 from .logs import NodeLog
 from .loop import Loop
 from .masking import Masker
-from .paths import Paths
+from .memory import PERIOD_S, MemoryGroup, MemoryLimit
+from .paths import FolderWatch, Paths
 from .place import NodePlace
+from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
 from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
-from .ranks import Go, RankFailure, RankProcess, Ranks
+from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
+from .results import Results
 from .sampling import Sampling, own_share
 from .setup import SetupFailed, rank_environment, run_setup, unpack
 
@@ -72,6 +76,8 @@ class Node:
         self._told: Dict[str, Any] = {}
         self.signalled: Optional[str] = None
         self._ready_sent = 0
+        self._memory: Optional[MemoryLimit] = None
+        self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
 
     # the life of a node
 
@@ -88,11 +94,15 @@ class Node:
         adopt_orphans()
         self._start_sampling()
         self.ranks = Ranks(self.order, self.place.node, self.loop, self.log, self.say)
-        self.ranks.on_change, self.ranks.on_result = self._on_change, self._on_result
+        self._results = Results(self.paths.record, self.order.goal, self.journal)
+        self._results.on_hit = self._on_hit
+        self.ranks.on_change = self._on_change
+        self.ranks.on_result, self.ranks.on_last_result = self._results.take, self._results.end
         self.ranks.on_rank = self._sampling.sampler.watch_rank
+        self._hold_memory()
         self._prepare()
         self.ranks.listen()
-        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy)
+        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:
@@ -110,6 +120,7 @@ class Node:
         for number in self.loop.turn(limit_s):
             self._on_signal(number)
         self.ranks.check()
+        self._results.tick()
         self._finish_stop(role)
         role.tick()
 
@@ -117,16 +128,19 @@ class Node:
         self.ranks.kill()
         self.ranks.finish()
         role.close()
+        self._results.close()
         self._sampling.stop()
         if self.log.lost_bytes:
             text = "log lines found no room on disk"
             self.say("seen", what="log", device="disk", value=self.log.lost_bytes, text=text)
         self.log.close()
+        if self._memory:
+            self._memory.remove()
         self.paths.clear()
         self.journal.close()
         # Tells the shipper that all is written.
         with suppress(OSError):
-            os.close(os.open(os.path.join(self.paths.record, "closed"), os.O_WRONLY | os.O_CREAT, 0o600))
+            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")
@@ -143,6 +157,7 @@ class Node:
         """Stage code and environment before joining, so that the others wait for a node that is ready to go."""
         began = time.monotonic()
         try:
+            self.paths.make_checkpoint()
             self._stage_code(began)
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
@@ -189,6 +204,7 @@ class Node:
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
         self._told, self._stopping, self._ready_sent = {}, False, 0
+        self._results.begin_attempt()
         if self._broken is not None:
             self._report_failure(self._broken, fatal=True)
             return
@@ -217,7 +233,8 @@ class Node:
         self.ranks.kill()
         self.loop.reap()
         self.ranks.finish()
-        self._told = {}
+        # A goal that was met with the last words is met.
+        self._told = {name: value for name, value in self._told.items() if name == "value"}
         self._sampling.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
@@ -230,14 +247,8 @@ class Node:
     def _on_change(self) -> None:
         self._told["changed"] = True
 
-    def _on_result(self, rank: int, values: Dict[str, Any]) -> None:
-        self.say("result", rank=rank, values=values)
-        goal = self.order.goal
-        if not goal or goal["metric"] not in values:
-            return
-        value = values[goal["metric"]]
-        better = min if goal.get("at_least") is None else max
-        self._told["value"] = better(value, self._told.get("value", value))
+    def _on_hit(self, value: float) -> None:
+        self._told["value"] = value
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
@@ -249,7 +260,7 @@ class Node:
             self._ready_sent = self.ranks.reported
             role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
         if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
-            self._report_failure(self.ranks.failure)
+            self._report_failure(self._explained(self.ranks.failure))
         if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
             role.tell({KEY_KIND: "done"})
@@ -269,6 +280,40 @@ class Node:
         self._told["failed"] = {**failure._asdict(), "fatal": fatal}
         self._told["changed"] = True
 
+    # memory
+
+    def _hold_memory(self) -> None:
+        """Hold the ranks that this node starts to the memory they asked for; one mpirun starts those of all nodes."""
+        order, limit = self.order, self.order.memory_bytes
+        if limit is None or (order.launcher == "mpi" and self.place.node > 0):
+            return
+        if order.launcher == "mpi":
+            limit *= order.nodes
+        group = MemoryGroup.make(f"podwright-{order.run}-n{self.place.node}", limit)
+        self._memory = MemoryLimit(limit, group)
+        self.ranks.on_launch = self._memory.take
+        self.loop.every("memory", PERIOD_S, self._look_at_memory)
+
+    def _look_at_memory(self) -> None:
+        """End the attempt at once: processes that take more and more would take the machine with them."""
+        used = self._memory.excess() if self._memory and self.ranks.running else None
+        if used is None or self.ranks.failure is not None:
+            return
+        self.say("seen", what="oom", device="memory", value=used, text=f"the ranks used {used} bytes of memory")
+        after_s = round(time.monotonic() - self.ranks.began, 3)
+        self.ranks.fail(RankFailure(None, EXIT_KILLED, "SIGKILL", after_s, self._over_memory(), []))
+        self.ranks.kill()
+
+    def _explained(self, failure: RankFailure) -> RankFailure:
+        """Return a failure with its cause, where that was the kernel, which killed a process for want of memory."""
+        if self._memory is None or not self._memory.has_killed():
+            return failure
+        return failure._replace(why=self._over_memory())
+
+    def _over_memory(self) -> str:
+        assert self._memory is not None
+        return f"used more memory than the {self._memory.limit_bytes >> 20} MiB it had asked for"
+
     # signals and time
 
     def _on_signal(self, number: int) -> None:
@@ -280,6 +325,8 @@ class Node:
 
     def _beat(self, role: Role) -> None:
         role.beat()
+        if not self.signalled and self._folder_watch.is_gone():
+            self._on_signal(signal.SIGTERM)
         if self.epoch is None:
             return
         newer = self.leases.newer_than(self.epoch, own_too=self.place.node == 0)

@@ -6,9 +6,11 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import suppress
-from typing import Optional
+from typing import Callable, Optional
 
+from .ended import final_state
 from .place import NodePlace
 from .protocol import Order, record_name
 
@@ -20,7 +22,9 @@ class Paths:
         self.job = os.path.dirname(os.path.abspath(order_file))
         self.folder = os.path.normpath(os.path.join(self.job, order.folder))
         self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
-        self.cancel_mark = os.path.join(self.folder, "cancelled")
+        self.cancel_marks = [os.path.join(self.folder, "cancelled")]
+        if order.parent:
+            self.cancel_marks.append(os.path.normpath(os.path.join(self.job, order.parent, "cancelled")))
         record = record_name(place.node, place.restart)
         self.removed: Optional[str] = None
         if order.scratch:
@@ -39,12 +43,31 @@ class Paths:
         if order.code:
             self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
 
+    def is_cancelled(self) -> bool:
+        """Return whether a user cancelled the run, or all runs of its parent."""
+        return any(map(os.path.exists, self.cancel_marks))
+
+    def ended(self) -> Optional[str]:
+        """Return how the run ended for good in an earlier copy; nobody knows without a shared folder."""
+        if self.lease is None:
+            return None
+        return final_state(self.lease, os.path.dirname(self.record), self.cancel_marks)
+
     def make(self) -> None:
-        """Create the folders this node writes to."""
+        """Create the folders that this node itself writes to."""
         make_private(self.record)
         make_private(self.scratch)
-        # It may lie anywhere: the folders above it are the user's, with the user's umask.
-        os.makedirs(self.checkpoint, mode=0o700, exist_ok=True)
+
+    def make_checkpoint(self) -> None:
+        """Create the checkpoint folder, or say in words why not.
+
+        It may lie anywhere: the folders above it are the user's, with the user's umask.
+        """
+        try:
+            os.makedirs(self.checkpoint, mode=0o700, exist_ok=True)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise OSError(f"the checkpoint folder {self.checkpoint} cannot be made: {reason.lower()}") from None
 
     def clear(self) -> None:
         """Remove the node's own scratch folder, and the folders above it once they are empty."""
@@ -55,6 +78,38 @@ class Paths:
         with suppress(OSError):
             os.rmdir(run_folder)
             os.rmdir(os.path.dirname(run_folder))
+
+
+class FolderWatch:
+    """Knows a run whose folder was removed or emptied by hand: nobody can find it any more, nor end it.
+
+    That is believed after a while, and only where the folder above can be read: a disk that is away comes back.
+    """
+
+    def __init__(self, folder: str, gone_s: Optional[float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._gone_s, self._clock = folder, gone_s, clock
+        self._since: Optional[float] = None
+
+    def is_gone(self) -> bool:
+        """Look, and return whether it was gone at every look for long enough."""
+        if self._gone_s is None or not self._is_missing():
+            self._since = None
+            return False
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+        return now - self._since >= self._gone_s
+
+    def _is_missing(self) -> bool:
+        try:
+            os.stat(os.path.join(self._folder, "run.json"))
+        except (FileNotFoundError, NotADirectoryError):
+            with suppress(OSError):
+                os.listdir(os.path.dirname(self._folder))
+                return True
+        except OSError:
+            pass
+        return False
 
 
 def make_private(path: str) -> None:

@@ -35,10 +35,11 @@ class EngineVariables(NamedTuple):
 ENGINES: Tuple[EngineVariables, ...] = (
     EngineVariables("local", "PODWRIGHT_NODE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
     EngineVariables("kubernetes", "JOB_COMPLETION_INDEX", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
-    EngineVariables("slurm", "SLURM_NODEID", "SLURM_RESTART_COUNT", "SLURM_JOB_ID", whole=True),
+    EngineVariables("slurm", "SLURM_NODEID", "PODWRIGHT_RESTART", "SLURM_JOB_ID", whole=True),
     EngineVariables("openmpi", "OMPI_COMM_WORLD_RANK", "PODWRIGHT_RESTART", "PODWRIGHT_JOB"),
 )
-"""Open MPI has no number for nodes: with one pilot per node the rank is it."""
+"""Open MPI has no number for nodes: with one pilot per node the rank is it. Slurm's own count of restarts is not
+believed: a controller that lost its last minutes starts a job again with the count it had before."""
 
 RANKS: Tuple[Tuple[str, str], ...] = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),

@@ -10,13 +10,18 @@ import hashlib
 import hmac
 import json
 import os
-import stat
 import struct
 import sys
 import zlib
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from .lines import parse_line as parse_line
+from .lines import parse_lines as parse_lines
+from .lines import piece_of as piece_of
+from .lines import pieces as pieces
+from .lines import read_piece as read_piece
+from .lines import rows_of as rows_of
 from .numerals import whole_number as whole_number
 
 VERSION = 1
@@ -35,6 +40,9 @@ FRAME_PIECE_BYTES = 64 * 1024
 """More than a piece of a record and the line before it: what inflates to more was not sent by a pilot."""
 FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
+SERIES_BYTES = 128 * 1024 * 1024
+"""Of the series of one rank: some two million lines whole, and years of thinned ones."""
+SERIES_SUFFIX = ".series.jsonl"
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 # The short keys of a line of the record and of a message between pilots; every other key is written out. An event has
@@ -47,7 +55,9 @@ KEY_SEQUENCE = "q"
 """The number of an event within its pilot process, from 0: a gap or a double shows by it."""
 KEY_KIND = "k"
 KEY_VALUES = "v"
-"""The values of a metrics sample, by metric name."""
+"""The values of a metrics sample, by metric name, or those of a line of a series."""
+KEY_OF = "of"
+"""How many lines that a rank told one line of its series stands for, where it is more than one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,12 @@ class Order:
     """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
 
     An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
-    MPI program on this site, without them it is mpirun.
+    MPI program on this site, without them it is mpirun. `parent` is the folder of the matrix that the run is a point
+    of, where a cancel of all points is marked. `rejoin_s` is how long, beyond the silence, a node that had joined may
+    be away before the nodes are given back; None where the engine replaces single nodes: then it is `join_timeout_s`.
+
+    Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
+    more than `memory_bytes` on its node.
 
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
@@ -81,14 +96,18 @@ class Order:
     time_limit_s: Optional[float] = None
     hang_after_s: Optional[float] = None
     join_timeout_s: float = 600.0
+    rejoin_s: Optional[float] = None
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
     hardware: Optional[Dict[str, Any]] = None
     mpi: List[str] = field(default_factory=list)
+    parent: str = ""
     virtual: bool = False
     sample_s: float = 1.0
     beat_s: float = 2.0
     silence_s: float = 30.0
+    gone_s: Optional[float] = None
+    memory_bytes: Optional[int] = None
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION
@@ -109,8 +128,13 @@ def field_lines(row: Dict[str, Any]) -> str:
 
 def read_order(path: str) -> Order:
     """Read an order; raise ValueError in words when the file is no order of this version."""
-    with open(path, encoding="utf-8") as file:
-        row = json.load(file)
+    with open(path, "rb") as file:
+        return parse_order(file.read(), path)
+
+
+def parse_order(data: bytes, path: str) -> Order:
+    """Return the order that was read from a file."""
+    row = json.loads(data)
     if not isinstance(row, dict) or row.get("version") != VERSION:
         raise ValueError(f"{path} is no order of version {VERSION}")
     known = fields(Order)
@@ -143,42 +167,6 @@ def mac(key: bytes, *parts: object) -> str:
 def same_mac(a: str, b: str) -> bool:
     """Return whether two are the same, in a time that does not tell where they differ."""
     return hmac.compare_digest(a.encode(), b.encode())
-
-
-def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
-    """Return the JSON object in a line of a record file, or None for a torn or foreign line."""
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def read_lines(path: str, offset: int = 0) -> Tuple[List[Dict[str, Any]], int]:
-    """Return the whole JSON lines from `offset` on, and where the next reading starts; a torn last line waits.
-
-    A file that is shorter than `offset` was made anew, and is read from its beginning. Whatever lies there that is no
-    plain file (a folder, a pipe that would never end) has no lines.
-    """
-    try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return [], offset
-            if offset > status.st_size:
-                offset = 0
-            file.seek(offset)
-            data = file.read()
-    except OSError:
-        return [], offset
-    whole = data.rfind(b"\n") + 1
-    rows = (parse_line(line) for line in data[:whole].splitlines())
-    return [row for row in rows if row is not None], offset + whole
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for another side, which a pipe may never have."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 MLLOG = b":::MLLOG "
@@ -299,6 +287,28 @@ def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
     if head[:1] != "n" or node is None or restart is None:
         return None
     return node, restart
+
+
+def series_name(rank: int) -> str:
+    """Return the name of the file that holds all that a rank told."""
+    return f"rank{rank}{SERIES_SUFFIX}"
+
+
+def parse_series_name(name: str) -> Optional[int]:
+    """Return the rank of a name that `series_name` gave, or None for any other."""
+    if not name.startswith("rank") or not name.endswith(SERIES_SUFFIX):
+        return None
+    return whole_number(name[len("rank") : -len(SERIES_SUFFIX)])
+
+
+def series_files(folder: str) -> List[Tuple[int, str]]:
+    """Return (rank, path) of every series that a pilot wrote into its folder, in the order of ranks."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    ranks = [(parse_series_name(name), name) for name in names]
+    return sorted((rank, os.path.join(folder, name)) for rank, name in ranks if rank is not None)
 
 
 def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:

@@ -6,36 +6,28 @@ import array
 import itertools
 import json
 import os
-import re
+import resource
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import time
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from .door import Door, Take
+from .launchers import Go, launch_lines
 from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
 from .place import RANKS
 from .processes import exit_facts, kill_tree, send
-from .protocol import Order, parse_result
+from .protocol import Order, parse_line, parse_result
 
 READ_BYTES = 65536
 EXIT_KILLED = 137
 """As a shell says it: 128 and the number of SIGKILL."""
 OF_THE_PILOT = frozenset(itertools.chain(*RANKS))
 """The engine's numbers of the pilot's own process: a rank that found them would take itself for it."""
-
-
-class Go(NamedTuple):
-    """What the leader tells every node to start an attempt with."""
-
-    attempt: int
-    master_addr: str
-    master_port: int
-    sockets: List[str]
 
 
 class RankFailure(NamedTuple):
@@ -70,7 +62,8 @@ class Ranks:
         self._order, self._node, self._loop, self._log, self._say = order, node, loop, log, say
         self._launchers: Dict[int, RankLog] = {}
         self._pipes: Dict[int, int] = {}
-        self._listener: Optional[socket.socket] = None
+        self._door: Optional[Door] = None
+        self._files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.socket_name = ""
         self.ranks: Dict[int, RankProcess] = {}
         self.failure: Optional[RankFailure] = None
@@ -79,16 +72,18 @@ class Ranks:
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
         self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_launch: Callable[[int], None] = lambda pid: None
+        self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
 
     def listen(self) -> None:
         """Listen for shims on an abstract socket: it leaves nothing behind, no path is too long."""
         self.socket_name = f"podwright-{self._order.run}-{self._node}-{os.getpid()}-{time.monotonic_ns()}"
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        self._listener.bind("\0" + self.socket_name)
-        self._listener.listen(256)
-        self._listener.setblocking(False)
-        self._loop.watch(self._listener, self._accept)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        listener.bind("\0" + self.socket_name)
+        listener.listen(256)
+        listener.setblocking(False)
+        self._door = Door(self._loop, "ranks", listener, lambda: self._order.ranks_per_node, self._greet)
 
     def start(self, go: Go, environ: Dict[str, str], cwd: str, launch: bool) -> None:
         """Start an attempt; `launch` is False on nodes whose ranks another node's mpirun starts."""
@@ -109,25 +104,31 @@ class Ranks:
             self._spawn(argv, {**environ, **extra}, cwd)
 
     def _spawn(self, argv: List[str], environ: Dict[str, str], cwd: str) -> None:
-        log = self._log.rank(LAUNCHER)
+        try:
+            pipe, end = os.pipe()
+        except OSError as error:
+            self.fail(RankFailure(None, 127, None, 0.0, f"the launcher cannot be started: {error.strerror}", []))
+            return
         try:
             child = subprocess.Popen(
                 argv,
                 env=environ,
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=end,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+            log = self._log.rank(LAUNCHER)
         except OSError as error:
-            self._fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
+            os.close(pipe)
+            self.fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
             return
+        finally:
+            os.close(end)
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
-        assert child.stdout is not None
-        pipe = os.dup(child.stdout.fileno())
-        child.stdout.close()
+        self.on_launch(child.pid)
         self._launchers[child.pid] = log
         self._pipes[child.pid] = pipe
         os.set_blocking(pipe, False)
@@ -142,49 +143,49 @@ class Ranks:
             self._loop.forget(pipe)
         return False
 
-    def _accept(self) -> None:
-        assert self._listener is not None
-        try:
-            link, _ = self._listener.accept()
-        except OSError:
-            return
-        # Anybody may connect to an abstract socket; only this user is let in.
+    def _greet(self, link: socket.socket) -> Take:
+        """Let in processes of this user only, as anybody may connect to an abstract socket."""
         _, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         if uid != os.getuid() or not self.running:
-            link.close()
-            return
-        link.settimeout(5.0)
-        try:
-            self._welcome(link, json.loads(link.recv(READ_BYTES)))
-        except (OSError, ValueError, KeyError):
-            link.close()
+            raise PermissionError("no rank of this attempt")
+        return partial(self._welcome, link)
 
-    def _welcome(self, link: socket.socket, hello: Dict[str, Any]) -> None:
+    def _welcome(self, link: socket.socket, line: bytes) -> None:
         """Take a shim in, not a second one of a number: two processes must not believe they are one rank."""
-        number = int(hello["rank"])
+        number = int(json.loads(line)["rank"])
         first = self._node * self._order.ranks_per_node
         local = number - first
-        if number in self.ranks or not 0 <= local < self._order.ranks_per_node:
+        if number in self.ranks or not 0 <= local < self._order.ranks_per_node or not self.running:
             link.close()
             return
         rank = RankProcess(number, local, link, self._log.rank(str(number)))
         place = self._place(local)
         reply = {"cwd": self._cwd, "cores": place.get("cores"), "env": self._contract(number, local, place)}
-        reply["unset"] = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE"]
-        ends: List[int] = []
-        for stream in "oe":
-            read, write = os.pipe()
-            os.set_blocking(read, False)
-            rank.pipes[read] = stream
-            ends.append(write)
-            self._loop.watch(read, partial(self._hear, rank, read))
-        data = json.dumps(reply).encode() + b"\n"
-        link.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))])
-        for end in ends:
-            os.close(end)
-        link.setblocking(False)
+        reply["unset"], reply["files"] = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE"], self._files
+        try:
+            self._hand_over(rank, json.dumps(reply).encode() + b"\n")
+        except OSError:
+            self._close_pipes(rank)
+            rank.log.close()
+            raise
         self.ranks[number] = rank
+        for pipe in rank.pipes:
+            self._loop.watch(pipe, partial(self._hear, rank, pipe))
         self._loop.watch(link, lambda: self._hear_shim(rank))
+
+    def _hand_over(self, rank: RankProcess, reply: bytes) -> None:
+        """Give a shim its order and the ends of two pipes that its child writes to."""
+        ends: List[int] = []
+        try:
+            for stream in "oe":
+                read, write = os.pipe()
+                os.set_blocking(read, False)
+                rank.pipes[read] = stream
+                ends.append(write)
+            rank.link.sendmsg([reply], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))])
+        finally:
+            for end in ends:
+                os.close(end)
 
     def _place(self, local: int) -> Dict[str, Any]:
         """Return where a local rank runs; nothing where ranks are not bound."""
@@ -229,8 +230,8 @@ class Ranks:
         rank.rest += data
         *lines, rank.rest = rank.rest.split(b"\n")
         for line in lines:
-            self._take(rank, json.loads(line))
-        if not data:
+            self._take(rank, parse_line(line) or {})
+        if not data or len(rank.rest) > READ_BYTES:
             self._loop.forget(rank.link)
             rank.link.close()
             # The shim was killed: its child dies with it.
@@ -238,15 +239,16 @@ class Ranks:
                 self._end(rank, EXIT_KILLED, "SIGKILL")
 
     def _take(self, rank: RankProcess, message: Dict[str, Any]) -> None:
-        if "child" in message:
-            rank.child = message["child"]
+        child, code, name = (message.get(key) for key in ("child", "code", "signal"))
+        if isinstance(child, int) and rank.child is None:
+            rank.child = child
             place = self._place(rank.local)
             facts = {name: place.get(name) for name in ("cores", "gpu", "numa", "nics")}
             self._say("rank", rank=rank.number, local_rank=rank.local, pid=rank.child, **facts)
-            self.on_rank(rank.number, message["child"])
+            self.on_rank(rank.number, child)
             self.on_change()
-        elif "code" in message:
-            self._end(rank, message["code"], message["signal"])
+        elif isinstance(code, int) and rank.code is None:
+            self._end(rank, code, str(name) if name else None)
 
     def _end(self, rank: RankProcess, code: int, name: Optional[str]) -> None:
         rank.code = code
@@ -254,7 +256,7 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if code != 0:
-            self._fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
+            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
@@ -262,13 +264,19 @@ class Ranks:
         for pipe in rank.pipes:
             while self._hear(rank, pipe):
                 pass
+        self._close_pipes(rank)
+        self._results(rank, rank.log.end())
+        self.on_last_result(rank.number)
+        rank.log.close()
+
+    def _close_pipes(self, rank: RankProcess) -> None:
+        for pipe in rank.pipes:
             self._loop.forget(pipe)
             os.close(pipe)
         rank.pipes = {}
-        self._results(rank, rank.log.end())
-        rank.log.close()
 
-    def _fail(self, failure: RankFailure) -> None:
+    def fail(self, failure: RankFailure) -> None:
+        """Take note of why the attempt failed here; what comes after the first reason follows from it."""
         if self.failure is None:
             self.failure = failure
             self.on_change()
@@ -283,10 +291,10 @@ class Ranks:
             started, expected = len(self.ranks), self._order.ranks_per_node
             rank_failed = any(rank.code for rank in self.ranks.values())
             if code != 0 and not rank_failed:
-                self._fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
+                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
             elif code == 0 and not self._launchers and started < expected:
                 why = f"the launcher ended when {started} of {expected} ranks had started"
-                self._fail(RankFailure(None, 1, None, after_s, why, _text(log)))
+                self.fail(RankFailure(None, 1, None, after_s, why, _text(log)))
             self.on_change()
 
     def _close_launcher(self, pid: int, log: RankLog) -> None:
@@ -338,39 +346,6 @@ class Ranks:
                 self._end(rank, EXIT_KILLED, "SIGKILL")
             self._loop.forget(rank.link)
             rank.link.close()
-
-
-def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
-    """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
-    shim = [sys.executable, "-I", "-S", os.path.abspath(sys.argv[0]), "rank", "--", *order.command]
-    if order.launcher == "torchrun":
-        return [(torchrun_line(order, node, go, shim), {})]
-    if order.launcher == "mpi":
-        extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size)]
-        return [([*(order.mpi or mpirun), *shim], extra)]
-    first, count = node * order.ranks_per_node, order.ranks_per_node
-    return [(shim, {"RANK": str(first + local), "LOCAL_RANK": str(local)}) for local in range(count)]
-
-
-def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]:
-    """Return the line of torchrun, of the interpreter the command names, so that both see the same PyTorch."""
-    program = order.command[0]
-    is_python = re.fullmatch(r"python(3(\.\d+)?)?", os.path.basename(program)) is not None
-    torchrun = [program, "-m", "torch.distributed.run"] if is_python else ["torchrun"]
-    meeting = f"--local-addr={order.bind}" if order.engine == "local" else "--rdzv-backend=static"
-    return [
-        *torchrun,
-        f"--nnodes={order.nodes}",
-        f"--node-rank={node}",
-        f"--nproc-per-node={order.ranks_per_node}",
-        f"--master-addr={go.master_addr}",
-        f"--master-port={go.master_port}",
-        meeting,
-        "--max-restarts=0",
-        "--no-python",
-        *shim,
-    ]
 
 
 def _read(pipe: int) -> Optional[bytes]:

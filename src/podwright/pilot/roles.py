@@ -10,6 +10,8 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import links
+from .door import Door, Take, raise_file_limit
+from .ended import EXITS
 from .leader import Leader
 from .loop import Loop
 from .node import Node, Role
@@ -23,6 +25,7 @@ from .protocol import (
     KEY_KIND,
     read_order,
 )
+from .sealed import order_path
 
 QUICK_RECONNECT_S, RECONNECT_S = 0.05, 0.4
 QUICK_TRIES = 40
@@ -53,27 +56,27 @@ class Leading:
         order, place = node.order, node.place
         self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
         self.leader.watch_checkpoint(node.paths.checkpoint)
-        self._socket: Optional[socket.socket] = None
+        self._door: Optional[Door] = None
         if order.nodes > 1:
-            self._socket = links.listen(order.bind, order.run)
-            node.loop.watch(self._socket, self._accept)
+            raise_file_limit()
+            self._door = Door(node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet)
         self.leader.join(node.facts(), OwnLink(node.loop, node.take))
 
-    def _accept(self) -> None:
-        assert self._socket is not None
-        try:
-            sock, _ = self._socket.accept()
-        except OSError:
-            return
-        threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
+    def _missing(self) -> int:
+        """Return how many nodes may come yet."""
+        here = [member for member in self.leader.members.values() if member.link.alive]
+        return self._node.order.nodes - len(here)
 
-    def _greet(self, sock: socket.socket) -> None:
-        """Shake hands in a thread of its own: a stranger that says nothing must not stop the heartbeat."""
-        try:
-            link, facts = links.accept(sock, self._node.token, self._node.instance)
-        except Exception:  # a stranger may send anything
-            sock.close()
-            return
+    def _greet(self, sock: socket.socket) -> Take:
+        greeting = links.Greeting(self._node.token, self._node.instance)
+        links.say(sock, greeting.challenge)
+        return lambda line: self._welcome(sock, greeting, line)
+
+    def _welcome(self, sock: socket.socket, greeting: links.Greeting, line: bytes) -> None:
+        """Believe a node that has the token; what follows is no stranger's any more, and a fault there is our own."""
+        welcome, key, facts = greeting.check(line)
+        links.say(sock, welcome)
+        link = links.Link(sock, key, "leader")
         self._node.loop.call_soon(lambda: self._enter(link, facts))
 
     def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
@@ -118,14 +121,14 @@ class Leading:
 
     def _heed_cancel(self) -> None:
         """Look for a cancel by file: its signal may have come before a pilot could hear it, or reached a rank first."""
-        if os.path.exists(self._node.paths.cancel_mark):
+        if self._node.paths.is_cancelled():
             self.leader.terminate("cancelled")
 
     def close(self) -> None:
         for member in self.leader.members.values():
             member.link.close()
-        if self._socket is not None:
-            self._socket.close()
+        if self._door is not None:
+            self._door.close()
 
 
 class Following:
@@ -145,7 +148,10 @@ class Following:
     def _connect(self) -> None:
         self._trying = True
         facts, self._tries = self._node.facts(), self._tries + 1
-        threading.Thread(target=self._try, args=(facts,), daemon=True).start()
+        try:
+            threading.Thread(target=self._try, args=(facts,), daemon=True).start()
+        except RuntimeError:  # no thread is to be had just now
+            self._missed()
 
     def _try(self, facts: Dict[str, Any]) -> None:
         """Look for the leader, in a thread: a cut network makes a try wait, and the ranks must be heard meanwhile."""
@@ -221,14 +227,23 @@ class Following:
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
         if node.ranks.running and alone_s > node.order.silence_s:
+            node.say("alone", why=f"the leader on {node.place.leader} is gone; another is waited for")
             node.end_ranks()
         if node.signalled:
             node.end_ranks()
             node.exit_code = EXIT_STOPPED
-        elif alone_s > node.order.join_timeout_s:
-            node.say("given_back", why=f"no leader at {node.place.leader} for {node.order.join_timeout_s:g} s")
+        elif alone_s > self._patience_s:
+            node.say("given_back", why=f"no leader at {node.place.leader} for {self._patience_s:g} s")
             node.end_ranks()
             node.exit_code = EXIT_GIVEN_BACK
+
+    @property
+    def _patience_s(self) -> float:
+        """Return how long a leader is waited for: one that was here and is gone may never come back by itself."""
+        order = self._node.order
+        if self._leader and order.rejoin_s is not None:
+            return order.silence_s + order.rejoin_s
+        return order.join_timeout_s
 
     def beat(self) -> None:
         self.tell(self._node.pulse())
@@ -243,16 +258,21 @@ def role_of(node: Node) -> Role:
 
 
 def main(order_file: str) -> int:
-    """Be the pilot of one node.
+    """Be the pilot of one node; of a run that has ended, end as it did.
 
     Exit codes: 0 succeeded, 64 no valid order, 75 given back, 76 fenced, 77 failed, 143 stopped.
     """
     beside = os.path.join(os.path.dirname(order_file), "..", "token")
     try:
-        order = read_order(order_file)
+        order = read_order(order_path(order_file))
         with open(os.environ.get("PODWRIGHT_TOKEN_FILE") or beside, "rb") as file:
             token = file.read().strip()
     except (OSError, ValueError, TypeError) as error:
         print(f"podwright: {error}", file=sys.stderr)
         return EXIT_BAD_ORDER
-    return Node(order, order_file, find_place(os.environ, None), token).run(role_of)
+    node = Node(order, order_file, find_place(os.environ, None), token)
+    ended = node.paths.ended()
+    if ended is not None:
+        print(f"podwright: {order.run} has ended ({ended}), nothing is started", file=sys.stderr)
+        return EXITS[ended]
+    return node.run(role_of)

@@ -32,12 +32,16 @@ class Sampling:
     def start(self, fit: Callable[[Dict[str, float]], Dict[str, float]]) -> None:
         """Begin to sample; `fit` makes the machine's values those of the node, see `own_share`."""
         self._fit = fit
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # no thread is to be had: the run goes on unmeasured
+            self._journal.say("sensor", name="sampling", error=str(error))
 
     def stop(self) -> None:
         """Take the last sample and end the thread."""
         self._ended.set()
-        self._thread.join(timeout=END_S)
+        if self._thread.ident is not None:
+            self._thread.join(timeout=END_S)
 
     def _run(self) -> None:
         due = time.monotonic()

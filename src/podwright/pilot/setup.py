@@ -9,12 +9,26 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from typing import Callable, Dict, List, Mapping
+from typing import IO, Callable, Dict, List, Mapping
 
+from . import sealed
+from .plain import open_to_read
 from .processes import kill_tree
 from .protocol import Order
 
-INTERNAL = ("PODWRIGHT_TOKEN_FILE", "PODWRIGHT_RESTART", "PODWRIGHT_JOB", "PODWRIGHT_LEADER", "PODWRIGHT_PYTHON")
+INTERNAL = (
+    "PODWRIGHT_TOKEN_FILE",
+    "PODWRIGHT_RESTART",
+    "PODWRIGHT_JOB",
+    "PODWRIGHT_LEADER",
+    "PODWRIGHT_PYTHON",
+    sealed.PILOT,
+    sealed.ORDER,
+)
+TAIL_LINES, TAIL_BYTES = 30, 64 * 1024
+"""Of what setup lines said, which may be of any size, that much is looked at."""
+HELD_BYTES = 64 << 20
+"""Of a snapshot in memory while it is unpacked; a larger one is copied beside where it goes."""
 
 
 class SetupFailed(Exception):
@@ -27,23 +41,34 @@ class SetupFailed(Exception):
 
 def unpack(tar: str, sha256: str, folder: str) -> int:
     """Unpack the snapshot into `folder`, once and never seen by half under that name; return the bytes read."""
+    above = os.path.dirname(folder)
+    os.makedirs(above, exist_ok=True)
+    # What was checked is what is unpacked: the file itself may be written meanwhile.
+    with tempfile.SpooledTemporaryFile(max_size=HELD_BYTES, dir=above) as copy:
+        size = _copy_checked(tar, sha256, copy)
+        if not os.path.isdir(folder):
+            part = tempfile.mkdtemp(prefix=".code-", dir=above)
+            with tarfile.open(fileobj=copy) as archive:
+                _extract(archive, part)
+            try:
+                os.rename(part, folder)
+            except OSError:
+                # Another copy of this node was faster.
+                shutil.rmtree(part, ignore_errors=True)
+    return size
+
+
+def _copy_checked(tar: str, sha256: str, copy: IO[bytes]) -> int:
+    """Copy the snapshot, and refuse one that is not what was sent; return its size."""
     digest = hashlib.sha256()
-    with open(tar, "rb") as file:
+    with open_to_read(tar) as file:
         for piece in iter(lambda: file.read(1 << 20), b""):
             digest.update(piece)
+            copy.write(piece)
         size = file.tell()
     if digest.hexdigest() != sha256:
         raise SetupFailed(f"{tar} is damaged: its digest is not the one in the order", [])
-    if not os.path.isdir(folder):
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        part = tempfile.mkdtemp(prefix=".code-", dir=os.path.dirname(folder))
-        with tarfile.open(tar) as archive:
-            _extract(archive, part)
-        try:
-            os.rename(part, folder)
-        except OSError:
-            # Another copy of this node was faster.
-            shutil.rmtree(part, ignore_errors=True)
+    copy.seek(0)
     return size
 
 
@@ -101,10 +126,18 @@ def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Call
             kill_tree(os.getpid())
             raise SetupFailed("setup was stopped", [])
         if child.returncode != 0:
-            talk.seek(0)
-            # Bytes that are no UTF-8 are kept for the masker: a secret may hold some.
-            tail = talk.read().decode("utf-8", "surrogateescape").splitlines()[-30:]
-            raise SetupFailed(f"setup exited with {child.returncode}", tail)
+            raise SetupFailed(f"setup exited with {child.returncode}", _last_lines(talk))
         dump.seek(0)
         pairs = (item.partition(b"=") for item in dump.read().split(b"\0") if b"=" in item)
         return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def _last_lines(talk: IO[bytes]) -> List[str]:
+    """Return what setup said last, without a first line that is cut: the cut may go through a secret."""
+    start = max(talk.seek(0, os.SEEK_END) - TAIL_BYTES, 0)
+    talk.seek(start)
+    data = talk.read(TAIL_BYTES)
+    if start:
+        data = data.partition(b"\n")[2]
+    # Bytes that are no UTF-8 are kept for the masker: a secret may hold some.
+    return data.decode("utf-8", "surrogateescape").splitlines()[-TAIL_LINES:]

@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from typing import Any, Dict, List, NoReturn, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .place import find_rank
 from .processes import die_with_parent, exit_facts
@@ -99,6 +99,7 @@ def _become(command: List[str], reply: Dict[str, Any]) -> NoReturn:
             os.sched_setaffinity(0, reply["cores"])
     except OSError as error:
         print(f"podwright: not bound to cores {reply['cores']}: {error}", file=sys.stderr)
+    _limit_files(reply.get("files"))
     environ = dict(os.environ)
     environ.update(reply.get("env") or {})
     for name in reply.get("unset") or []:
@@ -112,3 +113,12 @@ def _become(command: List[str], reply: Dict[str, Any]) -> NoReturn:
     except OSError as error:
         print(f"podwright: {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(126)
+
+
+def _limit_files(soft: Optional[int]) -> None:
+    """Give the command the limit that its node began with: a leader raises its own, and so that of all below it."""
+    import resource
+
+    now, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft is not None and soft > 0 and (soft < now or now == resource.RLIM_INFINITY):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,6 +1,6 @@
 """The ship role: sends a node's record through standard output, for engines whose nodes share no folder.
 
-Events go at once, the rest every ten seconds, all within a budget: metrics and results thin out first, then logs stop;
+Events go at once, the rest every ten seconds, all within a budget: metrics and series thin out first, then logs stop;
 what is kept back is enough for the end states and the last lines. What was thinned is told.
 """
 
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 from .paths import Paths
 from .place import find_place
@@ -19,22 +19,34 @@ from .protocol import (
     KEY_EPOCH,
     KEY_KIND,
     KEY_NODE,
+    KEY_OF,
     KEY_TIME,
     Epoch,
     Frame,
     Order,
     encode_frame,
     parse_line,
+    parse_lines,
     read_order,
+    read_piece,
     record_name,
+    series_files,
 )
+from .sealed import order_path
+from .thinning import Thinner, is_told, period_at
 
 EVENTS_S, REST_S = 0.5, 10.0
 RESERVE_BYTES = 512 * 1024
 PIECE_BYTES = 16 * 1024
 THIN = ((0.25, 1.0), (0.5, 10.0), (1.0, 60.0))
 """(share of the budget used, seconds between metrics samples up to there)"""
+SERIES_THIN = ((0.1, 0.0), (0.15, 1.0), (0.2, 60.0))
+"""(share of the budget used by series, seconds between two lines of a rank up to there); beyond the last none come."""
 LOG_SHARE = 0.5
+SERIES_S = 1.0
+"""How long the series of all ranks may take at a look; of what was told beyond it the last lines go, and all count."""
+SERIES_LINES = 256
+"""Lines of a series after which its budget is looked at again."""
 TAIL_BYTES = 192 * 1024
 HELD_BYTES = 128 * 1024
 AT_ONCE = ("events.jsonl", "ship.jsonl")
@@ -44,8 +56,17 @@ AT_ONCE = ("events.jsonl", "ship.jsonl")
 class Shipper:
     """Sends one node's record within the order's budget."""
 
-    def __init__(self, order: Order, folder: str, node: int, restart: int, out: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        order: Order,
+        folder: str,
+        node: int,
+        restart: int,
+        out: Callable[[str], None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder, self._node, self._restart, self._out = folder, node, restart, out
+        self._monotonic = monotonic
         self._budget = order.frames_bytes
         self._used = self._log_used = 0
         self._seq = 0
@@ -56,8 +77,11 @@ class Shipper:
         self._period_s = 0.0
         self._log_stopped = self._metrics_stopped = self._is_final = False
         self._held = b""
-        self._results: Dict[Any, Dict[str, Any]] = {}
-        self._result_at: Dict[Any, float] = {}
+        self._results: Dict[str, Thinner] = {}
+        self._series: Dict[str, Thinner] = {}
+        self._series_used = self._series_told = self._series_sent = 0
+        self._series_s = 0.0
+        self._series_cut: Set[str] = set()
 
     def events(self) -> None:
         """Send new events; what finds no room is held, the newest of it, until the end."""
@@ -69,19 +93,22 @@ class Shipper:
         """Yield lines; once metrics thin out results do, added up meanwhile so that each last value comes."""
         for line in data.splitlines(keepends=True):
             row = parse_line(line) or {}
-            if row.get(KEY_KIND) == "result" and self._period_s > THIN[0][1]:
-                rank = row["rank"]
-                row["values"] = {**self._results.pop(rank, row)["values"], **row["values"]}
-                if row[KEY_TIME] - self._result_at.get(rank, 0.0) < self._period_s:
-                    self._results[rank] = row
-                    continue
-                self._result_at[rank] = row[KEY_TIME]
-                line = _line(row)
-            yield line
+            is_result = row.get(KEY_KIND) == "result" and is_told(row, "values")
+            if not is_result or self._period_s <= THIN[0][1]:
+                yield line
+                continue
+            thinner = self._results.setdefault(str(row.get("rank")), Thinner(key="values"))
+            thinner.period_s = self._period_s
+            kept = thinner.take(row)
+            if kept is not None:
+                yield _line(kept)
 
     def rest(self) -> None:
-        """Send new metrics and log lines, as far as their budget goes."""
+        """Send new metrics, series and log lines, as far as their budget goes."""
         self._metrics()
+        deadline = self._monotonic() + SERIES_S
+        for _, path in series_files(self._folder):
+            self._send_series(os.path.basename(path), deadline)
         if self._log_stopped:
             return
         data = self._new("merged.log")
@@ -99,29 +126,71 @@ class Shipper:
         self.events()
         self.rest()
         self._is_final = True
-        self._held += b"".join(map(_line, self._results.values()))
+        self._end_series()
+        rests = (thinner.rest() for thinner in self._results.values())
+        self._held += b"".join(_line(row) for row in rests if row is not None)
         self.events()
         if self._log_stopped:
             self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
 
+    def _send_series(self, name: str, deadline: float) -> None:
+        """Send what a rank told since the last look, further and further apart as the budget of series is used up.
+
+        Where that would take long only the last line of a piece is looked at: the end of a run waits for what is sent.
+        """
+        thinner = self._series.setdefault(name, Thinner())
+        for data in self._pieces(name):
+            rows = parse_lines(data) if self._monotonic() < deadline else last_row(data)
+            kept: List[bytes] = []
+            for row in filter(is_told, rows):
+                self._series_told += row.get(KEY_OF, 1)
+                thinner.period_s = self._series_s
+                given = thinner.take(row)
+                if given is not None:
+                    kept.append(_line(given))
+                if len(kept) >= SERIES_LINES:
+                    self._put_series(name, kept)
+                    kept = []
+            self._put_series(name, kept)
+
+    def _put_series(self, name: str, lines: List[bytes]) -> None:
+        """Send lines while there is budget for series, and see how far apart the next ones are."""
+        before = self._used
+        if self._series_used <= SERIES_THIN[-1][0] * self._budget or self._is_final:
+            # A newline first: of the lines before these only a part may have found room.
+            unsent = self._send(name, b"\n" * (name in self._series_cut) + b"".join(lines))
+            self._series_cut = self._series_cut | {name} if unsent else self._series_cut - {name}
+            self._series_sent += len(lines) - unsent.count(b"\n")
+        self._series_used += self._used - before
+        period_s = period_at(self._series_used / self._budget, SERIES_THIN)
+        if period_s != self._series_s:
+            self._note(what="series", from_s=self._series_s, to_s=period_s)
+            self._series_s = period_s
+
+    def _end_series(self) -> None:
+        """Send the last values of each rank, and tell how many lines did not go."""
+        for name, thinner in self._series.items():
+            row = thinner.rest()
+            if row is not None:
+                self._put_series(name, [_line(row)])
+        if self._series_sent < self._series_told:
+            text = f"node {self._node} sent {self._series_sent} of the {self._series_told} lines that its ranks told"
+            self._note(what="series", text=text)
+
     def _new(self, name: str) -> bytes:
         """Return whole lines that came since the last look; a log that was turned over starts anew."""
-        try:
-            with open(os.path.join(self._folder, name), "rb") as file:
-                start = self._read.get(name, 0)
-                if os.fstat(file.fileno()).st_size < start:
-                    start = 0
-                file.seek(start)
-                data = file.read()
-        except OSError:
-            return b""
-        whole = data.rfind(b"\n") + 1
-        self._read[name] = start + whole
-        return data[:whole]
+        return b"".join(self._pieces(name))
+
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        """Yield whole lines that came since the last look, in pieces."""
+        before = -1
+        while self._read.get(name, 0) != before:
+            before = self._read.get(name, 0)
+            data, self._read[name] = read_piece(os.path.join(self._folder, name), before)
+            yield data
 
     def _thin(self) -> None:
-        periods_s = [period_s for share, period_s in THIN if self._used <= share * self._budget]
-        period_s = (periods_s or [THIN[-1][1]])[0]
+        period_s = period_at(self._used / self._budget, THIN)
         if period_s != self._period_s:
             if self._period_s:
                 self._note(what="metrics", from_s=self._period_s, to_s=period_s)
@@ -172,6 +241,13 @@ class Shipper:
         return encode_frame(Frame(self._node, self._epoch, self._seq, file, self._written.get(name, 0), piece))
 
 
+def last_row(data: bytes) -> Iterator[Dict[str, Any]]:
+    """Yield the last of some lines of a series as one that stands for all of them."""
+    start = data.rfind(b"\n", 0, -1) + 1
+    for row in parse_lines(data[start:]):
+        yield {**row, KEY_OF: data.count(b"\n")}
+
+
 def _line(row: Dict[str, Any]) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
@@ -182,7 +258,7 @@ def _last_lines(data: bytes, limit_bytes: int) -> bytes:
 
 
 def main(order_file: str) -> int:
-    order = read_order(order_file)
+    order = read_order(order_path(order_file))
     place = find_place(os.environ, None)
     folder = Paths(order, order_file, place).record
     shipper = Shipper(order, folder, place.node, place.restart, lambda line: print(line, flush=True))

@@ -6,6 +6,7 @@ from typing import Any
 from podwright.analysis import curves
 from podwright.analysis.figures import RunFigure, four, result, results_of
 from podwright.analysis.ranks import Story
+from podwright.analysis.told import NO_CURVE
 from podwright.theme import words
 
 
@@ -30,7 +31,7 @@ def result_names(stories: Sequence[Story]) -> list[str]:
     names: dict[str, None] = {}
     for story in stories:
         names |= dict.fromkeys(results_of(story))
-    return [name for name in names if name not in curves.NO_CURVE]
+    return [name for name in names if name not in NO_CURVE]
 
 
 def result_figure(name: str) -> RunFigure:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import CurvePoint, QualityGoal, curves_of, goal_of, progress_of
+from podwright.analysis.curves import QualityGoal, curves_of, goal_of
 from podwright.analysis.ranks import Story
+from podwright.analysis.told import CurvePoint
 from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
 from podwright.theme import words
 
@@ -207,7 +208,7 @@ def _lasted_s(story: Story) -> float:
 
 def _progress(story: Story) -> str:
     """Return `, step 300 of 600`, by epochs where no steps were told."""
-    last = progress_of(story.data)
+    last = story.data.told.progress
     for unit, total in (("step", "steps"), ("epoch", "epochs")):
         if unit in last:
             of = f" of {words.number(last[total])}" if total in last else ""

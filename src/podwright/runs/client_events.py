@@ -78,10 +78,24 @@ class Lost(ClientEvent):
 
 
 class Gap(ClientEvent):
-    """Something of the record is missing."""
+    """Something is missing: of the record, or of what the target should have given the run."""
 
     kind = "gap"
     text: str
+
+
+class TargetSilent(ClientEvent):
+    """The target did not answer a client; `since` when it was asked first."""
+
+    kind = "silent"
+    since: float
+    why: str = ""
+
+
+class TargetAnswered(ClientEvent):
+    """The target answers again."""
+
+    kind = "answered"
 
 
 class KeeperStarted(Event):

@@ -6,6 +6,8 @@ import errno
 import os
 import stat
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,11 +25,18 @@ KINDS = {
 
 def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write the whole file or none of it, whatever happens meanwhile; it gets this mode, whatever the umask is."""
+    with whole_file(path, mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Give a file to write to, which takes its place when all was written: see `write_whole`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.part")
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import heapq
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podwright.pilot.protocol import read_lines, record_folders, whole_number
+from podwright.pilot.protocol import parse_lines, piece_of, pieces, read_piece, record_folders, whole_number
 from podwright.runs import fields
-from podwright.runs.events import Event, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import read_untrusted
-from podwright.runs.metrics import read_metrics
+from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.files import open_untrusted, read_untrusted
+from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
+from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
 from podwright.spec.problems import Refusal, refuse
 
 Row = TypeVar("Row")
+Kind = TypeVar("Kind", bound=Event)
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ class RunFolder:
         """Return what clients did and saw, in the order they wrote it."""
         return Tail(self, parse_event, of_run=("client.jsonl",)).read()
 
+    def gaps(self) -> list[str]:
+        """Return what is said to be missing, of the record or of what the target should have given the run."""
+        return [event.text for event in self.client_events() if isinstance(event, Gap)]
+
     @property
     def handle(self) -> str | None:
         """Return what the engine calls the run's job; None before it was submitted."""
@@ -95,9 +101,13 @@ class RunFolder:
                 return event.handle
         return None
 
-    def events(self) -> list[Event]:
-        """Return everything anybody wrote, pilots first."""
-        return self.event_tail().read()
+    def events(self) -> Iterator[Event]:
+        """Yield everything anybody wrote, pilots first."""
+        return self.event_tail().rows()
+
+    def events_of(self, *kinds: type[Kind]) -> list[Kind]:
+        """Return the events of these kinds, pilots' first."""
+        return [event for event in self.events() if isinstance(event, kinds)]
 
     def event_tail(self) -> Tail[Event]:
         """Return a reader that gives each event once, as they come."""
@@ -109,10 +119,22 @@ class RunFolder:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics that the pilots wrote, node by node; from the Parquet file once the run is sealed."""
-        sealed = self.path / "metrics.parquet"
+        sealed = self.path / METRICS_FILE
         if sealed.exists():
             return read_metrics(sealed)
-        return iter(self.sample_tail().read())
+        return self.sample_tail().rows()
+
+    def series(self) -> Iterator[ToldValue]:
+        """Yield every value that the ranks told, rank by rank; from the Parquet file once the run is sealed.
+
+        A run of version 0.1 has no series: its events hold all values.
+        """
+        sealed = self.path / SERIES_FILE
+        if sealed.exists():
+            return read_series(sealed)
+        if has_lines(self.record_path):
+            return of_lines(self.record_path)
+        return of_events(self.events())
 
     def log_files(self) -> list[tuple[int, Path]]:
         """Return (node, merged log) in the order of writing; an older half comes before the newer."""
@@ -129,14 +151,15 @@ class RunFolder:
         return heapq.merge(*streams, key=lambda line: line.t)
 
     def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
-        try:
-            with path.open("rb") as file:
-                for raw in file:
-                    line = parse_log_line(node, raw)
-                    if line:
-                        yield line
-        except OSError:  # removed meanwhile, or not ours to read
-            return
+        for data in pieces(str(path)):
+            yield from _log_lines(node, data)
+
+
+def _log_lines(node: int, data: bytes) -> Iterator[LogLine]:
+    for raw in data.splitlines():
+        line = parse_log_line(node, raw)
+        if line:
+            yield line
 
 
 def parse_log_line(node: int, raw: bytes) -> LogLine | None:
@@ -174,24 +197,35 @@ class Tail(Generic[Row]):
         self._of_nodes, self._of_run = of_nodes, of_run
         self._offsets: dict[str, int] = {}
         self.left_out = 0
-        self.restarts = 0
-        """How often the files were made anew: what was read before such a restart counts no more."""
 
     def read(self) -> list[Row]:
         """Return what has come since the last reading; all there is, when a file is shorter than what was read."""
-        if any(_size(path) < offset for path, offset in self._offsets.items()):
-            self._offsets, self.left_out = {}, 0
-            self.restarts += 1
-        rows: list[Row] = []
+        return list(self.rows())
+
+    def rows(self) -> Iterator[Row]:
+        """Yield what `read` returns, without holding it."""
+        self.begin_anew()
         for path in self._paths():
-            lines, self._offsets[path] = read_lines(path, self._offsets.get(path, 0))
-            for line in lines:
-                row = self._parse(line)
-                if row is None:
-                    self.left_out += 1
-                else:
-                    rows.append(row)
-        return rows
+            before = -1
+            while self._offsets.get(path, 0) != before:
+                before = self._offsets.get(path, 0)
+                data, self._offsets[path] = read_piece(path, before)
+                yield from self._understood(parse_lines(data))
+
+    def begin_anew(self) -> bool:
+        """Return whether a file is shorter than what was read of it: all that was read before counts no more."""
+        is_anew = any(_size(path) < offset for path, offset in self._offsets.items())
+        if is_anew:
+            self._offsets, self.left_out = {}, 0
+        return is_anew
+
+    def _understood(self, lines: Iterable[object]) -> Iterator[Row]:
+        for line in lines:
+            row = self._parse(line)
+            if row is None:
+                self.left_out += 1
+            else:
+                yield row
 
     def _paths(self) -> Iterator[str]:
         for _, _, path in record_folders(str(self._folder.record_path)):
@@ -225,19 +259,12 @@ class LogTail:
     def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
         """Yield what is new in a file, known by its inode: when the log is turned over, its name goes to a new one."""
         try:
-            with path.open("rb") as file:
-                stat = os.fstat(file.fileno())
-                key = (stat.st_dev, stat.st_ino)
-                offset = self._seen.get(key, 0)
-                if offset > stat.st_size:  # emptied, and written anew
-                    offset = 0
-                file.seek(offset)
-                data = file.read()
+            with open_untrusted(path.parent, path.name) as file:
+                status = os.fstat(file.fileno())
+                key, before = (status.st_dev, status.st_ino), -1
+                while self._seen.get(key, 0) != before:
+                    before = self._seen.get(key, 0)
+                    data, self._seen[key] = piece_of(file, before)
+                    yield from _log_lines(node, data)
         except OSError:
             return
-        whole = data.rfind(b"\n") + 1
-        self._seen[key] = offset + whole
-        for raw in data[:whole].splitlines():
-            line = parse_log_line(node, raw)
-            if line:
-                yield line

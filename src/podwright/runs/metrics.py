@@ -7,50 +7,55 @@ from pathlib import Path
 
 from podwright.runs import fields
 from podwright.runs.events import Sample
-from podwright.runs.files import write_whole
+from podwright.runs.parquet import Column, read_rows, write_rows
 
-COLUMNS = ("t", "node", "restart", "retry", "name", "value")
+METRICS_FILE = "metrics.parquet"
+COLUMNS = (
+    Column("t", "float64"),
+    Column("node", "int32"),
+    Column("restart", "int64"),
+    Column("retry", "int32"),
+    Column("name", "string"),
+    Column("value", "float64"),
+)
+Place = tuple[float, int, int, int]
 
 
 def write_metrics(path: Path, samples: Iterable[Sample]) -> None:
-    """Write the samples; no file where there is none."""
-    rows: list[tuple[float, int, int, int, str, float]] = []
-    for sample in samples:
-        place = (sample.time, sample.node, *sample.epoch)
-        rows += [(*place, name, float(value)) for name, value in sample.values.items()]
-    if not rows:
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """Write the samples as they come; no file where there is none."""
+    write_rows(path, COLUMNS, _rows(samples))
 
-    columns = list(zip(*rows, strict=True))
-    types = (pa.float64(), pa.int32(), pa.int64(), pa.int32(), pa.string(), pa.float64())
-    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
-    arrays[4] = arrays[4].dictionary_encode()
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(arrays, names=list(COLUMNS)), sink, compression="zstd")
-    write_whole(path, sink.getvalue().to_pybytes())
+
+def _rows(samples: Iterable[Sample]) -> Iterator[tuple[float, int, int, int, str, float]]:
+    for sample in samples:
+        for name, value in sample.values.items():
+            yield (sample.time, sample.node, *sample.epoch, name, float(value))
 
 
 def read_metrics(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a sealed run as the pilots wrote them; a value that is no number is left out."""
-    import pyarrow.parquet as pq
+    """Yield the samples of a sealed run as the pilots wrote them; what is no number is left out.
 
-    table = pq.read_table(path)
-    columns = [table[name].to_pylist() for name in COLUMNS]
-    place: tuple[float, int, int, int] | None = None
+    `Unreadable` says in words what is wrong with a damaged file.
+    """
+    place: Place | None = None
     values: dict[str, float] = {}
-    for t, node, restart, retry, name, value in zip(*columns, strict=True):
+    for t, node, restart, retry, name, value in read_rows(path, COLUMNS):
         if place != (t, node, restart, retry):
             if place is not None:
                 yield _sample(place, values)
-            place, values = (t, node, restart, retry), {}
-        if fields.number(value) is not None:
-            values[name] = value
+            place, values = _place(t, node, restart, retry), {}
+        values[name] = value
     if place is not None:
         yield _sample(place, values)
 
 
-def _sample(place: tuple[float, int, int, int], values: dict[str, float]) -> Sample:
+def _place(t: object, node: object, restart: object, retry: object) -> Place | None:
+    time, number, epoch = fields.moment(t), fields.node(node), fields.epoch([restart, retry])
+    if time is None or number is None or epoch is None:
+        return None
+    return time, number, *epoch
+
+
+def _sample(place: Place, values: dict[str, float]) -> Sample:
     time, node, restart, retry = place
     return Sample(time, (restart, retry), node, values)

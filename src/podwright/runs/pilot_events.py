@@ -270,6 +270,13 @@ class Fenced(PilotEvent):
     job: str | None = None
 
 
+class LeaderLost(PilotEvent):
+    """A node heard nothing more of its leader and ended its ranks: the attempt is over, and waits for another."""
+
+    kind = "alone"
+    why: str | None = None
+
+
 class GivenBack(PilotEvent):
     """The nodes were given back to the engine."""
 

@@ -17,11 +17,14 @@ from podwright.runs.training_clock import TrainingClock, elapsed_s
 from podwright.runs.typed import goal_of, read_fields, texts
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
-INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in"})
+INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", "silent_why"})
 """Fields of a record that `--json` does not have."""
 
 
+TIMES = ("created_at", "started_at", "ended_at")
 MOST_POINTS = 100_000
+MOST_RESULTS = 2_000
+"""Names that a record holds a last value of: a pilot passes on fewer of each rank."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Asked:
     code: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
+    inputs: dict[str, Any] | None = None
+    """Of inputs that are selections: `selection`, `split` and `digest`, by the name of the input."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None
@@ -97,6 +102,9 @@ class Record:
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
+    silent_since: float | None = None
+    """Since when the target does not answer: what is told here may be old."""
+    silent_why: str = ""
     epoch: tuple[int, int] | None = None
     """The newest attempt; None before the first."""
     stopped_in: tuple[int, int] | None = None
@@ -107,11 +115,20 @@ class Record:
         """Return whether the run is over; a lost one may still turn up."""
         return self.state in FINAL
 
+    @property
+    def silence(self) -> str:
+        """Return since when the target does not answer, and why; nothing where it does."""
+        if self.silent_since is None:
+            return ""
+        sentence = f"{self.target} has not answered since {iso(self.silent_since)}"
+        return ": ".join(filter(None, [sentence, self.silent_why]))
+
     def as_json(self) -> dict[str, Any]:
-        """Return the record as `--json` and record.json have it."""
+        """Return the record as `--json` and record.json have it; while its target is silent, that is the reason."""
         row = {name: value for name, value in asdict(self).items() if name not in INNER}
+        row["reason"] = self.silence or self.reason
         row["hosts"] = list(self.hosts)
-        for name in ("created_at", "started_at", "ended_at"):
+        for name in TIMES:
             row[name] = iso(row[name])
         return row
 
@@ -126,7 +143,7 @@ def from_row(row: object) -> Record:
     """Return the record that `as_row` wrote; ValueError says in words what is wrong with any other row."""
     if not isinstance(row, dict):
         raise ValueError("it holds no JSON object")
-    times = {name: _unix(row.get(name)) for name in ("created_at", "started_at", "ended_at")}
+    times = {name: _unix(row.get(name)) for name in TIMES}
     record = Record(**read_fields(Record, {**row, **times}))
     if record.state not in STATES:
         raise ValueError("state is none that a run can have")
@@ -180,7 +197,9 @@ class Fold:
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._clock = TrainingClock()
         self._cancelled = False
-        self._why = ""
+        self._why, self._why_at = "", 0.0
+        self._gone_at: float | None = None
+        self._silent: kinds.TargetSilent | None = None
         self._last = asked.created_at
 
     def take(self, events: Iterable[Event]) -> None:
@@ -203,9 +222,10 @@ class Fold:
                 self._end = event
             case kinds.EngineEnded():
                 self._engine_end = event
-            case kinds.Retry() | kinds.GivenBack() if event.epoch >= self._epoch:
-                self._why = event.why or ""
-            case kinds.Waiting() if self._state == "pending":
+            case kinds.Retry() | kinds.LeaderLost() | kinds.GivenBack() if event.epoch >= self._epoch:
+                self._why, self._why_at = event.why or "", event.time
+            # Clients' notes are read after the pilots' events: one from before these says nothing of now.
+            case kinds.Waiting() if self._state == "pending" and event.time >= self._why_at:
                 self._why = event.why
             case kinds.Requeued():
                 self._take_requeued(event)
@@ -213,6 +233,12 @@ class Fold:
                 self._cancelled = True
             case kinds.Lost():
                 self._lost = event
+            case kinds.FoundGone() if self._gone_at is None:
+                self._gone_at = event.time
+            case kinds.TargetSilent():
+                self._silent = event
+            case kinds.TargetAnswered():
+                self._silent = None
 
     def _take_go(self, event: kinds.AttemptStarted) -> None:
         self._goes.add(event.epoch)
@@ -225,8 +251,9 @@ class Fold:
     def _take_result(self, event: kinds.ResultTold) -> None:
         for name, value in event.values.items():
             known = self._results.get(name)
-            is_newest = known is None or (event.epoch, -event.rank) >= (known[0], -known[1])
-            if name not in NOT_RESULTS and is_newest:
+            if name in NOT_RESULTS or (known is None and len(self._results) >= MOST_RESULTS):
+                continue
+            if known is None or (event.epoch, -event.rank) >= (known[0], -known[1]):
                 self._results[name] = (event.epoch, event.rank, value)
 
     def _take_requeued(self, event: kinds.Requeued) -> None:
@@ -240,6 +267,7 @@ class Fold:
         asked = self._asked
         state, reason, code, ended = self._outcome()
         started, first_hit = self._clock.first_go, self._clock.first_hit
+        silent = None if state in FINAL else self._silent
         return Record(
             id=asked.id,
             name=asked.name,
@@ -262,6 +290,8 @@ class Fold:
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
+            silent_since=silent.since if silent else None,
+            silent_why=silent.why if silent else "",
             epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
@@ -288,9 +318,9 @@ class Fold:
                 state = "cancelled"
             return state, engine_end.reason, engine_end.code, engine_end.time
         # A loss counts until a pilot speaks again: the run had only been out of sight. It ended, as far as anybody
-        # knows, with the last event.
+        # knows, when it was first found gone: until then it was shown as one that goes on.
         if self._lost is not None and self._lost.time >= self._last:
-            return "lost", self._lost.why, None, max(self._last, self._asked.created_at)
+            return "lost", self._lost.why, None, max(self._last, self._gone_at or self._lost.time)
         # It is not over. Only a run that waits has a reason; that of an earlier wait is not told of a later state.
         if self._state == "pending":
             return self._state, self._why, None, None
@@ -333,6 +363,8 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         exit_code=_exit_code(state, points),
         attempts=sum(point.attempts for point in points),
         hosts=tuple(dict.fromkeys(chain.from_iterable(point.hosts for point in points))),
+        silent_since=min((point.silent_since for point in points if point.silent_since), default=None),
+        silent_why=next((point.silent_why for point in points if point.silent_why), ""),
         started_at=started,
         ended_at=ended,
         duration_s=duration_s,

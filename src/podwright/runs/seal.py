@@ -1,4 +1,4 @@
-"""Closing a run's folder: metrics become one Parquet file, the record is written out."""
+"""Closing a run's folder: metrics and series become a Parquet file each, the record is written out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from podwright.pilot.protocol import record_folders
+from podwright.pilot.protocol import record_folders, series_files
 from podwright.runs.files import write_whole
 from podwright.runs.folder import RunFolder
 from podwright.runs.locks import try_lock
-from podwright.runs.metrics import write_metrics
+from podwright.runs.metrics import METRICS_FILE, write_metrics
 from podwright.runs.record import Record
+from podwright.runs.series import SERIES_FILE, of_lines, write_series
 
 
 def prepare() -> None:
@@ -27,8 +28,11 @@ def seal(folder: RunFolder, record: Record) -> bool:
     """
     with try_lock(folder.path / "seal.lock") as is_held:
         if is_held and not folder.is_sealed:
-            write_metrics(folder.path / "metrics.parquet", folder.sample_tail().read())
+            write_metrics(folder.path / METRICS_FILE, folder.sample_tail().rows())
+            write_series(folder.path / SERIES_FILE, of_lines(folder.record_path))
             write_whole(folder.path / "record.json", json.dumps(record.as_json(), indent=2).encode() + b"\n")
             for _, _, path in record_folders(str(folder.record_path)):
                 Path(path, "metrics.jsonl").unlink(missing_ok=True)
+                for _, series in series_files(path):
+                    Path(series).unlink(missing_ok=True)
         return is_held

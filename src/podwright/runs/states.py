@@ -18,7 +18,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "cancelled": frozenset(),
 }
 
-BY_EVENT = {"go": "starting", "ready": "running", "retry": "pending", "given_back": "pending"}
+BY_EVENT = {"go": "starting", "ready": "running", "retry": "pending", "alone": "pending", "given_back": "pending"}
 """What an event of the newest attempt says of the run; a retry goes back to pending with a new attempt."""
 
 BY_END = {"succeeded": "succeeded", "failed": "failed", "terminated": "cancelled"}

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from podwright.runs.index import Index, index_path
 from podwright.runs.layout import point_ids
 from podwright.runs.ownership import check_owner
 from podwright.runs.record import Asked, Fold, Record, sum_up
+from podwright.runs.shared_files import clear_unused, keep_file, place
 from podwright.runs.unreadable import closed_record, stand_in_record
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -154,7 +155,7 @@ class Home:
             for name, data in files.items():
                 _write(f"{part}/{name}", data)
             for name, source in links.items():
-                _link(source, part / name)
+                place(source, part / name)
             data = field_lines(asked.as_json()).encode()
             if asked.parent is None:
                 write_whole(part / "run.json", data)
@@ -168,15 +169,12 @@ class Home:
             raise home_refusal(self.path, error) from None
         return self.folder(asked.id)
 
-    def store(self, name: str, make: Callable[[], bytes]) -> Path:
-        """Return a file that runs share, named by its content; it is made only when it is not there yet."""
-        path = self.code / name
+    def store(self, data: bytes, name: str) -> Path:
+        """Return a file that runs share, named by its content; one that is missing or damaged is written."""
         try:
-            if not path.exists():
-                write_whole(path, make())
+            return keep_file(self.code, data, name)
         except OSError as error:
             raise home_refusal(self.path, error) from None
-        return path
 
     def remove(self, run_id: str) -> None:
         """Take a run out of sight at once, then delete it; code that no run holds any more goes with it."""
@@ -192,9 +190,7 @@ class Home:
         with self._lock:
             for cache in (self._folds, self._folders, self._kept):
                 cache.pop(run_id, None)
-        for path in self.code.iterdir():
-            if path.stat().st_nlink == 1 and time.time() - path.stat().st_mtime > 3600:
-                path.unlink(missing_ok=True)
+        clear_unused(self.code)
 
     def read(self, run_id: str) -> Record:
         """Return the record as the folder has it now; what was read before is not read again."""
@@ -207,11 +203,10 @@ class Home:
                 _make_room(self._folds)
                 self._folds[run_id] = (Fold(asked, str(folder.path)), folder.event_tail())
             fold, tail = self._folds[run_id]
-            restarts, events = tail.restarts, tail.read()
-            if tail.restarts != restarts:
+            if tail.begin_anew():
                 fold = Fold(asked, str(folder.path))
                 self._folds[run_id] = (fold, tail)
-            fold.take(events)
+            fold.take(tail.rows())
             record = fold.record(time.time())
         if record.is_final or not folder.is_sealed:
             return record
@@ -338,14 +333,6 @@ def _write(path: str, data: bytes) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode)
     with os.fdopen(file, "wb") as opened:
         opened.write(data)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Make a hard link, or a copy: not every file system has hard links, and each has a limit of them."""
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def home_refusal(path: Path, error: OSError) -> Refusal:

@@ -29,7 +29,7 @@ def stand_in_record(folder: RunFolder, last: Record | None, reason: str) -> Reco
     folded = fold.record(time.time())
     if folded.state in SETTLED:
         return folded
-    return replace(known, state="lost", reason=reason, ended_at=known.ended_at or _changed_at(folder))
+    return replace(known, state="lost", reason=reason, ended_at=known.ended_at or changed_at(folder))
 
 
 def stand_in_asked(record: Record) -> Asked:
@@ -56,7 +56,7 @@ def stand_in_asked(record: Record) -> Asked:
 def closed_record(folder: RunFolder, folded: Record) -> Record:
     """Return how a run ended whose folder is closed, but whose events do not say so any more."""
     reason = "its record cannot be read: its last events are gone"
-    return sealed_record(folder) or replace(folded, state="lost", reason=reason, ended_at=_changed_at(folder))
+    return sealed_record(folder) or replace(folded, state="lost", reason=reason, ended_at=changed_at(folder))
 
 
 def sealed_record(folder: RunFolder) -> Record | None:
@@ -78,11 +78,12 @@ def _bare(folder: RunFolder) -> Record:
         folder=str(folder.path),
         nodes=0,
         world_size=0,
-        created_at=_changed_at(folder),
+        created_at=changed_at(folder),
     )
 
 
-def _changed_at(folder: RunFolder) -> float:
+def changed_at(folder: RunFolder) -> float:
+    """Return when something was last put into a run's folder or taken out: the best guess of when it ended."""
     try:
         return folder.path.stat().st_mtime
     except OSError:

@@ -29,7 +29,7 @@ from podwright.spec.types import (
 )
 
 StorageKind = Literal[
-    "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph"
+    "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph", "bind"
 ]
 
 

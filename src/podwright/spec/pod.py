@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
+from podwright.spec.bringup import Address, Bringup
 from podwright.spec.findings import Finding, one_of, problems
 from podwright.spec.hardware import (
     NODES,
@@ -57,6 +58,7 @@ class NodeGroup(Strict):
         description="a name from the hardware library, or written out"
     )
     roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
+    addresses: tuple[Address, ...] = Field(default=(), description="one for each host, in the order of hosts")
 
 
 class Storage(Strict):
@@ -189,6 +191,7 @@ class Pod(Strict):
         (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
     )
     costs: Costs = Field(default=Costs(), description="what things cost")
+    bringup: Bringup = Field(default=Bringup(), description="how hosts become the pod")
     title: Text | None = Field(default=None, description="a line about the pod")
     racks: Annotated[Racks, _OrCount(), BeforeValidator(_OrCount.wrap)] = Field(
         default=Racks(), description="the racks there are, or their number alone"

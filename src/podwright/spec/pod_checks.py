@@ -78,7 +78,39 @@ def hardware(tree: Tree) -> Found:
                 yield Finding(path, f"names {have} NUMA nodes for {want} GPUs", "name one for each GPU")
 
 
-CHECKS = (nodes, schedulers, names, hardware)
+def addresses(tree: Tree) -> Found:
+    """Check that a group that names addresses has one for each of its hosts, and that no two hosts share one."""
+    seen: set[str] = set()
+    for index, group in _entries(tree, "nodes"):
+        given = group.get("addresses")
+        if not isinstance(given, list):
+            continue
+        path, hosts = ("nodes", index, "addresses"), _hosts(group)
+        if hosts and len(given) != len(hosts):
+            yield Finding(path, f"names {len(given)} for {len(hosts)} hosts", "name one for each, in their order")
+        for address in map(str, given):
+            if address in seen:
+                yield Finding(path, f"{short(address)} is there twice", "each host has an address of its own")
+            seen.add(address)
+
+
+def roles(tree: Tree) -> Found:
+    """Check that what is given a role in the bring-up is a host of the pod."""
+    section = tree.get("bringup")
+    given = section.get("roles") if isinstance(section, dict) else None
+    if not isinstance(given, dict):
+        return
+    pod: list[str] = []
+    for _, group in _entries(tree, "nodes"):
+        pod += _hosts(group)
+    for role, host in given.items():
+        if pod and isinstance(host, str) and host not in pod:
+            close = near(host, pod[:MOST_COMPARED])
+            hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
+            yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
+
+
+CHECKS = (nodes, schedulers, names, hardware, addresses, roles)
 
 
 def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:

@@ -116,8 +116,9 @@ def _one_line(value: str) -> str:
     return value
 
 
-def _pattern(pattern: str, message: str, hint: str) -> AfterValidator:
-    compiled = re.compile(pattern, re.ASCII)
+def pattern(allowed: str, message: str, hint: str) -> AfterValidator:
+    """Take only text that is like a pattern as a whole; `{}` in the message is what was written."""
+    compiled = re.compile(allowed, re.ASCII)
 
     def validate(value: str) -> str:
         if not compiled.fullmatch(value):
@@ -244,7 +245,7 @@ Hosts = Annotated[
 ]
 Name = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[a-z][a-z0-9-]{0,39}",
         '"{}" is not a name',
         "a name is lower-case letters, digits and dashes, starts with a letter, and has at most 40 of them",
@@ -252,7 +253,7 @@ Name = Annotated[
 ]
 FieldName = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[A-Za-z_][A-Za-z0-9_-]{0,63}",
         '"{}" is not a name',
         "such a name has letters, digits, dashes and underscores, and starts with a letter",
@@ -260,12 +261,12 @@ FieldName = Annotated[
 ]
 EnvName = Annotated[
     Text,
-    _pattern(
+    pattern(
         r"[A-Za-z_][A-Za-z0-9_]{0,127}",
         '"{}" is not the name of a variable',
         "letters, digits and underscores, not starting with a digit",
     ),
 ]
 Image = Annotated[
-    Line, _pattern(r"[^\s]+", '"{}" is not the name of an image', "write it like `registry.example/train:1`")
+    Line, pattern(r"[^\s]+", '"{}" is not the name of an image', "write it like `registry.example/train:1`")
 ]

@@ -92,7 +92,23 @@ class SlurmOptions(Strict):
         default=None, alias="time", description="the length of one slice; a longer run goes on in the next"
     )
     exclusive: Flag = Field(default=False, description="share the nodes with nobody")
+    parallel: Count | None = Field(default=None, description="how many points of a matrix may run at once")
     options: tuple[Line, ...] = Field(default=(), description="further #SBATCH options, taken verbatim")
+
+
+class Toleration(Strict):
+    """A taint of nodes that does not keep a run away from them, in Kubernetes' own words."""
+
+    key: Line | None = Field(default=None, description="the key of the taint; left out: of any")
+    operator: Literal["Exists", "Equal"] = Field(default="Equal", description="whether its value counts")
+    value: AsWritten | None = Field(default=None, description="the value of the taint")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        default=None, description="what the taint does; left out: anything"
+    )
+
+    def as_object(self) -> dict[str, str]:
+        """Return it as a Kubernetes pod has it."""
+        return self.model_dump(exclude_none=True)
 
 
 class KubernetesOptions(Strict):
@@ -107,6 +123,13 @@ class KubernetesOptions(Strict):
     training_runtime: Line = Field(
         default="torch-distributed", description="of a TrainJob: the ClusterTrainingRuntime that it starts from"
     )
+    scheduler: Literal["volcano"] | None = Field(
+        default=None, description="who places it instead of Kubernetes' own scheduler; untested"
+    )
+    parallel: Count | None = Field(default=None, description="points of a sweep that run at once; left out: all")
+    pull_secrets: tuple[Line, ...] = Field(default=(), description="Secrets that hold logins to registries")
+    node_selector: dict[Line, AsWritten] = Field(default={}, description="labels that its nodes must have")
+    tolerations: tuple[Toleration, ...] = Field(default=(), description="taints that do not keep it away")
     patch: dict[str, Any] = Field(default={}, description="merged into the Kubernetes pod template")
 
 

@@ -11,11 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.spec.findings import Finding, near
-from podwright.spec.inputs import is_url
+from podwright.spec.inputs import is_named
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
 MOST_POINTS = 10_000
+PATH_BYTES, NAME_BYTES = 4095, 255
+"""What Linux takes at most."""
 CONTRACT = (
     "RANK",
     "LOCAL_RANK",
@@ -25,6 +27,9 @@ CONTRACT = (
     "MASTER_ADDR",
     "MASTER_PORT",
 )
+
+OF_THE_NODE = ("HOME", "PATH", "TMPDIR")
+"""What a node's programs live by: the value of another machine would break them, and would be masked in every log."""
 
 _RELATIVE = "paths are relative to this file's folder"
 
@@ -77,6 +82,9 @@ def environment(tree: Tree) -> Found:
         path = ("secrets", index)
         if isinstance(name, str) and _reserved(name):
             yield Finding(path, f'"{name}" is set by Podwright', "take it out; ranks see it anyway")
+        elif name in OF_THE_NODE:
+            hint = "give the secret a name that only your program reads"
+            yield Finding(path, f'"{name}" is each node\'s own, and no secret', hint)
         elif isinstance(name, str) and name in env:
             yield Finding(path, f'"{short(name)}" is in env too', "a secret is never written down: take it out of env")
         elif name in secrets[:index]:
@@ -88,6 +96,9 @@ def checkpoint(tree: Tree) -> Found:
     value = tree.get("checkpoint")
     if isinstance(value, str) and _escapes(value):
         yield Finding(("checkpoint",), "leads out of the run's folder", "write a path inside it, or an absolute one")
+    elif isinstance(value, str) and (*PurePosixPath(value).parts, ".")[0] in (".", "job", "spec"):
+        message = "is where the run's own files lie, which ranks do not write"
+        yield Finding(("checkpoint",), message, "write another path, like `checkpoints`")
 
 
 def matrix(tree: Tree) -> Found:
@@ -120,17 +131,27 @@ def build_files(tree: Tree) -> Found:
             yield Finding(("build", "files", source), "must be an absolute path", f"write `/{target}`")
 
 
-CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm_options, build_files)
+def lengths(tree: Tree) -> Found:
+    """Check that no path is longer than any disk can hold."""
+    paths: dict[tuple[str, ...], Any] = {(name,): tree.get(name) for name in ("code", "checkpoint")}
+    paths |= {("data", name): value for name, value in _mapping(tree, "data").items()}
+    for field, value in paths.items():
+        if isinstance(value, str) and not is_named(value) and _too_long(value):
+            message = f"is longer than a path can be: {PATH_BYTES} bytes in all, {NAME_BYTES} for each name in it"
+            yield Finding(field, message)
+
+
+CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm_options, build_files, lengths)
 
 
 def on_disk(tree: Tree, folder: Path) -> Found:
     """Check that what the file names beside itself is there; looks at the disk."""
     code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
-    if isinstance(code, str) and _usable(code) and not (folder / code).is_dir():
-        what = "is a file, not a folder" if (folder / code).exists() else "there is no such folder"
+    if isinstance(code, str) and _usable(code) and not _is_folder(folder / code):
+        what = "is a file, not a folder" if _is_there(folder / code) else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
     for name, value in _mapping(tree, "data").items():
-        if not _usable(value) or is_url(value) or value.startswith("/") or (folder / value).exists():
+        if not _usable(value) or is_named(value) or value.startswith("/") or _is_there(folder / value):
             continue
         message = f'"{short(value)}" is neither a path nor a selection'
         if "/" in value:
@@ -138,14 +159,31 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         yield Finding(("data", name), message, _RELATIVE)
     for source in files:
         inside = not source.startswith("/") and not _escapes(source)
-        if inside and _usable(source) and not (folder / source).exists():
+        if inside and _usable(source) and not _is_there(folder / source):
             path = ("build", "files", source)
             yield Finding(path, "there is no such file", _RELATIVE, on_key=True)
 
 
 def _usable(value: Any) -> bool:
     """Return whether the disk can be asked about this text at all."""
-    return isinstance(value, str) and bool(value) and "\0" not in value and len(value) < 4096
+    return isinstance(value, str) and bool(value) and "\0" not in value and not _too_long(value)
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether there is such a path; one that is too long from here on is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    return _is_there(path) and path.is_dir()
+
+
+def _too_long(path: str) -> bool:
+    names = [name.encode("utf-8", "replace") for name in path.split("/")]
+    return sum(map(len, names)) + len(names) > PATH_BYTES or max(map(len, names)) > NAME_BYTES
 
 
 def _mapping(tree: Tree, name: str) -> Tree:

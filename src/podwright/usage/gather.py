@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,9 +13,11 @@ from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
+from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.pilot.protocol import whole_number
-from podwright.runs import Home, Record, RunFolder
+from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.parquet import Unreadable
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
@@ -131,7 +133,8 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
         # Whoever looks lets runs start that waited for another one: nobody else does.
         reconcile(session, [run_id for run_id in _open_ids(session.home, target) if _comes_after(session.home, run_id)])
     nodes = cluster.nodes()
-    jobs = [replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue()]
+    listed = [replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue()]
+    jobs = _without_ended(session, engine, listed)
     once = {node.node: node for node in nodes}
     return TargetQueue(
         target=target.name,
@@ -140,6 +143,19 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
         nodes=tuple(once.values()),
         hidden=tuple(cluster.hidden()),
     )
+
+
+def _without_ended(session: Session, engine: Engine, jobs: Sequence[QueuedJob]) -> list[QueuedJob]:
+    """Leave out the waiting jobs of runs that have ended, and end them: nobody shall release them."""
+    waiting = {job.run for job in jobs if job.run is not None and job.state == "waiting"}
+    records = map(session.home.read_anyway, waiting)
+    # Pilots that were stopped have not ended the run: what waits is the run itself.
+    ended = {record.id for record in records if record.state in SETTLED and record.stopped_in is None}
+    with session.using(engine), suppress(Refusal):
+        for run_id in ended:
+            for part in Run(session, run_id).parts():
+                engine.clean(part.folder)
+    return [job for job in jobs if job.state != "waiting" or job.run not in ended]
 
 
 def own_run(home: Home, job: str, name: str) -> str | None:
@@ -244,11 +260,14 @@ def _price(target: UsageTarget) -> Price | None:
 
 
 def _measured(home: Home, allocation: Allocation, until: float) -> float | None:
-    """Return how many GPUs of an allocation were busy; None where no run of ours measured it."""
+    """Return how many GPUs of an allocation were busy; None where no run of ours measured it, or it cannot be read."""
     run, began = allocation.run, allocation.started_at
     if run is None or began is None or not allocation.gpus or not home.has(run):
         return None
-    return busy_gpus(home.folder(run).samples(), began, allocation.ended_at or until)
+    try:
+        return busy_gpus(home.folder(run).samples(), began, allocation.ended_at or until)
+    except Unreadable:
+        return None
 
 
 def _own_allocations(session: Session, target: UsageTarget, since: float) -> Iterator[Allocation]:

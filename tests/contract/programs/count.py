@@ -1,7 +1,7 @@
 """A rank that is light and can do everything a rank can do wrong. Counts steps, tells the loss of each, checkpoints it.
 
 python count.py --steps 20 [--pause 0.05] [--fail-at 5] [--fail-always] [--hang-at 5] [--ignore-term] [--daemon]
-                [--hold-at 5]
+                [--hold-at 5] [--ledger]
 """
 
 import argparse
@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--hold-at", type=int, help="the first attempt waits after this step until it is ended")
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--daemon", action="store_true")
+    parser.add_argument("--ledger", action="store_true", help="note in the run's folder when a rank begins and ends")
     options = parser.parse_args()
     rank, attempt = int(os.environ["RANK"]), int(os.environ["PODWRIGHT_ATTEMPT"])
     bad = options.rank in (-1, rank)
@@ -32,6 +33,8 @@ def main() -> int:
         signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"not listening\n"))
     if options.daemon:
         subprocess.Popen(["/bin/sh", "-c", "sleep 300 & exec sleep 300"], start_new_session=True)
+    if options.ledger:
+        book("begin", rank, attempt)
     file = Path(os.environ["PODWRIGHT_CHECKPOINT"], f"rank{rank}")
     step = int(file.read_text()) if file.exists() else 0
     print(f"rank {rank} of {os.environ['WORLD_SIZE']} starts at step {step}, attempt {attempt}", flush=True)
@@ -50,7 +53,17 @@ def main() -> int:
         part = file.with_suffix(".part")  # after the word: killed here, a step is told twice, never left out
         part.write_text(str(step))
         part.rename(file)
+    if options.ledger:
+        book("end", rank, attempt)
     return 0
+
+
+def book(what: str, rank: int, attempt: int) -> None:
+    """One write at the end of the file, which other ranks do not tear."""
+    path = Path(os.environ["PODWRIGHT_FOLDER"], "ledger")
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(file, f"{time.time():.3f} {what} {rank} {attempt}\n".encode())
+    os.close(file)
 
 
 if __name__ == "__main__":

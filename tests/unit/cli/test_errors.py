@@ -159,7 +159,7 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
         (["lab", "upp"], "upp: unknown command\n\nhint: did you mean `podwright lab up`?\n"),
         (
             ["lab", "up", "x"],
-            'slurm|kubernetes: "x" is not one of slurm, kubernetes\n\n'
+            'slurm|kubernetes|hosts: "x" is not one of slurm, kubernetes, hosts\n\n'
             "hint: `podwright lab up --help` shows what it takes\n",
         ),
         (["lab"], "missing command\n\nhint: `podwright lab --help` shows what it takes\n"),

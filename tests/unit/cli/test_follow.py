@@ -6,6 +6,7 @@ import io
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +51,7 @@ class Scripted:
     def records(self) -> tuple[Record, list[Record]]:
         return self.record(), [child.record() for child in self.children]
 
-    def watch(self) -> Iterator[Any]:
+    def watch(self, patient: bool) -> Iterator[Any]:
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
                 raise KeyboardInterrupt
@@ -141,11 +142,11 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
 
 def test_an_unreachable_target_does_not_hold_the_other_runs_back(capsys: pytest.CaptureFixture[str]) -> None:
     class Unreachable(Scripted):
-        def wait(self, timeout_s: float | None = None) -> Record:
+        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
             raise refuse("cannot be reached", field="adas", exit_code=3)
 
     class Ended(Scripted):
-        def wait(self, timeout_s: float | None = None) -> Record:
+        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
             return self.record()
 
     runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]
@@ -175,6 +176,12 @@ def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[st
         progress.take(progress.record, parsed({"t": 0.0, "e": [0, 0], **result(step=step)}), [])
         view.show(lambda width: [], progress.news())
     assert capsys.readouterr().err.split() == ["step", "1", "step", "3", "step", "4"]
+
+
+def test_plain_lines_say_why_a_run_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = replace(Scripted([("pending", [])]).record(), reason="waits behind jobs of higher priority")
+    live.PlainView(lambda: 0.0).show(lambda width: [], Progress(waiting).news())
+    assert capsys.readouterr().err.strip() == "waits behind jobs of higher priority"
 
 
 def test_the_live_view_is_for_terminals_that_can_move_their_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,15 @@ def test_picture_before_anything_is_told() -> None:
     assert drawn(progress) == "pending   waiting for 2 nodes" + " " * 45 + "1m 12s\n"
 
 
+def test_a_run_that_waits_for_a_node_is_not_shown_where_it_was_before() -> None:
+    why = "node 1 was silent for 30 s"
+    progress = with_nodes(2, 0)
+    progress.take(record(state="pending", reason=why), [], [])
+    assert progress.news() == why
+    assert drawn(progress).startswith(f"pending   {why}   ")
+    assert "loss" not in drawn(progress)
+
+
 def test_picture_of_a_run_whose_nodes_join() -> None:
     progress = Progress(record(state="starting"))
     progress.take(record(state="starting"), [Joined(time=0.0, epoch=(0, 0), node=0, at_node=1, of=2)], [])

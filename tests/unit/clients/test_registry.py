@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from podwright.clients.registry import MANIFESTS, Reference, Registry, RegistryError, digest_of, parse
+from podwright.clients.registry import ANSWER_BYTES, MANIFESTS, Reference, Registry, RegistryError, digest_of, parse
 from podwright.clients.registry_logins import IDENTITY, Login, find_login
 
 NAMES = [
@@ -162,6 +162,13 @@ def test_bytes_that_are_not_what_they_are_called_are_refused(server: str, tmp_pa
         Registry(server, "toy").manifest("sha256:0")
     with pytest.raises(RegistryError, match="gives other bytes"):
         Registry(server, "toy").blob("sha256:0")
+
+
+def test_an_answer_without_end_is_cut_off(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "auth.json").write_text(json.dumps({"auths": {server: auth("ada", "pw")}}))
+    monkeypatch.setattr(Handler, "manifest", bytes(ANSWER_BYTES + 1))
+    with pytest.raises(RegistryError, match="answers with more than 64 MiB"):
+        Registry(server, "toy").manifest("1")
 
 
 def test_no_password_is_sent_in_the_clear() -> None:

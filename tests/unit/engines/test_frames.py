@@ -42,6 +42,12 @@ def test_pieces_come_together(tmp_path: Path) -> None:
     assert tree(tmp_path / "record") == {"n0.r0/merged.log": b"".join(PIECES)}
 
 
+def test_a_series_comes_too(tmp_path: Path) -> None:
+    log = put(tmp_path, frame(0, 0, b"{}\n", "n0.r0/rank12.series.jsonl"))
+    assert assemble([log], tmp_path / "record") == []
+    assert tree(tmp_path / "record") == {"n0.r0/rank12.series.jsonl": b"{}\n"}
+
+
 def test_twice_gives_the_same(tmp_path: Path) -> None:
     log = put(tmp_path, *lines())
     assemble([log], tmp_path / "record")
@@ -85,6 +91,9 @@ def test_a_frame_that_is_still_being_written_waits(tmp_path: Path) -> None:
         "n0.r0/../../evil",
         "n0.r0/sub/events.jsonl",
         "n0.r0/rank0.log",
+        "n0.r0/rank².series.jsonl",
+        "n0.r0/rank0.series.jsonl/x",
+        "n0.r0/series.parquet",
         "n0.r0/closed",
         "n0.r0/",
         "n0.r0",

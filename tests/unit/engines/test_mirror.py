@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.mirror import STATE, Mirror
+from podwright.engines.mirror import STATE, TOO_LARGE, Mirror, Piece, read_piece
 from podwright.pilot import mirror as far
+from podwright.pilot.protocol import SERIES_BYTES, field_lines
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
+from tests.fixtures.hostile import NO_PLAIN_FILES
+from tests.unit.runs.made import asked
 
 EVENTS = "record/n0.r0/events.jsonl"
 LOG = "record/n0.r0/merged.log"
+SERIES = "record/n0.r0/rank3.series.jsonl"
 
 
 class Sides:
@@ -99,11 +104,12 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     sides.write("results/deep/empty", "")
     sides.write("results/large.bin", "z" * 4000)
     (sides.there / "results" / "link").symlink_to("/etc/passwd")
-    assert sides.exchange(names=["results"], limit_bytes=1000) == {"toy-2222": ["results/large.bin"]}
+    large, link = LeftOut("results/large.bin", TOO_LARGE), LeftOut("results/link", "a link, no plain file")
+    assert sides.exchange(names=["results"], limit_bytes=1000) == {"toy-2222": [large, link]}
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
     assert found == ["mirror.json", "mirror.lock", "results/a.json", "results/deep/empty"]
     sides.write("results/a.json", "[]")
-    assert sides.exchange(names=["results"]) == {"toy-2222": []}
+    assert sides.exchange(names=["results"]) == {"toy-2222": [link]}
     assert (sides.here / "results" / "a.json").read_text() == "{}[]"
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
 
@@ -114,7 +120,8 @@ def test_a_folder_that_leads_out_of_the_run_and_a_pipe_do_not_come(sides: Sides,
     sides.write("checkpoints/a", "1")
     os.mkfifo(sides.there / "checkpoints" / "pipe")
     (sides.there / "results").symlink_to(tmp_path / "private")
-    assert sides.exchange(names=["results", "checkpoints", "../../private"]) == {"toy-2222": []}
+    brought = sides.exchange(names=["results", "checkpoints", "../../private"])
+    assert [gap.path for gap in brought["toy-2222"]] == ["results", "checkpoints/pipe"]
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
     assert found == ["checkpoints/a", "mirror.json", "mirror.lock"]
 
@@ -191,13 +198,52 @@ def test_a_forged_piece_is_left_out_and_never_loops(sides: Sides, changes: dict[
     assert (sides.here / EVENTS).read_text() == "one\n"
 
 
-@pytest.mark.parametrize("name", ["report.html", "metrics.parquet", "cancelled", "x.lock", "engine.jsonl", "lease/0"])
+@pytest.mark.parametrize(
+    "name", ["report.html", "metrics.parquet", "series.parquet", "cancelled", "x.lock", "engine.jsonl", "lease/0"]
+)
 def test_only_the_record_and_what_was_asked_for_is_written(sides: Sides, name: str) -> None:
     piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "of": 1, "n": 1}).encode() + b"\nx"
     with Mirror([RunFolder(sides.here)]) as mirror:
         mirror.question(str(sides.root), ["results"])
         mirror.take(piece)
     assert [path.name for path in sides.here.rglob("*") if path.is_file()] == ["mirror.lock"]
+
+
+def test_a_series_grows_as_the_record_does(sides: Sides) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    sides.write(SERIES, "one\n")
+    sides.exchange()
+    sides.write(SERIES, "two\n")
+    sides.exchange()
+    assert (sides.here / SERIES).read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [
+        ("record/n0.r0/rank4.series.jsonl", 0),
+        ("record/n0.r0/rank².series.jsonl", 0),
+        ("record/n0.r0/x/rank0.series.jsonl", 0),
+        ("record/n0.r0/rank0.series.jsonl", SERIES_BYTES),
+    ],
+)
+def test_a_series_of_no_rank_of_the_run_or_beyond_its_bound_is_not_written(
+    sides: Sides, name: str, offset: int
+) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    piece = json.dumps({"r": "toy-2222", "f": name, "i": 7, "o": offset, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.question(str(sides.root))
+        mirror.take(piece)
+    assert not list(sides.here.rglob("*.series.jsonl"))
+
+
+def test_a_sparse_series_comes_up_to_its_bound(sides: Sides) -> None:
+    (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
+    sides.write(SERIES, "one\n")
+    os.truncate(sides.there / SERIES, 1 << 40)
+    sides.exchange()
+    assert (sides.here / SERIES).stat().st_size == SERIES_BYTES
 
 
 def test_the_other_side_keeps_to_the_limit_or_is_cut_off(sides: Sides) -> None:
@@ -228,3 +274,53 @@ def test_what_lies_in_the_way_of_a_piece_stays(sides: Sides) -> None:
     sides.exchange()
     assert (sides.here / EVENTS).is_dir()
     assert (sides.here / LOG).read_text() == "two\n"
+
+
+@pytest.mark.parametrize("name", [EVENTS, LOG, "record/n0.r0/merged.log.1"])
+@pytest.mark.parametrize("kind", NO_PLAIN_FILES)
+def test_a_record_that_is_no_plain_file_holds_nothing_up(sides: Sides, name: str, kind: str) -> None:
+    sides.write("record/n0.r0/metrics.jsonl", "one\n")
+    if name.endswith(".1"):
+        sides.write(LOG, "one\n")
+        sides.exchange()
+        (sides.there / LOG).unlink()
+        sides.write(LOG, "two\n")
+    NO_PLAIN_FILES[kind](sides.there / name)
+    sides.exchange()
+    assert (sides.here / "record/n0.r0/metrics.jsonl").read_text() == "one\n"
+    assert not (sides.here / name).is_file() or name.endswith(".1")
+
+
+def test_what_is_no_plain_file_is_left_out_by_name(sides: Sides, tmp_path: Path) -> None:
+    sides.write("results/good", "x")
+    sides.write("results/inner/good", "x")
+    (sides.there / "results" / "stolen").symlink_to("/etc/passwd")
+    (sides.there / "results" / "whole").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(sides.there / "results" / "inner" / "pipe")
+    (sides.there / "checkpoints").symlink_to("/etc", target_is_directory=True)
+    brought = sides.exchange(names=("results", "checkpoints"))
+    assert brought == {
+        "toy-2222": [
+            LeftOut("results/stolen", "a link, no plain file"),
+            LeftOut("results/whole", "a link, no plain file"),
+            LeftOut("results/inner/pipe", "a pipe, no plain file"),
+            LeftOut("checkpoints", "a link, no plain file"),
+        ]
+    }
+    files = {str(path.relative_to(sides.here)) for path in (sides.here / "results").rglob("*") if path.is_file()}
+    assert files == {"results/good", "results/inner/good"}
+
+
+def test_what_is_left_out_is_named_up_to_a_number(sides: Sides) -> None:
+    (sides.there / "results").mkdir()
+    for number in range(far.MOST_ODD + 5):
+        (sides.there / "results" / f"{number:04d}").symlink_to("nowhere")
+    assert len(sides.exchange(names=("results",))["toy-2222"]) == far.MOST_ODD
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", 5, None, ["a link"], {"a": 1}])
+def test_a_forged_kind_is_not_believed(sides: Sides, odd: Any) -> None:
+    """Words of the other side are not shown."""
+    assert read_piece({"f": "results/a", "odd": odd}, ("results",)) == Piece(
+        "results/a", left_out="something odd, no plain file"
+    )

@@ -272,3 +272,11 @@ def test_a_link_that_steps_out_and_comes_back_leads_to_the_copy(code: Path) -> N
     with tarfile.open(fileobj=io.BytesIO(snapshot(code).tar)) as archive:
         links = {member.name: member.linkname for member in archive if member.issym()}
     assert links == {"x": "a.py", "sub/y": "b.py", "sub/z": "../a.py"}
+
+
+@pytest.mark.parametrize("folder", ["/proc", "/proc/self", "/sys/kernel"])
+def test_a_folder_that_the_kernel_makes_up_is_refused(folder: str) -> None:
+    """Some files there have no end, and some are gone before they are read."""
+    with pytest.raises(Refusal) as caught:
+        snapshot(Path(folder))
+    assert caught.value.problems[0].message == f"{folder} holds no files: the kernel makes them up as they are read"

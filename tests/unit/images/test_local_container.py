@@ -36,12 +36,11 @@ def request_of(file: Path) -> Request:
 def test_case(name: str, golden: Callable[[Path, str], None], tmp_path: Path) -> None:
     facts = {**MACHINE, **json.loads((FOLDER / name / "facts.json").read_text())}
     files = LocalEngine().render(LocalEngine().plan(request_of(FOLDER / name / "workload.yaml"), local_facts(facts)))
-    assert {Path(path).name for path in files} == {"order.json", "node.sh", "inside.sh", "container.py", "start.sh"}
+    assert {Path(path).name for path in files} == {"order.json", "node.sh", "inside.sh", "start.sh"}
     golden(FOLDER / name / "expected" / "node.sh", files["toy-2222/job/node.sh"])
     file = tmp_path / "node.sh"
     file.write_text(files["toy-2222/job/node.sh"])
     subprocess.run(["/bin/sh", "-n", str(file)], check=True)
-    compile(files["toy-2222/job/container.py"], "container.py", "exec")
 
 
 def refusal(folder: Path, text: str, **facts: Any) -> str:

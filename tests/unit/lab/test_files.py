@@ -85,7 +85,10 @@ def test_a_lab_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path))
     with pytest.raises(Refusal) as caught:
         home.the_lab(None)
-    assert str(caught.value) == '--name: there is no lab "lab-slurm"\n\nhint: `podwright lab up` makes one'
+    assert (
+        str(caught.value)
+        == "there is no lab\n\nhint: `podwright lab up slurm` or `podwright lab up kubernetes` starts one"
+    )
 
 
 def test_of_several_labs_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

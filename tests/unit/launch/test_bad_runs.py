@@ -17,6 +17,7 @@ from podwright import launch
 from podwright.launch import Session
 from podwright.runs import Home
 from tests.fixtures.bad_runs import BAD, add_run, bad_home, call, good_rows
+from tests.fixtures.fake_engine import FakeEngine
 
 __all__ = ["bad_home"]
 
@@ -85,6 +86,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "events that are a folder": as_folder(EVENTS),
     "events that are a pipe": as_pipe(EVENTS),
     "a log that is a folder": as_folder("record/n0.r0/merged.log"),
+    "a log that is a pipe": as_pipe("record/n0.r0/merged.log"),
+    "samples that are a pipe": as_pipe("record/n0.r0/metrics.jsonl"),
     "a record that is a file": record_as_file,
     "metrics that are none": append("metrics.parquet", "x"),
     "a lock that is a folder": as_folder("seal.lock"),
@@ -112,7 +115,8 @@ def test_other_runs_answer_as_before_and_the_bad_one_is_removed(
     assert good_rows() == before
     assert call("show", BAD)[0] == 0
     assert call("logs", BAD)[0] in (0, 2)
-    assert call("rm", "--yes", BAD) == (0, "", f"removed   {BAD}\n")
+    code, out, err = call("rm", "--yes", BAD)
+    assert (code, out, err.splitlines()[0]) == (0, "", f"removed   {BAD}")
     assert not folder.exists()
     assert good_rows() == before
 
@@ -179,3 +183,20 @@ def test_a_run_with_a_living_process_is_neither_lost_nor_removed(
     process.wait()
     assert json.loads(call("show", BAD, "--json")[1])["state"] == "lost"
     assert call("rm", "--yes", BAD)[0] == 0
+
+
+def test_a_look_that_fails_by_our_fault_is_said_and_the_record_shown(bad_home: Home) -> None:
+    """The engine is one that has a fault; no file of a run shall lead to one, so that none serves here."""
+    folder = add_run(bad_home, BAD)
+    lines = (folder / EVENTS).read_text().splitlines()
+    (folder / EVENTS).write_text("\n".join(lines[:-1]) + "\n")
+    faulty = FakeEngine()
+    faulty.on_status = lambda: {}["nothing"]
+    run = launch.find(Session(bad_home, engines={"local": lambda: faulty}), BAD)
+    with pytest.raises(KeyError):
+        run.records()
+    record, points = run.records_anyway()
+    assert (record.state, points) == ("running", [])
+    assert record.reason == "it cannot be looked at: KeyError: 'nothing'"
+    sweep = launch.find(Session(bad_home, engines={"local": lambda: faulty}), "sweep-4444")
+    assert [point.state for point in sweep.records_anyway()[1]] == ["succeeded", "succeeded"]

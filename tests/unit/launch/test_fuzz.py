@@ -41,7 +41,12 @@ JUNK: tuple[bytes, ...] = (
     b"\0",
     b"[" * 5000,
 )
-COMMANDS = (("show", BAD), ("logs", BAD), ("ps",), ("rebuild",), ("wait", BAD, "--timeout", "0s"), ("cancel", BAD))
+COMMANDS = (
+    *(("show", BAD), ("logs", BAD), ("ps",), ("rebuild",), ("wait", BAD, "--timeout", "0s"), ("cancel", BAD)),
+    *(("report", BAD), ("top", "--once"), ("report", BAD, "good-2222")),
+)
+SERIES = "rank0.series.jsonl"
+LARGE_BYTES = 1 << 40
 
 Change = Callable[[bytes, random.Random], bytes]
 
@@ -86,10 +91,13 @@ CHANGES: tuple[Change, ...] = (change_byte, change_line, change_value, change_va
 
 def damage(folder: Path, chance: random.Random) -> str:
     """Change something in a run's folder; return what, for whoever reads a failure."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".parquet")
-    path = chance.choice(paths)
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.stat().st_size < LARGE_BYTES)
+    path = chance.choice(sorted(paths))
     name = str(path.relative_to(folder))
-    kind = chance.randrange(12)
+    kind = chance.randrange(13)
+    if kind == 3:
+        os.truncate(path, LARGE_BYTES)
+        return f"{name}: a terabyte of nothing"
     if kind > 2:
         change = chance.choice(CHANGES)
         path.write_bytes(change(path.read_bytes(), chance))
@@ -168,7 +176,7 @@ def fuzz_carriers(home: Home, count: int, tmp_path: Path) -> None:
 
 def _frames(there: Path) -> bytes:
     lines = []
-    for number, name in enumerate(("events.jsonl", "metrics.jsonl", "merged.log")):
+    for number, name in enumerate(("events.jsonl", "metrics.jsonl", "merged.log", SERIES)):
         data = (there / "record" / "n0.r0" / name).read_bytes()
         lines.append(encode_frame(Frame(0, (0, 0), number, f"n0.r0/{name}", 0, data)) or "")
     return "\n".join(lines).encode()

@@ -89,3 +89,11 @@ def test_runs_that_have_not_ended_stay(bad_home: Home) -> None:
 def test_show_has_a_runs_size(bad_home: Home, old: list[str]) -> None:
     assert json.loads(call("show", "old-2222", "--json")[1])["bytes"] > 5000
     assert "\nsize      " in call("show", "old-2222")[1]
+
+
+def test_checkpoints_on_a_cluster_stay_and_that_is_said(bad_home: Home, old: list[str]) -> None:
+    add_run(bad_home, "far-2222", created_at=time.time() - 90 * DAY_S, target="far:slurm")
+    code, _, err = call("prune", "--checkpoints", "--yes")
+    assert code == 0
+    assert "kept      the checkpoints of 1 run on clusters; `prune` alone removes them with the run" in err
+    assert bad_home.is_there("far-2222")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
+import json
 import subprocess
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,7 +13,7 @@ import pytest
 
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
-from podwright.engines.payload import compiled_name, pilot_zip
+from podwright.pilot.protocol import Order
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
 from tests.fixtures.launching import Load
@@ -56,7 +56,7 @@ def rendered_and_written(home: Home, workload: spec.Workload, run: launch.Run) -
     written = {}
     for name in {path.split("/")[0] for path in rendered}:
         for path, data in files_in(home.runs / name / "job").items():
-            if path not in ("pilot.pyz", compiled_name(), "code.tar"):
+            if path not in ("pilot.pyz", "code.tar"):
                 written[f"{name}/job/{path}"] = data.decode()
     assert written == rendered
 
@@ -133,7 +133,8 @@ def test_a_run_after_one_that_is_not_there(home: Home, load: Load) -> None:
 def test_missing_secrets_are_refused_all_at_once(home: Home, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ONE_KEY", raising=False)
     monkeypatch.delenv("TWO_KEY", raising=False)
-    workload = load("command: train\nsecrets: [ONE_KEY, PATH, TWO_KEY]")
+    monkeypatch.setenv("USER_IS_SET", "hush")
+    workload = load("command: train\nsecrets: [ONE_KEY, USER_IS_SET, TWO_KEY]")
     with pytest.raises(Refusal) as caught:
         launch.start(launch.Session(home), workload)
     assert str(caught.value) == (
@@ -170,9 +171,12 @@ def test_the_same_code_is_stored_once(
     first = launch.start(session, workload)
     second = launch.start(session, workload)
     (stored,) = home.code.glob("*.tar")
-    assert stored.stat().st_nlink == 7, "the store, two parents and four points"
     assert stored.name == f"{first.folder.asked.code['sha256']}.tar"  # type: ignore[index]
-    assert (second.points()[1].folder.path / "job" / "code.tar").samefile(stored)
+    assert (second.folder.path / "job" / "code.tar").read_bytes() == stored.read_bytes()
+    point = second.points()[1].folder.path
+    code = Order(**json.loads((point / "job" / "order.json").read_text())).code
+    assert code is not None
+    assert (point / "job" / code["file"]).samefile(second.folder.path / "job" / "code.tar"), "it is the parent's"
     (tmp_path / "work" / "code" / "a.py").write_text("print(2)\n")
     launch.start(session, workload)
     assert len(list(home.code.glob("*.tar"))) == 2
@@ -182,10 +186,10 @@ def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Pa
     (tmp_path / "work" / "code" / "frames").mkdir(parents=True)
     (tmp_path / "outside").mkdir()
     lines = "command: train {data.a} {data.b} {data.c} {data.d}\ncode: code\n"
-    data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 'data://a2d2/small'}}"
+    data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 's3://a2d2/small'}}"
     prepared = start_module.prepare(launch.Session(home), load(lines + data), "local", "toy-2222")
     outside = str(tmp_path / "outside")
-    assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "data://a2d2/small"]
+    assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "s3://a2d2/small"]
 
 
 def test_data_inside_the_code_travels_although_git_ignores_it(home: Home, load: Load, tmp_path: Path) -> None:
@@ -214,11 +218,19 @@ def test_a_run_whose_client_died_before_it_submitted_is_submitted_by_the_next(
     assert [line.text for line in run.logs()] == ["hello"]
 
 
+class Damaging(LocalEngine):
+    """The local engine on a disk that loses what was written."""
+
+    def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
+        pilot = folders[0].path / "job" / "pilot.pyz"
+        pilot.unlink()
+        pilot.write_bytes(b"not a zip")
+        return super().submit(run_id, folders, again)
+
+
 def test_a_run_that_cannot_be_started_is_said(home: Home, load: Load) -> None:
-    digest = hashlib.sha256(pilot_zip()).hexdigest()[:16]
-    home.store(f"{digest}.pilot.pyz", lambda: b"not a zip")  # damaged where it is kept for all runs
     with pytest.raises(Refusal) as caught:
-        launch.start(launch.Session(home), load("command: 'true'"))
+        launch.start(launch.Session(home, engines={"local": Damaging}), load("command: 'true'"))
     assert caught.value.exit_code == 3
     words = caught.value.problems[0].message
     assert words.startswith("the run could not be started: ")
@@ -251,3 +263,35 @@ def test_an_error_text_that_repeats_a_secret_is_masked_in_record_and_words(
     noted = (home.folder(run_id).path / "client.jsonl").read_text()
     assert "bad variable name" in noted
     assert SECRET not in noted
+
+
+# checkpoints
+
+
+def test_a_checkpoint_folder_that_cannot_be_made_fails_the_run_at_once(home: Home, load: Load, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    folder = tmp_path / "file" / "checkpoints"
+    run = launch.start(launch.Session(home), load(f"command: 'true'\ncheckpoint: {folder}\nretries: 3"))
+    record = run.wait(60)
+    assert (record.state, record.attempts) == ("failed", 1)
+    assert record.reason.endswith(f"the checkpoint folder {folder} cannot be made: not a directory")
+    assert (run.folder.path / "pilot.log").read_text() == ""
+
+
+# memory
+
+
+def test_a_run_that_takes_more_memory_than_it_asked_for_is_ended_with_words(home: Home, load: Load) -> None:
+    """By the kernel where a control group can be made here, else by the pilot."""
+    command = ["python3", "-c", "import time; kept = bytearray(b'x') * (300 << 20); time.sleep(600)"]
+    workload = load(f"command: {json.dumps(command)}\nresources: {{memory: 200MiB}}")
+    run = launch.start(launch.Session(home), workload)
+    record = run.wait(120)
+    assert (record.state, record.exit_code) == ("failed", 137)
+    assert record.reason.endswith(" used more memory than the 200 MiB it had asked for")
+
+
+def test_a_run_within_its_memory_is_left_alone(home: Home, load: Load) -> None:
+    command = ["python3", "-c", "import time; kept = bytearray(b'x') * (50 << 20); time.sleep(2)"]
+    workload = load(f"command: {json.dumps(command)}\nresources: {{memory: 1GiB}}")
+    assert launch.start(launch.Session(home), workload).wait(120).state == "succeeded"

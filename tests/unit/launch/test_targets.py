@@ -73,7 +73,9 @@ def test_what_is_no_target(home: Home, file: Path, target: str, words: str) -> N
 
 
 def test_a_run_keeps_its_own_copy_of_the_pod(home: Home, file: Path) -> None:
-    folders = [home.create(asked(f"toy-{i}222", target="adas:night"), {}, {POD_FILE.as_posix(): file}) for i in (2, 3)]
+    stored = home.store(file.read_bytes(), "pod.yaml")
+    links = {POD_FILE.as_posix(): stored}
+    folders = [home.create(asked(f"toy-{i}222", target="adas:night"), {}, links) for i in (2, 3)]
     file.unlink()
     session = Session(home)
     first, second = (session.engine_of(folder) for folder in folders)

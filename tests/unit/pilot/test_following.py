@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
 from podwright.pilot.ranks import RankFailure
 from podwright.pilot.roles import Following
 from tests.unit.pilot.made import ORDER
+
+ALONE = ("alone", {"why": "the leader on leader is gone; another is waited for"})
 
 
 class FakeLink:
@@ -171,7 +174,7 @@ def test_without_a_leader_the_node_is_given_back_in_the_end(scene: Scene) -> Non
     assert scene.node.exit_code is None
     scene.after(1.0)
     assert scene.node.exit_code == EXIT_GIVEN_BACK
-    assert scene.node.events == [("given_back", {"why": "no leader at leader for 600 s"})]
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 600 s"})]
 
 
 def test_a_signal_is_told_to_the_leader_once(scene: Scene) -> None:
@@ -203,6 +206,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
 
     node = Node.__new__(Node)
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
+    node._memory = None
     node.ranks = FakeNode()  # type: ignore[assignment]
     node.ranks.failure, node.ranks.reported, node.ranks.done = (
         RankFailure(1, 7, None, 2.0, "exited with 7", []),
@@ -218,3 +222,30 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
         told.append(role.kinds())
         node.say_again()
     assert told == [["ready", "failed"], ["ready", "failed"]]
+
+
+def test_without_a_thread_to_be_had_it_tries_again_later(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def none_left(**_: Any) -> Any:
+        tries.append(scene.t)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading, "Thread", none_left)
+    scene.role._missed()
+    scene.after(1.0)
+    scene.after(1.0)
+    assert tries == [1001.0, 1002.0]
+    assert scene.node.exit_code is None
+
+
+def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_came(scene: Scene) -> None:
+    scene.node.order = replace(scene.node.order, rejoin_s=60.0)
+    link = scene.link("first")
+    link.alive = False
+    scene.role._hear()
+    scene.after(90.0)
+    assert scene.node.exit_code is None
+    scene.after(1.0)
+    assert scene.node.exit_code == EXIT_GIVEN_BACK
+    assert scene.node.events == [ALONE, ("given_back", {"why": "no leader at leader for 90 s"})]

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from podwright.pilot.journal import Clock, Journal, JsonLines
-from podwright.pilot.protocol import read_lines
+from podwright.pilot.protocol import rows_of
+from tests.fixtures.hostile import NO_PLAIN_FILES
 
 
 class Still(Clock):
@@ -41,7 +42,7 @@ def test_an_event_carries_time_epoch_node_and_sequence(tmp_path: Path) -> None:
     journal.say("go", e=[2, 0], hosts=[])
     journal.say("end")
     journal.close()
-    assert read_lines(str(tmp_path / "events.jsonl"))[0] == [
+    assert list(rows_of(str(tmp_path / "events.jsonl"))) == [
         {"t": 1700000000.123, "e": [0, 0], "n": 3, "q": 0, "k": "pilot", "host": "a"},
         {"t": 1700000000.123, "e": [2, 0], "n": 3, "q": 1, "k": "go", "hosts": []},
         {"t": 1700000000.123, "e": [1, 2], "n": 3, "q": 2, "k": "end"},
@@ -54,7 +55,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     lines = JsonLines(str(path), 10)
     lines.write({"a": 3})
     assert lines.close()
-    assert read_lines(str(path))[0] == [{"a": 1}, {"a": 3}]
+    assert list(rows_of(str(path))) == [{"a": 1}, {"a": 3}]
 
 
 def test_a_line_that_went_in_half_is_written_again_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +66,7 @@ def test_a_line_that_went_in_half_is_written_again_whole(tmp_path: Path, monkeyp
         lines.write({"a": 1})
     lines.write({"a": 2})
     assert lines.close()
-    assert read_lines(str(path))[0] == [{"a": 1}, {"a": 2}]
+    assert list(rows_of(str(path))) == [{"a": 1}, {"a": 2}]
 
 
 def test_a_full_device_never_raises_and_says_at_the_end_that_lines_are_missing() -> None:
@@ -93,7 +94,7 @@ def test_whatever_the_error_lines_wait_and_what_is_given_up_is_told(
     lines.write({"a": 5})
     lines.write({"a": 6})
     assert lines.close()
-    assert [row["a"] for row in read_lines(str(path))[0]] == [3, 4, 5, 6]
+    assert [row["a"] for row in rows_of(str(path))] == [3, 4, 5, 6]
     assert told == [3]
 
 
@@ -117,7 +118,7 @@ def filled(path: Path, keep: int) -> list[dict[str, Any]]:
     command = [sys.executable, "-c", FULL_THEN_FREE, str(path), str(keep)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    return read_lines(str(path))[0]
+    return list(rows_of(str(path)))
 
 
 def test_a_disk_that_was_full_costs_nothing(tmp_path: Path) -> None:
@@ -132,3 +133,15 @@ def test_what_no_longer_fitted_into_memory_is_told(tmp_path: Path) -> None:
     assert kept[-4:] == [16, 17, 18, 19]
     assert [row["k"] for row in rows[len(kept) :]] == ["end", "sensor"]
     assert (rows[-1]["name"], rows[-1]["error"]) == ("journal", f"{20 - len(kept)} events lost")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link"])
+def test_what_a_rank_put_in_place_of_the_file_is_replaced(tmp_path: Path, kind: str) -> None:
+    """Before a pilot that is started anew comes to it: it neither waits for a reader nor writes elsewhere."""
+    path = tmp_path / "events.jsonl"
+    NO_PLAIN_FILES[kind](path)
+    lines = JsonLines(str(path), 10)
+    lines.write({"k": "go"})
+    assert lines.close()
+    assert not path.is_symlink()
+    assert path.read_text() == '{"k":"go"}\n'

@@ -650,3 +650,124 @@ def test_a_new_checkpoint_is_told_once(crowd: Any, tmp_path: Path) -> None:
     c.leader.beat()
     c.leader.beat()
     assert c.said("checkpoint") == [{"name": "step-1.pt", "bytes": 5}]
+
+
+# the end, which comes once
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed"])
+def test_the_end_is_claimed_before_it_is_said(crowd: Any, tmp_path: Path, state: str) -> None:
+    claims: list[str | None] = []
+    leases = Leases(str(tmp_path / "lease"), "job")
+
+    class Watched(Crowd):
+        def say(self, kind: str, **fields: Any) -> None:
+            if kind == "end":
+                claims.append(leases.ended())
+            super().say(kind, **fields)
+
+    c = Watched(ORDER, leases).begin().go()
+    if state == "succeeded":
+        c.everyone("done")
+    else:
+        c.fail(1)
+        c.after(SETTLE_S + 1)
+        c.everyone("stopped")
+    c.after(4.0)
+    assert (c.end["state"], claims) == (state, [state])
+
+
+@pytest.mark.parametrize(("marked", "claimed"), [(True, "terminated"), (False, None)])
+def test_a_run_that_was_stopped_has_ended_only_where_a_user_cancelled_it(
+    crowd: Any, tmp_path: Path, marked: bool, claimed: str | None
+) -> None:
+    mark = tmp_path / "cancelled"
+    if marked:
+        mark.touch()
+    leases = Leases(str(tmp_path / "lease"), "job", cancel_marks=[str(mark)])
+    c = crowd(leases).go()
+    c.leader.terminate("stopped by SIGTERM")
+    c.everyone("stopped")
+    c.after(4.0)
+    assert (c.end["state"], leases.ended()) == ("terminated", claimed)
+
+
+def test_a_run_that_gave_its_nodes_back_has_not_ended(crowd: Any, tmp_path: Path) -> None:
+    leases = Leases(str(tmp_path / "lease"), "job")
+    c = crowd(leases).go()
+    c.leader.give_back("its slice of time is over")
+    c.everyone("stopped")
+    c.after(4.0)
+    assert (c.leader.exit_code, leases.ended()) == (75, None)
+
+
+@pytest.mark.parametrize(("state", "code"), [("succeeded", 0), ("failed", 77), ("terminated", 143)])
+def test_no_rank_of_a_run_that_has_ended_is_started(crowd: Any, tmp_path: Path, state: str, code: int) -> None:
+    mark = tmp_path / "cancelled"
+    mark.touch()
+    leases = Leases(str(tmp_path / "lease"), "job", cancel_marks=[str(mark)])
+    c = crowd(leases, restart=1)
+    c.join(0)
+    leases.end(state)
+    c.join(1)
+    c.after(4.0)
+    assert (c.said("go"), c.said("end"), c.leader.exit_code) == ([], [], code)
+    assert c.said("fenced") == [{"by": None, "job": f"the run has ended: {state}"}]
+    assert c.links[1].sent[-1] == {"k": "end", "state": state}
+
+
+def test_of_two_copies_that_end_at_once_the_first_counts(crowd: Any, tmp_path: Path) -> None:
+    leases = Leases(str(tmp_path / "lease"), "job")
+    c = crowd(leases).go()
+    leases.end("failed")
+    c.everyone("done")
+    c.after(4.0)
+    assert (c.end["state"], c.end["reason"]) == ("failed", "another copy of this run ended it")
+    assert c.leader.exit_code == 77
+
+
+# a node that was here and is gone, where the engine replaces all nodes or none
+
+
+def lose_node_1(c: Crowd, seconds: float) -> None:
+    c.hear(0, "ready", ranks=2)
+    c.after(31.0, quiet=(1,))
+    c.links[1].close()
+    c.hear(0, "stopped")
+    c.after(seconds, quiet=(1,))
+
+
+def test_the_nodes_are_given_back_soon_when_one_does_not_come_back(crowd: Any, tmp_path: Path) -> None:
+    c = crowd(Leases(str(tmp_path / "lease"), "job"), silence_s=30.0, rejoin_s=60.0).go()
+    lose_node_1(c, 58.0)
+    assert (c.leader.phase, c.said("given_back")) == ("join", [])
+    c.after(6.0, quiet=(1,))
+    assert c.said("given_back") == [{"why": "node 1 on host1 was gone and did not come back within 90 s"}]
+    assert c.leader.exit_code == 75
+
+
+@pytest.mark.parametrize("rejoin_s", [None, 60.0])
+def test_elsewhere_and_before_the_first_join_a_node_is_waited_for_as_long_as_asked(
+    crowd: Any, tmp_path: Path, rejoin_s: float | None
+) -> None:
+    c = crowd(Leases(str(tmp_path / "lease"), "job"), join_timeout_s=600.0, rejoin_s=rejoin_s)
+    c.join(0)
+    if rejoin_s is None:
+        c.join(1)
+        c.leader.tick()
+        lose_node_1(c, 0.0)
+    c.after(590.0, quiet=(1,))
+    assert (c.leader.phase, c.said("given_back")) == ("join", [])
+    c.after(20.0, quiet=(1,))
+    assert c.said("given_back") == [{"why": "node 1 did not join within 600 s"}]
+
+
+def test_nodes_that_are_gone_again_and_again_fail_the_run(crowd: Any, tmp_path: Path) -> None:
+    leases = Leases(str(tmp_path / "lease"), "job")
+    for restart in range(10):
+        assert leases.count_back(restart) == restart + 1
+    c = crowd(leases, restart=10, rejoin_s=3.0).go()
+    lose_node_1(c, 10.0)
+    assert c.said("given_back") == []
+    assert (c.end["state"], leases.ended()) == ("failed", "failed")
+    assert c.end["reason"] == "node 1 on host1 was gone and did not come back within 33 s, for the 11th time"

@@ -140,3 +140,10 @@ def test_foreign_and_broken_files_in_the_folder_do_no_harm(tmp_path: Path) -> No
     assert newest is not None
     assert (newest.epoch, newest.job, newest.facts) == ((2, 0), "", {})
     leases.renew((7, 7))
+
+
+def test_a_pipe_in_place_of_a_claim_holds_nobody_up(tmp_path: Path) -> None:
+    leases = Leases(str(tmp_path), "job")
+    assert leases.claim((0, 0), {})
+    os.mkfifo(tmp_path / "000009.000000")
+    assert leases.newer_than((0, 0), own_too=True) is None

@@ -12,62 +12,83 @@ from typing import Any
 import pytest
 
 from podwright.pilot import links
-from podwright.pilot.links import Broken, Link, accept, connect
+from podwright.pilot.door import HELLO_S, Door
+from podwright.pilot.links import Broken, Greeting, Link, connect
+from podwright.pilot.loop import Loop
 from podwright.pilot.protocol import join_ports
+from tests.contract.sites import until
 
 TOKEN = b"token of the run"
 RUN = "toy-2222"
 
 
-class Door:
-    """A leader's port that greets whoever comes, one after the other, in its own thread."""
+class DoorLoop(Loop):
+    """One whose time the test may move on."""
+
+    ahead_s = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead_s
+
+
+class Leader:
+    """A leader's port that greets whoever comes, in its own thread."""
 
     def __init__(self, token: bytes) -> None:
         self._token = token
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        self.port = listener.getsockname()[1]
         self.links: list[Link] = []
         self.facts: list[dict[str, Any]] = []
         self.refused: list[str] = []
-        self._thread: threading.Thread | None = None
-
-    def greet(self) -> None:
-        self._thread = threading.Thread(target=self._greet)
+        self.loop = DoorLoop()
+        self._door = Door(self.loop, "join", listener, lambda: 1, self._greet)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def _greet(self) -> None:
-        sock, _ = self.socket.accept()
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self.loop.turn(0.02)
+
+    def _greet(self, sock: socket.socket) -> Callable[[bytes], None]:
+        greeting = Greeting(self._token, "leader-1")
+        links.say(sock, greeting.challenge)
+        return lambda line: self._enter(sock, greeting, line)
+
+    def _enter(self, sock: socket.socket, greeting: Greeting, line: bytes) -> None:
         try:
-            link, facts = accept(sock, self._token, "leader-1")
-        except (Broken, OSError, ValueError) as error:
+            welcome, key, facts = greeting.check(line)
+        except Exception as error:
             self.refused.append(f"{type(error).__name__}: {error}")
-            sock.close()
-            return
-        self.links.append(link)
+            raise
+        links.say(sock, welcome)
         self.facts.append(facts)
+        self.links.append(Link(sock, key, "leader"))
 
     def wait(self) -> None:
-        assert self._thread is not None
-        self._thread.join(timeout=60)
-        assert not self._thread.is_alive()
+        """Waits until somebody was let in or refused."""
+        until(lambda: self.links or self.refused, "an answer")
 
     def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._door.close()
         for link in self.links:
             link.close()
-        self.socket.close()
 
 
 @pytest.fixture
-def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
-    made = Door(TOKEN)
-    monkeypatch.setattr(links, "join_ports", lambda run: [made.port])
-    made.greet()
-    yield made
-    made.close()
+def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[Leader]:
+    leader = Leader(TOKEN)
+    monkeypatch.setattr(links, "join_ports", lambda run: [leader.port])
+    yield leader
+    leader.close()
 
 
 @pytest.fixture
-def pair(door: Door) -> Iterator[tuple[Link, Link]]:
+def pair(door: Leader) -> Iterator[tuple[Link, Link]]:
     """(leader's end, member's end) of a link."""
     member, _ = connect("127.0.0.1", RUN, TOKEN, {"node": 1}, 0)
     door.wait()
@@ -84,7 +105,7 @@ def received(link: Link, enough: Callable[[list[dict[str, Any]]], bool]) -> list
     return found
 
 
-def test_the_right_token_joins_and_both_sides_know_each_other(door: Door) -> None:
+def test_the_right_token_joins_and_both_sides_know_each_other(door: Leader) -> None:
     link, instance = connect("127.0.0.1", RUN, TOKEN, {"node": 1, "host": "ä"}, 0)
     door.wait()
     assert instance == "leader-1"
@@ -97,7 +118,7 @@ def test_the_right_token_joins_and_both_sides_know_each_other(door: Door) -> Non
     link.close()
 
 
-def test_a_wrong_token_is_refused_on_both_sides(door: Door) -> None:
+def test_a_wrong_token_is_refused_on_both_sides(door: Leader) -> None:
     with pytest.raises(Broken, match=r"no handshake|reset"):
         connect("127.0.0.1", RUN, b"another token", {"node": 1}, 0)
     door.wait()
@@ -133,20 +154,19 @@ def test_nobody_there_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
             connect("127.0.0.1", RUN, TOKEN, {}, 0)
 
 
-def test_a_recorded_join_opens_no_second_door(door: Door) -> None:
+def test_a_recorded_join_opens_no_second_door(door: Leader) -> None:
     """Everything a listener heard of one handshake is said again to the next."""
     with socket.create_connection(("127.0.0.1", door.port)) as sock:
         nonce = json.loads(sock.makefile().readline())["nonce"]
         body = json.dumps({"node": 1})
-        sign = links.mac(TOKEN, "join", nonce, "mine", body)
+        sign = links.mac(TOKEN, "join", nonce, "mine", "leader-1", body)
         hello = json.dumps({"join": body, "nonce": "mine", "mac": sign}).encode() + b"\n"
         sock.sendall(hello)
         door.wait()
         assert door.facts == [{"node": 1}]
-    door.greet()
     with socket.create_connection(("127.0.0.1", door.port)) as sock:
         sock.sendall(hello)
-        door.wait()
+        assert is_shown_out(sock)
     assert door.refused == ["Broken: its token is not this run's"]
 
 
@@ -243,27 +263,83 @@ STRANGERS = {
 }
 
 
+def is_shown_out(sock: socket.socket) -> bool:
+    """Whether the other side closes, after whatever it said before."""
+    sock.settimeout(60.0)
+    try:
+        while sock.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
 @pytest.mark.parametrize("data", STRANGERS.values(), ids=STRANGERS.keys())
-def test_a_stranger_is_sent_away(door: Door, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(links, "HANDSHAKE_S", 0.3)
+def test_a_stranger_is_sent_away(door: Leader, data: bytes) -> None:
     with socket.create_connection(("127.0.0.1", door.port)) as sock:
         try:
             sock.sendall(data)
         except OSError:
             assert data == STRANGERS["no end"], "only a flood is cut off in the middle"
-        door.wait()
-    assert len(door.refused) == 1
+        door.loop.ahead_s = 60.0
+        assert is_shown_out(sock)
     assert door.links == []
 
 
-def test_a_stranger_that_drips_is_sent_away(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One byte at a time never meets the time limit of one reading, but that of the whole handshake."""
-    ticks = iter(range(1000))
-    monkeypatch.setattr(links.time, "monotonic", lambda: float(next(ticks)))
+def test_a_stranger_that_drips_is_sent_away(door: Leader) -> None:
+    """One byte at a time moves no time limit: it is that of the whole handshake."""
     with socket.create_connection(("127.0.0.1", door.port)) as sock:
-        sock.sendall(b"{" + b" " * 20)
-        door.wait()
-    assert door.refused == ["Broken: no handshake"]
+        assert sock.recv(4096).endswith(b"\n")
+        for _ in range(3):
+            sock.sendall(b"{")
+        door.loop.ahead_s = HELLO_S + 1.0
+        assert is_shown_out(sock)
+    assert (door.links, door.refused) == ([], [])
+
+
+def forged(line: bytes, name: str, value: str) -> bytes:
+    return json.dumps({**json.loads(line), name: value}).encode() + b"\n"
+
+
+def test_nobody_in_between_makes_it_another_leader(door: Leader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members end their ranks when the leader is another one: which one it is stands in both proofs."""
+    between = socket.create_server(("127.0.0.1", 0))
+    monkeypatch.setattr(links, "join_ports", lambda run: [between.getsockname()[1]])
+
+    def pass_on() -> None:
+        member, _ = between.accept()
+        with member, socket.create_connection(("127.0.0.1", door.port)) as leader:
+            member.sendall(forged(leader.recv(4096), "instance", "another"))
+            leader.sendall(member.recv(4096))
+            member.sendall(leader.recv(4096))
+
+    thread = threading.Thread(target=pass_on)
+    thread.start()
+    with pytest.raises(Broken):
+        connect("127.0.0.1", RUN, TOKEN, {"node": 1}, 0)
+    thread.join()
+    between.close()
+    assert (door.links, door.refused) == ([], ["Broken: its token is not this run's"])
+
+
+def test_a_member_does_not_believe_a_leader_that_proves_another_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The welcome too is about one leader: one that would take an answer for another is left."""
+    server = socket.create_server(("127.0.0.1", 0))
+    monkeypatch.setattr(links, "join_ports", lambda run: [server.getsockname()[1]])
+
+    def pretend() -> None:
+        sock, _ = server.accept()
+        with sock:
+            links.say(sock, {"nonce": "00", "instance": "leader-1"})
+            theirs = json.loads(sock.recv(4096))["nonce"]
+            links.say(sock, {"mac": links.mac(TOKEN, "welcome", "00", theirs, "leader-2")})
+
+    thread = threading.Thread(target=pretend)
+    thread.start()
+    with pytest.raises(Broken, match="its token is not this run's"):
+        connect("127.0.0.1", RUN, TOKEN, {"node": 1}, 0)
+    thread.join()
+    server.close()
 
 
 def test_the_leader_listens_on_the_first_free_port_of_the_run() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.lease import Leases
-from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, read_lines
+from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, rows_of
 from tests.unit.pilot.made import ORDER
 
 
@@ -34,7 +34,7 @@ class Started:
         self._process = subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        rows, _ = read_lines(str(self.folder / "record" / "n0.r0" / "events.jsonl"))
+        rows = list(rows_of(str(self.folder / "record" / "n0.r0" / "events.jsonl")))
         return [row for row in rows if row["k"] == kind]
 
     def seen(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
@@ -106,6 +106,15 @@ def test_a_setup_that_fails_is_told_without_secrets_and_tried_once(start: Any) -
     assert (failed["why"], failed["tail"]) == ("setup exited with 1", ["key is ***"])
     assert len(run.events("go")) == 1
     assert secret not in run.text()
+
+
+def test_of_a_setup_that_says_much_the_last_lines_are_told(start: Any) -> None:
+    secret = "s3cr3t-of-the-user"
+    lines = [f"for i in $(seq 5000); do echo $i {'x' * 100} $KEY; done", "false"]
+    run = start({"KEY": secret}, command=["true"], setup=lines, secrets=["KEY"])
+    assert run.end() == (EXIT_FAILED, "")
+    (failed,) = run.events("failed")
+    assert failed["tail"] == [f"{i} {'x' * 100} ***" for i in range(4971, 5001)]
 
 
 def test_what_setup_exports_reaches_the_ranks(start: Any) -> None:
@@ -199,7 +208,7 @@ def test_a_leader_that_finds_a_newer_claim_kills_its_ranks(start: Any) -> None:
 
 
 def test_a_hang_is_seen_and_the_attempt_is_ended(start: Any) -> None:
-    run = start(command=["sleep", "1000"], hang_after_s=0.5, beat_s=0.1)
+    run = start(command=["sleep", "1000"], hang_after_s=5.0, beat_s=0.1)
     assert run.end() == (EXIT_FAILED, "")
     (hang,) = run.events("hang")
     assert (hang["rank"], hang["node"]) == (0, 0)

@@ -13,7 +13,10 @@ PLACES = [
         {"PODWRIGHT_NODE": "2", "PODWRIGHT_RESTART": "1", "PODWRIGHT_JOB": "j", "PODWRIGHT_LEADER": "10.0.0.1"},
         (2, 1, "10.0.0.1", "j"),
     ),
-    ({"SLURM_NODEID": "3", "SLURM_RESTART_COUNT": "2", "SLURM_JOB_ID": "77"}, (3, 2, "first", "77", "2")),
+    (
+        {"SLURM_NODEID": "3", "SLURM_RESTART_COUNT": "0", "PODWRIGHT_RESTART": "2", "SLURM_JOB_ID": "77"},
+        (3, 2, "first", "77", "2"),
+    ),
     ({"SLURM_NODEID": "3", "SLURM_JOB_ID": "77"}, (3, 0, "first", "77", "0")),
     ({"JOB_COMPLETION_INDEX": "5", "PODWRIGHT_RESTART": "4", "PODWRIGHT_JOB": "uid"}, (5, 4, "first", "uid")),
     ({"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_NODE_RANK": "0", "PODWRIGHT_JOB": "m"}, (6, 0, "first", "m")),

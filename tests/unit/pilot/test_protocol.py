@@ -20,10 +20,11 @@ from podwright.pilot.protocol import (
     parse_line,
     parse_record_name,
     parse_result,
-    read_lines,
     read_order,
+    read_piece,
     record_folders,
     record_name,
+    rows_of,
     same_mac,
     whole_number,
 )
@@ -152,22 +153,21 @@ def test_only_finite_numbers_are_results(values: dict[str, object]) -> None:
 def test_lines_are_read_from_an_offset_and_a_torn_one_waits(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"a":1}\n{"a":2}\n{"a"')
-    rows, offset = read_lines(str(path))
-    assert (rows, offset) == ([{"a": 1}, {"a": 2}], 16)
-    assert read_lines(str(path), offset) == ([], 16)
+    assert read_piece(str(path)) == (b'{"a":1}\n{"a":2}\n', 16)
+    assert read_piece(str(path), 16) == (b"", 16)
     with path.open("ab") as file:
         file.write(b":3}\n")
-    assert read_lines(str(path), offset) == ([{"a": 3}], 24)
+    assert read_piece(str(path), 16) == (b'{"a":3}\n', 24)
 
 
 def test_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'\n[1]\n\xff\xff\n\0\0\0{"a":1}\nnull\n{"a":1}\n' + DEEP + b"\n")
-    assert read_lines(str(path))[0] == [{"a": 1}]
+    assert list(rows_of(str(path))) == [{"a": 1}]
 
 
 def test_a_file_that_is_not_there_has_no_lines_yet(tmp_path: Path) -> None:
-    assert read_lines(str(tmp_path / "none"), 7) == ([], 7)
+    assert read_piece(str(tmp_path / "none"), 7) == (b"", 7)
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3), max_size=5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.frames import assemble
-from podwright.pilot.protocol import read_lines
+from podwright.pilot.protocol import rows_of, series_name
 from podwright.pilot.ship import RESERVE_BYTES, Shipper
 from tests.unit.pilot.made import ORDER
 
@@ -25,12 +26,12 @@ GPU_NAMES = ("power_watts", "sm_clock_mhz", "temperature_celsius", "utilization_
 class Sent:
     """A node's record folder, its shipper, and the output that carries the frames."""
 
-    def __init__(self, folder: Path, budget: int = 8 * MIB) -> None:
+    def __init__(self, folder: Path, budget: int = 8 * MIB, **options: Any) -> None:
         self.record, self.log, self.there = folder / "n1.r0", folder / "n1.r0.log", folder / "there"
         self.record.mkdir()
         self.lines: list[str] = []
         order = replace(ORDER, frames_bytes=budget)
-        self.shipper = Shipper(order, str(self.record), 1, 0, self.lines.append)
+        self.shipper = Shipper(order, str(self.record), 1, 0, self.lines.append, **options)
 
     def add(self, name: str, data: bytes) -> None:
         with (self.record / name).open("ab") as file:
@@ -44,6 +45,10 @@ class Sent:
     def sample(self, t: float, **values: float) -> None:
         self.add("metrics.jsonl", json.dumps({"t": START + t, "n": 1, "e": [0, 0], "v": values}).encode() + b"\n")
 
+    def tell(self, t: float, rank: int, **values: float) -> None:
+        line = json.dumps({"t": START + t, "e": [0, 0], "v": values}).encode() + b"\n"
+        self.add(series_name(rank), line)
+
     @property
     def size(self) -> int:
         return sum(len(line) + 1 for line in self.lines)
@@ -53,7 +58,7 @@ class Sent:
         return assemble([self.log], self.there)
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        return read_lines(str(self.there / "n1.r0" / name))[0]
+        return list(rows_of(str(self.there / "n1.r0" / name)))
 
 
 @pytest.fixture
@@ -72,6 +77,7 @@ def test_a_record_within_the_budget_arrives_as_it_is(sent: Sent) -> None:
     for i in range(50):
         sent.say("result", i, rank=0, values={"step": i})
         sent.sample(i, cpu_percent=i / 3)
+        sent.tell(i, i % 2, step=i, loss=1 / (i + 1))
         sent.add("merged.log", log_lines(40, i))
         sent.shipper.events()
         if i % 10 == 9:
@@ -80,6 +86,8 @@ def test_a_record_within_the_budget_arrives_as_it_is(sent: Sent) -> None:
     sent.add("merged.log", "1.0 0 o größer\n".encode())
     sent.shipper.final()
     assert sent.assemble() == []
+    for row in (*sent.read(series_name(0)), *sent.read(series_name(1))):
+        assert "of" not in row
     for name in ("events.jsonl", "metrics.jsonl", "merged.log"):
         assert (sent.there / "n1.r0" / name).read_bytes() == (sent.record / name).read_bytes()
     assert all(len(line) < 8 * 1024 for line in sent.lines)
@@ -138,6 +146,64 @@ def test_a_hundred_megabytes_of_log_and_a_day_of_metrics_hold_the_budget(tmp_pat
     thinned = [(row["what"], row.get("from_s"), row.get("to_s")) for row in sent.read("ship.jsonl")]
     assert ("log", None, None) in thinned
     assert [row for row in thinned if row[0] == "metrics"] == [("metrics", 1.0, 10.0), ("metrics", 10.0, 60.0)]
+
+
+def test_a_long_series_thins_within_its_share_and_says_how_many_lines_came(tmp_path: Path) -> None:
+    sent, luck = Sent(tmp_path), random.Random(7)
+    for start in range(0, 300_000, 1000):
+        rows = ((i, {"step": i, "loss": luck.random()}) for i in range(start, start + 1000))
+        lines = (json.dumps({"t": START + i / 50, "e": [0, 0], "v": values}) + "\n" for i, values in rows)
+        sent.add(series_name(4), "".join(lines).encode())
+        sent.shipper.rest()
+    sent.say("end", 6001, state="succeeded")
+    sent.shipper.final()
+    assert sent.size <= 0.25 * 8 * MIB
+    assert sent.assemble() == []
+    rows = sent.read(series_name(4))
+    assert sum(row.get("of", 1) for row in rows) == 300_000, "each line says how many it stands for"
+    assert rows[-1]["v"]["step"] == 299_999, "the last values come"
+    whole = [row for row in rows if "of" not in row]
+    assert len(whole) > 20_000, "the first lines come whole"
+    notes = [row for row in sent.read("ship.jsonl") if row["what"] == "series"]
+    assert [(row["from_s"], row["to_s"]) for row in notes[:1]] == [(0.0, 1.0)]
+    assert notes[-1]["text"] == f"node 1 sent {len(rows)} of the 300000 lines that its ranks told"
+
+
+def test_a_burst_that_takes_long_is_counted_and_its_last_values_come(tmp_path: Path) -> None:
+    late = iter([0.0, 0.0, *([9.0] * 20)])
+    sent = Sent(tmp_path, monotonic=lambda: next(late))
+    lines = (json.dumps({"t": START + i / 1e5, "e": [0, 0], "v": {"step": i}}) + "\n" for i in range(60_000))
+    sent.add(series_name(0), "".join(lines).encode())
+    sent.shipper.rest()
+    sent.shipper.final()
+    sent.assemble()
+    rows = sent.read(series_name(0))
+    assert sum(row.get("of", 1) for row in rows) == 60_000
+    assert rows[-1]["v"] == {"step": 59_999}
+    assert 10_000 < len(rows) < 30_000, "the first piece came whole"
+    assert sent.read("ship.jsonl")[-1]["text"] == f"node 1 sent {len(rows)} of the 60000 lines that its ranks told"
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", '{"t": "x", "v": {}}', '{"t": 1, "v": []}', '{"t": 1, "v": {}, "of": "many"}', "[]", "\0"]
+)
+def test_lines_that_are_none_do_not_end_the_shipper(sent: Sent, line: str) -> None:
+    for name in (series_name(0), "events.jsonl"):
+        sent.add(name, line.encode() + b"\n")
+        sent.add(name, b'{"t": 1, "k": "result", "values": 7}\n')
+    sent.tell(1.0, 0, step=1)
+    sent.shipper.final()
+    sent.assemble()
+    assert [row["v"] for row in sent.read(series_name(0))] == [{"step": 1}]
+
+
+def test_a_sparse_series_of_a_terabyte_is_passed_over(sent: Sent) -> None:
+    sent.tell(1.0, 0, step=1)
+    os.truncate(sent.record / series_name(0), 1 << 40)
+    sent.tell(2.0, 0, step=2)
+    sent.shipper.final()
+    sent.assemble()
+    assert [row["v"]["step"] for row in sent.read(series_name(0))] == [1, 2]
 
 
 def test_end_states_arrive_though_results_filled_the_budget(tmp_path: Path) -> None:

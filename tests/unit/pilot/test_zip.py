@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from podwright.engines.payload import PILOT_MAIN, compiled_name, compiled_pilot, pilot_zip
+from podwright.engines.payload import PILOT_MAIN, pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
-from podwright.pilot.protocol import Order, read_lines
+from podwright.pilot.protocol import Order, rows_of
 from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python
@@ -40,7 +40,7 @@ def test_the_same_bytes_each_time() -> None:
     first = pilot_zip()
     pilot_zip.cache_clear()
     assert pilot_zip() == first
-    assert len(first) < 150_000
+    assert len(pilot_zip(compiled=False)) < 150_000
 
 
 def test_it_holds_the_pilot_and_nothing_else() -> None:
@@ -48,7 +48,10 @@ def test_it_holds_the_pilot_and_nothing_else() -> None:
     with zipfile.ZipFile(io.BytesIO(pilot_zip())) as archive:
         names = archive.namelist()
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    assert names == ["__main__.py", *(f"pilot/{path.name}" for path in sorted(folder.glob("*.py")))]
+    modules = [f"pilot/{path.name}" for path in sorted(folder.glob("*.py"))]
+    assert names[0] == "__main__.py"
+    assert names[1::2] == modules
+    assert names[2::2] == [f"{name}c" for name in modules]
 
 
 def test_it_says_its_version(pilot: Path) -> None:
@@ -106,7 +109,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
     code, out, words = said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())
     assert (code, out, words) == (0, "", "")
     record = tmp_path / "run" / "record" / "n0.r0"
-    events = read_lines(str(record / "events.jsonl"))[0]
+    events = list(rows_of(str(record / "events.jsonl")))
     counts = Counter(event["k"] for event in events)
     assert {kind: counts[kind] for kind in ("pilot", "joined", "go", "rank", "ready", "rank_end", "goal", "end")} == {
         "pilot": 1,
@@ -125,17 +128,24 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         lines = (record / f"rank{rank}.log").read_text().splitlines()
         assert sorted(lines)[0] == "e"
         assert f"rank {rank} of 2 in toy-2222" in lines
-    assert read_lines(str(record / "metrics.jsonl"))[0]
+    assert list(rows_of(str(record / "metrics.jsonl")))
     assert (record / "closed").exists()
 
 
-@pytest.mark.parametrize(("name", "runs"), [(compiled_name(), compiled_name()), ("pilot.other-99.zip", "pilot.pyz")])
-def test_bytecode_beside_the_pilot_is_what_runs(tmp_path: Path, name: str, runs: str) -> None:
-    """The compiled modules are taken where their Python fits; those for another are passed over."""
+def test_bytecode_in_the_pilot_is_what_runs(tmp_path: Path) -> None:
+    """A source that nothing but its bytecode fits shows which of both was taken."""
     pilot = tmp_path / "pilot.pyz"
-    pilot.write_bytes(pilot_zip())
-    (tmp_path / name).write_bytes(compiled_pilot())
-    code = f"import sys; sys.argv = [{str(pilot)!r}, '--version']; import runpy\ntry: runpy.run_path({str(pilot)!r})\n"
-    code += "except SystemExit: print(sys.modules['pilot.main'].__loader__.archive)"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].endswith(runs)
+    with zipfile.ZipFile(io.BytesIO(pilot_zip())) as whole, zipfile.ZipFile(pilot, "w") as archive:
+        for name in whole.namelist():
+            is_source = name.startswith("pilot/") and name.endswith(".py")
+            archive.writestr(name, b"import of the wrong file\n" if is_source else whole.read(name))
+    assert said(pilot, "--version")[0] == 0
+
+
+def test_bytecode_of_another_python_is_passed_over(tmp_path: Path) -> None:
+    pilot = tmp_path / "pilot.pyz"
+    with zipfile.ZipFile(io.BytesIO(pilot_zip())) as whole, zipfile.ZipFile(pilot, "w") as archive:
+        for name in whole.namelist():
+            data = whole.read(name)
+            archive.writestr(name, b"\0\0\r\n" + data[4:] if name.endswith(".pyc") else data)
+    assert said(pilot, "--version")[0] == 0

@@ -5,20 +5,23 @@ from dataclasses import replace
 import pytest
 
 from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
-from podwright.analysis.curves import CurvePoint, curves_of, thin
+from podwright.analysis.curves import curves_of, thin
 from podwright.analysis.ranks import story_of
+from podwright.analysis.told import MOST_POINTS, CurvePoint, ToldTrack, summed_up
 from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
 from podwright.report.timeline import lanes_of
-from podwright.runs.events import Event, ResultTold
+from podwright.runs.events import ResultTold
+from podwright.runs.series import ToldValue, of_events
 from podwright.theme.words import fold, number, quantity, score
 from tests.fixtures.run_folder import START
 
 SMALL = Confusion(("road", "car", "ghost", "never"), ((90, 10, 0, 0), (5, 15, 5, 0), (0,) * 4, (0,) * 4), {})
 
 
-def told(*values: dict[str, float], rank: int = 0) -> tuple[Event, ...]:
-    return tuple(ResultTold(time=START + i, epoch=(0, 0), node=0, rank=rank, values=v) for i, v in enumerate(values))
+def told(*values: dict[str, float], rank: int = 0) -> list[ToldValue]:
+    events = (ResultTold(time=START + i, epoch=(0, 0), node=0, rank=rank, values=v) for i, v in enumerate(values))
+    return list(of_events(events))
 
 
 def data(**fields: object) -> ReportData:
@@ -44,17 +47,21 @@ def test_classes_that_never_occurred_take_no_room() -> None:
 
 def test_loss_comes_first_then_the_goal_and_nothing_is_said_twice() -> None:
     goal = {"metric": "mean_iou", "at_least": 0.65}
-    events = told(
+    values = told(
         {"step": 1, "loss": 2.0, "mean_iou": 0.1, "eval_accuracy": 0.1, "lr": 0.5},
         {"step": 2, "loss": 1.0, "mean_iou": 0.2, "eval_accuracy": 0.2, "lr": 0.4, "iou.road": 0.3, "once": 1},
     )
     record = {"id": "x", "state": "running", "goal": goal}
-    assert [curve.name for curve in curves_of(data(record=record, events=events))] == ["loss", "mean_iou", "lr"]
+    assert [curve.name for curve in curves_of(data(record=record, told=summed_up(values)))] == [
+        "loss",
+        "mean_iou",
+        "lr",
+    ]
 
 
 def test_of_several_ranks_the_lowest_is_drawn() -> None:
-    events = (*told({"loss": 5.0}, {"loss": 4.0}, rank=3), *told({"loss": 2.0}, {"loss": 1.0}, rank=1))
-    assert [point.value for point in curves_of(data(events=events))[0].points] == [2.0, 1.0]
+    values = (*told({"loss": 5.0}, {"loss": 4.0}, rank=3), *told({"loss": 2.0}, {"loss": 1.0}, rank=1))
+    assert [point.value for point in curves_of(data(told=summed_up(values)))[0].points] == [2.0, 1.0]
 
 
 def test_a_long_curve_keeps_its_spikes() -> None:
@@ -62,6 +69,27 @@ def test_a_long_curve_keeps_its_spikes() -> None:
     kept = thin(points, 200)
     assert len(kept) <= 200
     assert max(point.value for point in kept) == 9.0
+
+
+def test_a_track_of_any_length_keeps_its_spikes_its_first_and_its_last_point_in_bounded_memory() -> None:
+    track = ToldTrack()
+    for i in range(100_000):
+        value = 1.0 + i % 7
+        if i in (4321, 77_777):
+            value = (9.0, -9.0)[i > 50_000]
+        track.add(CurvePoint(float(i), None, value))
+    points = track.points()
+    assert len(points) <= MOST_POINTS + 3
+    assert [point.t for point in points] == sorted(point.t for point in points)
+    assert (max(point.value for point in points), min(point.value for point in points)) == (9.0, -9.0)
+    assert points[-1] == CurvePoint(99_999.0, None, 1.0 + 99_999 % 7)
+
+
+def test_a_short_track_keeps_every_point() -> None:
+    track, points = ToldTrack(), [CurvePoint(float(i), float(i), i % 5) for i in range(MOST_POINTS - 1)]
+    for point in points:
+        track.add(point)
+    assert list(track.points()) == points
 
 
 def test_lanes_tell_attempts_failures_and_what_was_seen(gathered: dict[str, ReportData]) -> None:

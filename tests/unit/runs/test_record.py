@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podwright.runs import Fold, Record
 from podwright.runs.record import as_row, from_row, iso, sum_up
-from tests.unit.runs.made import START, asked, end, go, parsed, result
+from tests.unit.runs.made import START, asked, end, event, go, parsed, result
 
 KEYS = """
 id name parent matrix target state reason exit_code attempts nodes hosts world_size
@@ -91,3 +91,31 @@ def test_a_parent_with_an_open_point_has_no_end() -> None:
 def test_a_parent_of_points_that_all_succeeded_exits_with_0() -> None:
     assert sum_up(asked("toy", points=1), "/x", [record("toy-1")]).exit_code == 0
     assert sum_up(asked("toy", points=1), "/x", []).state == "pending"
+
+
+def test_what_a_run_took_does_not_shrink_when_it_is_found_lost() -> None:
+    """Until it was found gone it was shown as one that goes on."""
+    fold = Fold(asked(), "")
+    fold.take(parsed(go(1.0), event("ready", 2.0, world_size=4)))
+    shown = fold.record(START + 100.0).duration_s
+    fold.take(parsed({"t": START + 101.0, "k": "gone", "why": ""}, {"t": START + 111.0, "k": "lost", "why": "x"}))
+    lost = fold.record(START + 500.0)
+    assert (lost.state, shown, lost.duration_s) == ("lost", 99.0, 100.0)
+
+
+def test_a_note_from_before_says_nothing_of_a_run_that_waits_again() -> None:
+    fold = Fold(asked(), "")
+    fold.take(parsed(go(1.0), event("retry", 50.0, attempt=2, why="node 1 was silent for 30 s", lost=1)))
+    fold.take(parsed({"t": START + 0.5, "k": "waiting", "why": "waits in the queue"}))
+    record = fold.record(START + 60.0)
+    assert (record.state, record.reason) == ("pending", "node 1 was silent for 30 s")
+    fold.take(parsed({"t": START + 55.0, "k": "waiting", "why": "may not start yet"}))
+    assert fold.record(START + 60.0).reason == "may not start yet"
+
+
+def test_a_run_without_its_leader_waits() -> None:
+    fold = Fold(asked(), "")
+    why = "the leader on a is gone; another is waited for"
+    fold.take(parsed(go(1.0), event("ready", 2.0, world_size=4), event("alone", 40.0, n=1, why=why)))
+    record = fold.record(START + 60.0)
+    assert (record.state, record.reason) == ("pending", why)

@@ -1,4 +1,4 @@
-"""What `data:` resolves to: inside the code, a path on the target, or a URL."""
+"""What `data:` resolves to: inside the code, a path on the target, or what is named otherwise."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FOLDER = Path("/work/project")
         ("s3://bucket/frames", None, Input("url", "s3://bucket/frames")),
         ("s3://bucket/frames", FOLDER, Input("url", "s3://bucket/frames")),
         ("gs+http://bucket", FOLDER, Input("url", "gs+http://bucket")),
-        ("data://adas/fast/frames", FOLDER, Input("url", "data://adas/fast/frames")),
-        ("selection:night", FOLDER, Input("code", "selection:night")),
-        ("selection:night/train", None, Input("path", "/work/project/selection:night/train")),
+        ("data://adas/fast/frames", FOLDER, Input("storage", "data://adas/fast/frames")),
+        ("selection:night", FOLDER, Input("selection", "selection:night")),
+        ("selection:night/train", None, Input("selection", "selection:night/train")),
     ],
 )
 def test_what_an_entry_is(text: str, code: Path | None, expected: Input) -> None:

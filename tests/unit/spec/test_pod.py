@@ -85,3 +85,22 @@ def test_large_pod_loads(tmp_path: Path) -> None:
         'schedulers: [{kind: slurm, hosts: "n[1-25000]"}, {kind: kubernetes, hosts: "n[25001-50000]"}]',
     )
     assert len(spec.load_pod(path).hosts()) == 50000
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['nodes: [{hosts: "n[1-2]", model: cpu-server, addresses: [10.0.0.1]}]'], "names 1 for 2 hosts"),
+        (['nodes: [{hosts: "n[1-2]", model: cpu-server, addresses: [10.0.0.1, 10.0.0.1]}]'], "is there twice"),
+        (["nodes: [{hosts: n1, model: cpu-server, addresses: [10.0.0]}]"], '"10.0.0" is not an address'),
+        (["nodes: [{hosts: n1, model: cpu-server}]", "bringup: {roles: {login: n7}}"], '"n7" is not a host of the pod'),
+        (["nodes: [{hosts: n1, model: cpu-server}]", "bringup: {users: [{name: Root, uid: 2000}]}"], "of an account"),
+        (["nodes: [{hosts: n1, model: cpu-server}]", "bringup: {users: [{name: ada, uid: 0}]}"], "uid"),
+        (["nodes: [{hosts: n1, model: cpu-server}]", "bringup: {os: windows}"], "os"),
+    ],
+)
+def test_what_bring_up_could_not_do_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(spec.Refusal) as caught:
+        spec.load_pod(write(tmp_path, *lines))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'pod.yaml'}:")

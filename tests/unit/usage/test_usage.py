@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -192,6 +192,24 @@ def test_whoever_looks_at_the_queue_releases_what_is_held(cloud: Home) -> None:
     engine.says_of["toy-2222"] = Status("waiting", "waits for first-2222 to succeed", held_for="first-2222")
     gather.queues(session, "cloud")
     assert engine.released == ["toy-2222"]
+
+
+def test_nobody_is_told_to_release_the_job_of_a_run_that_has_ended(cloud: Home) -> None:
+    class Held(Cluster):
+        def queue(self) -> list[QueuedJob]:
+            held = QueuedJob("7", "toy-2222", "u", "waiting", "p", 1, 0, why="is held; `scontrol release` ...")
+            return [held, replace(held, job="8", name="other-2222")]
+
+    engine = FakeEngine(cluster=Held())
+    session = launch.Session(cloud, schedulers={"kubernetes": lambda pod, name: engine})
+    spec = {"spec/pod.yaml": pods.folder(cloud) / "cloud.yaml"}
+    ran = cloud.create(asked("toy-2222", target="cloud"), {}, spec)
+    write_lines(ran.record_path / "n0.r0" / "events.jsonl", event("pilot", host="a"), go(0.0), end(10.0))
+    stopped = cloud.create(asked("other-2222", target="cloud"), {}, spec)
+    write_lines(stopped.record_path / "n0.r0" / "events.jsonl", go(0.0), end(10.0, state="terminated"))
+    (queue,) = gather.queues(session, "cloud")
+    assert [job.run for job in queue.jobs] == ["other-2222"]
+    assert engine.cleaned == ["toy-2222"]
 
 
 def test_the_queue_of_this_machine_has_its_runs(home: Home, load: Load) -> None:

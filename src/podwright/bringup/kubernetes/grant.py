@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.bringup.kubernetes import openshift
 from podwright.bringup.kubernetes.volumes import storage_objects
 from podwright.clients.kubernetes import names
+from podwright.clients.kubernetes.apply import ENFORCED
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.spec.problems import refuse, short
 
@@ -16,24 +17,35 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 ROLE = "podwright-run"
+RDMA_REASON = "RDMA needs memory that stays in place (IPC_LOCK), which the Pod Security baseline forbids"
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+OF_RUNS = ("get", "list", "watch", "create", "patch", "delete", "deletecollection")
 RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("", ("configmaps", "secrets", "services"), ("get", "create", "patch", "delete")),
+    ("", ("configmaps", "services"), ("get", "create", "patch", "delete")),
+    # Nothing reads a Secret back.
+    ("", ("secrets",), ("create", "patch", "delete")),
+    ("networking.k8s.io", ("networkpolicies",), ("get", "create", "patch", "delete")),
     ("", ("pods",), ("get", "list", "watch")),
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
-    *((kind.group, (kind.plural,), ("get", "list", "watch", "create", "patch", "delete")) for kind in KINDS.values()),
+    *((kind.group, (kind.plural,), OF_RUNS) for kind in KINDS.values()),
+    ("scheduling.volcano.sh", ("podgroups",), ("get", "create", "patch", "delete")),
     ("kueue.x-k8s.io", ("localqueues", "workloads"), ("get", "list")),
 )
 """All that a user of runs needs in a namespace, and nothing beyond it."""
 
 
-def grant_objects(pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None) -> list[Object]:
-    """Return the objects in the order in which they are applied; `group` are the users who may run things there."""
+def grant_objects(
+    pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None, rdma: bool = False
+) -> list[Object]:
+    """Return the objects in the order in which they are applied; `group` are the users who may run things there.
+
+    `rdma`: containers may keep memory in place.
+    """
     if NAMESPACE.fullmatch(namespace) is None:
         hint = "lower-case letters, digits and dashes, at most 63"
         raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")
-    objects: list[Object] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
+    objects: list[Object] = [_namespace(scheduler, namespace, rdma)]
     objects.append(_role(namespace))
     if group:
         objects.append(_binding(namespace, group))
@@ -43,6 +55,16 @@ def grant_objects(pod: Pod, scheduler: KubernetesScheduler, namespace: str, grou
     if scheduler.dialect == "openshift":
         objects += openshift.grant_objects(namespace)
     return objects
+
+
+def _namespace(scheduler: KubernetesScheduler, namespace: str, rdma: bool) -> Object:
+    """Return the namespace with its Pod Security; on OpenShift security context constraints decide it."""
+    metadata: Object = {"name": namespace}
+    if scheduler.dialect != "openshift":
+        metadata["labels"] = {ENFORCED: "privileged" if rdma else "restricted"}
+        if rdma:
+            metadata["annotations"] = {names.REASON: RDMA_REASON}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def _role(namespace: str) -> Object:

@@ -15,17 +15,23 @@ from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
     from podwright.lab.base import Lab
+    from podwright.lab.hosts.lab import HostsLab
     from podwright.lab.kubernetes import KubernetesLab
     from podwright.lab.slurm.lab import SlurmLab
+
+    Started = tuple[SlurmLab | KubernetesLab | HostsLab, str]
 
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Which lab, where there are several.")]
 Node = Annotated[str, typer.Argument(metavar="NODE", help="A compute node, such as n2.")]
 
 
 def lab_up_command(
-    kind: Annotated[Literal["slurm", "kubernetes"], typer.Argument(metavar="slurm|kubernetes", help="The scheduler.")],
+    kind: Annotated[
+        Literal["slurm", "kubernetes", "hosts"],
+        typer.Argument(metavar="slurm|kubernetes|hosts", help="The scheduler; hosts: bare, for `pod up`."),
+    ],
     nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Nodes; 4, of Kubernetes 2.")] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="GPUs of each; 8 if not said.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="GPUs of each; 8, of hosts 2.")] = None,
     virtual_nodes: Annotated[
         int | None, typer.Option("--virtual-nodes", metavar="N", help="Of Kubernetes: DGX nodes that are played; 140.")
     ] = None,
@@ -40,24 +46,24 @@ def lab_up_command(
     """Start a lab and make it known as a pod; one that is there already is only mended."""
     from podwright.lab import home, packages
 
+    _refuse("--use-context", "Kubernetes", kind != "kubernetes" and use_context is not None)
+    _refuse("--virtual-nodes", "Kubernetes", kind != "kubernetes" and virtual_nodes is not None)
+    _refuse("--no-accounting", "Slurm", kind != "slurm" and no_accounting)
     if use_context is not None:
-        _refuse("--use-context", "Kubernetes", kind != "kubernetes")
         return _borrow(use_context, name)
     packages.check_root(sys.argv[1:])
     started = time.monotonic()
-    shared = {"nodes": nodes, "gpus": gpus}
-    lab: SlurmLab | KubernetesLab
-    if kind == "slurm":
-        _refuse("--virtual-nodes", "Kubernetes", virtual_nodes is not None)
-        accounting = False if no_accounting else None
-        lab, hint = _slurm(name, {**shared, "accounting": accounting})
-    else:
-        _refuse("--no-accounting", "Slurm", no_accounting)
-        lab, hint = _kubernetes(name, {**shared, "virtual_nodes": virtual_nodes})
-    home.make_known(lab)
+    start = {"slurm": _slurm, "kubernetes": _kubernetes, "hosts": _hosts}[kind]
+    given: dict[str, Any] = {"nodes": nodes, "gpus": gpus}
+    given |= {"accounting": False} if no_accounting else {}
+    given |= {"virtual_nodes": virtual_nodes} if virtual_nodes is not None else {}
+    lab, hint = start(name, given)
+    # Bare hosts may have become a pod since, which is known with its scheduler then.
+    if kind != "hosts" or not home.is_known(lab.name):
+        home.make_known(lab)
     took = figures.duration(time.monotonic() - started)
     output.say("up", f"{lab.name}, {lab.shape.words()}, in {took}")
-    return output.say("next", f"podwright run examples/segmentation.yaml --on {lab.name}\n{hint}")
+    return output.say("next", hint)
 
 
 def _borrow(context: str, name: str | None) -> None:
@@ -78,8 +84,8 @@ def _refuse(option: str, kind: str, given: bool) -> None:
         raise refuse(f"only a {kind} lab has this", field=option)
 
 
-def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
-    """Start a Slurm lab; return it with the command that shows it."""
+def _slurm(name: str | None, given: dict[str, Any]) -> Started:
+    """Start a Slurm lab; return it with what can be done next."""
     from dataclasses import asdict
 
     from podwright.lab import home
@@ -88,11 +94,28 @@ def _slurm(name: str | None, given: dict[str, Any]) -> tuple[SlurmLab, str]:
 
     wanted = home.wanted_shape(shape.SlurmLabShape(name=name or home.DEFAULT), given)
     lab = slurm.up(home.make_home() / wanted.name, say=output.say, **asdict(wanted))
-    return lab, f"ssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
+    return lab, f"{_run_on(lab)}\nssh -F {shlex.quote(str(lab.ssh_config))} {lab.name} sinfo"
 
 
-def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab, str]:
-    """Start a Kubernetes lab; return it with the command that shows it."""
+def _hosts(name: str | None, given: dict[str, Any]) -> Started:
+    """Start bare hosts; return their lab with what can be done next."""
+    from dataclasses import asdict
+
+    from podwright.lab import home
+    from podwright.lab.hosts import lab as hosts
+    from podwright.lab.hosts import shape
+
+    wanted = home.wanted_shape(shape.HostsLabShape(name=name or shape.DEFAULT), given)
+    lab = hosts.up(home.make_home() / wanted.name, say=output.say, **asdict(wanted))
+    return lab, f"podwright pod up examples/lab-pod.yaml\nssh -F {shlex.quote(str(lab.ssh_config))} {lab.first}"
+
+
+def _run_on(lab: Lab) -> str:
+    return f"podwright run examples/segmentation.yaml --on {lab.name}"
+
+
+def _kubernetes(name: str | None, given: dict[str, Any]) -> Started:
+    """Start a Kubernetes lab; return it with what can be done next."""
     from dataclasses import asdict
 
     from podwright.lab import home, kubernetes
@@ -101,14 +124,17 @@ def _kubernetes(name: str | None, given: dict[str, Any]) -> tuple[KubernetesLab,
     wanted = home.wanted_shape(usual, given)
     with lab_build.BuildProgress() as bar:
         lab = kubernetes.up(home.make_home() / wanted.name, say=output.say, progress=bar.show, **asdict(wanted))
-    return lab, shlex.join([str(lab.kubectl_path), f"--kubeconfig={lab.kubeconfig}", "get", "nodes"])
+    show = shlex.join([str(lab.kubectl_path), f"--kubeconfig={lab.kubeconfig}", "get", "nodes"])
+    return lab, f"{_run_on(lab)}\n{show}"
 
 
 def lab_status_command(name: Name = None, as_json: AsJson = False) -> None:
     """List the machines, each with what it is, what it does, and the scheduler's word for it."""
-    machines = _lab(name).status()
+    lab = _lab(name)
+    machines = lab.status()
     if as_json:
         return output.print_json(machines)
+    output.say("lab", lab.name)
     head = tuple(machines[0])
     rows = []
     for machine in machines:
@@ -156,7 +182,10 @@ def lab_down_command(name: Name = None, yes: Yes = False) -> None:
         return
     lab.down()
     home.forget(lab.name)
+    lost = home.lose_runs(lab.name)
     output.say("down", f"{lab.name} and all it left")
+    for run_id in lost:
+        output.say("lost", f"{run_id}: {home.TAKEN_DOWN}")
 
 
 def _lab(name: str | None) -> Lab:

@@ -10,7 +10,7 @@ import typer
 
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal.follow import say_left
-from podwright.cli.terminal.output import foreign_line, json_text
+from podwright.cli.terminal.output import foreign_line, json_text, say
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -42,6 +42,14 @@ def logs_command(
         except KeyboardInterrupt:
             say_left([followed.id])
             raise
+        _say_silence(followed)
+
+
+def _say_silence(run: Run) -> None:
+    """Say that further lines may be on a target that does not answer."""
+    record = run.last_known()
+    if record.silence:
+        say("silent", record.silence)
 
 
 def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:

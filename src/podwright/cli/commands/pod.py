@@ -75,17 +75,22 @@ def pod_ls_command(as_json: AsJson = False) -> None:
 
 
 def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
-    """Remove the copy; runs hold on to their own and are followed as before."""
-    from podwright.launch import pods
-    from podwright.runs import Home
+    """Remove the copy; runs hold on to their own and are followed as before, unless the pod does not answer."""
+    from podwright.launch import Session, pods
+    from podwright.launch.abandon import abandon_silent, open_runs
     from podwright.spec.problems import refuse, short
 
     if name.endswith(POD_FILES):
         raise refuse(f"{short(name)} is a file; a pod is forgotten by its name", hint="`podwright pod ls` lists them")
-    pods.forget(Home.open(), name)
+    with Session.open() as session:
+        pods.forget(session.home, name)
+        left = abandon_silent(session, open_runs(session, name), f"the pod {name} was forgotten")
     if as_json:
         return output.print_json({"name": name, "forgotten": True})
-    return output.say("forgotten", name)
+    output.say("forgotten", name)
+    for sentence in left:
+        output.say("left", sentence)
+    return None
 
 
 def pod_grant_command(
@@ -99,6 +104,7 @@ def pod_grant_command(
     group: Annotated[
         str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
     ] = None,
+    rdma: Annotated[bool, typer.Option("--rdma", help="Let containers lock memory, which RDMA needs.")] = False,
     render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -112,7 +118,7 @@ def pod_grant_command(
     granted = pods.find(Home.open(), pod)
     kubernetes = pods.kubernetes_of(granted, scheduler)
     place = namespace or namespace_of(kubernetes)
-    objects = grant_objects(granted, kubernetes, place, group)
+    objects = grant_objects(granted, kubernetes, place, group, rdma)
     if render:
         print_objects(objects, as_json)
         return 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,12 @@ from podwright.cli.terminal import figures, output
 if TYPE_CHECKING:
     from podwright.design.predict.placement import Placement
     from podwright.design.predict.scaling import Forecast, Measured, Range
-    from podwright.runs.events import Event
+    from podwright.runs import RunFolder
+    from podwright.runs.series import ToldValue
 
 _BATCH_NAMES = ("global_batch_size", "batch_size", "batch")
+_MOST_MARKS = 100_000
+"""Steps whose times are compared: the last of a long run."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def _source(ref: str, batch: int | None) -> Source:
     with Session.open() as session:
         run = find(session, ref)
         record = run.record()
-    step_s = step_from_marks(_marks(run.folder.events()))
+    step_s = step_from_marks(_marks(_series(run.folder)))
     if step_s is None:
         hint = 'a program reports its steps by a line such as {"podwright": {"step": 120}}'
         raise refuse(f"{run.id} has not reported two steps", hint=hint)
@@ -130,17 +134,30 @@ def _source(ref: str, batch: int | None) -> Source:
     return Source(run.id, record.nodes, measured)
 
 
-def _marks(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """Return the steps that one rank told in the last attempt, with their times."""
-    from podwright.runs.events import ResultTold
+def _series(folder: RunFolder) -> Iterator[ToldValue]:
+    """Yield what the ranks told; a series that is damaged is refused in words."""
+    from podwright.spec.problems import refuse
 
-    results = [event for event in events if isinstance(event, ResultTold) and "step" in event.values]
-    if not results:
-        return []
-    attempt = max(event.epoch for event in results)
-    last = [event for event in results if event.epoch == attempt]
-    rank = min(event.rank for event in last)
-    return [(event.time, event.values["step"]) for event in last if event.rank == rank]
+    try:
+        yield from folder.series()
+    except OSError as error:
+        raise refuse(f"{folder.id}: {error.strerror or error}") from None
+
+
+def _marks(values: Iterable[ToldValue]) -> list[tuple[float, float]]:
+    """Return the last steps that one rank told in the last attempt, with their times."""
+    attempt, rank = (-1, -1), -1
+    marks: deque[tuple[float, float]] = deque(maxlen=_MOST_MARKS)
+    for value in values:
+        if value.name != "step":
+            continue
+        is_earlier_rank = (value.restart, value.retry) == attempt and value.rank < rank
+        if (value.restart, value.retry) > attempt or is_earlier_rank:
+            attempt, rank = (value.restart, value.retry), value.rank
+            marks.clear()
+        if ((value.restart, value.retry), value.rank) == (attempt, rank):
+            marks.append((value.t, value.value))
+    return list(marks)
 
 
 def _check_two(sources: Sequence[Source]) -> None:

@@ -23,7 +23,7 @@ def prune_command(
         int, typer.Option("--keep-last", metavar="N", min=0, help="Keep the newest N that have ended.")
     ] = 0,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="Remove only the checkpoints on this machine.")
+        bool, typer.Option("--checkpoints", help="Remove only checkpoints, and only those on this machine.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     yes: Yes = False,
@@ -35,13 +35,24 @@ def prune_command(
 
     older_s = _seconds(older)
     with Session.open() as session:
-        old = sizes(session, old_runs(recent(session, None), older_s, keep_last), checkpoints)
+        records = old_runs(recent(session, None), older_s, keep_last)
+        if checkpoints:
+            _say_far([record.target for record in records])
+        old = sizes(session, records, checkpoints)
         planned = Pruned(tuple(old), sum(old.values()))
         if dry_run or not old:
             return _tell(planned, "would go", as_json)
         if not _is_confirmed(planned, checkpoints, yes):
             return 1
         return _tell(prune(session, old, checkpoints), "removed", as_json)
+
+
+def _say_far(targets: list[str]) -> None:
+    """Say that clusters keep their checkpoints: those are theirs as long as the run is there."""
+    far = [target for target in targets if target != "local"]
+    if far:
+        what = figures.count(len(far), "run")
+        output.say("kept", f"the checkpoints of {what} on clusters; `prune` alone removes them with the run")
 
 
 def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:

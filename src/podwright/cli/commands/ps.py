@@ -55,7 +55,8 @@ def points_listing(points: Sequence[Record], width: int | None, now_s: float | N
 
 
 def _row(record: Record, now_s: float | None) -> tuple[str, ...]:
-    took_s = figures.seconds_between(record.started_at, record.ended_at, now_s)
+    # Nobody knows how long a run goes on whose target is silent: it may have ended long ago.
+    took_s = figures.seconds_between(record.started_at, record.ended_at or record.silent_since, now_s)
     return (
         record.id,
         record.state,
@@ -79,6 +80,10 @@ def outcome(record: Record) -> str:
 
     A sweep has no results of its own; its reason says how many of its points are how far.
     """
+    if record.silent_since is not None:
+        from podwright.theme import words
+
+        return f"not answered since {words.clock(record.silent_since)}: {record.silent_why}"
     is_well = record.state in ("succeeded", "running") and record.results
     if record.reason and not is_well:
         return record.reason.splitlines()[0]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output
+from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,10 +19,16 @@ def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
     from podwright.launch import Session, find_all
 
     with Session.open() as session:
-        path = write_report(find_all(session, runs)).resolve()
+        named = find_all(session, runs)
+        with in_words(named[0].folder.path):
+            path = write_report(named).resolve()
+        known = [run.last_known() for run in named]
+        silences = [record.silence for record in known if record.silence]
     if as_json:
         return output.print_json({"report": str(path)})
     print(path)
+    for silence in silences:
+        output.say("silent", silence)
     return output.say("open", path.as_uri())
 
 

@@ -12,7 +12,7 @@ from podwright.cli import crash
 from podwright.cli.commands.report import write_report
 from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadFile, complete_run
 from podwright.cli.terminal import output, verdict
-from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_left
+from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_gaps, say_left
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -41,6 +41,7 @@ def run_command(
         run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
         _, points = run.records()
         introduce(run, len(points))
+        say_gaps(run)
         if not detach:
             return _to_the_end(run, as_json)
         if run.is_held():

@@ -13,23 +13,31 @@ from podwright.cli.terminal.follow import document_of
 
 if TYPE_CHECKING:
     from podwright.runs import Record
+    from podwright.runs.replacements import Replacement
+
+MOST_REPLACED = 6
+"""Lines about nodes that were replaced."""
 
 
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
+    from podwright.launch.run import explain
+    from podwright.runs.events import DeviceSeen, RankFailed
 
     with Session.open() as session:
         shown = find(session, run)
-        record, points = shown.records()
+        record, points = shown.records_anyway()
         size = sum(size_bytes(part.folder.path) for part in shown.parts())
+        replaced = [] if points else shown.replacements()
         if as_json:
-            return output.print_json({**document_of(record, points), "bytes": size})
+            rows = [row.as_json() for row in replaced]
+            return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
-            why = shown.explain()
-    for word, text in (*facts(record, len(points), why), ("size", figures.size(size))):
+            why = explain(record, shown.folder.events_of(RankFailed, DeviceSeen))
+    for word, text in (*facts(record, len(points), why), *_replaced(replaced), ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
         print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))
@@ -44,6 +52,8 @@ def facts(record: Record, points: int, why: Sequence[str], now_s: float | None =
         yield from verdict.explanation(record, why)
     else:
         yield _state(record, points, now_s)
+    if record.silence:
+        yield "silent", record.silence
     if record.matrix:
         yield "matrix", "  ".join(f"{name} {figures.value(value)}" for name, value in record.matrix.items())
     yield "target", record.target
@@ -54,6 +64,22 @@ def facts(record: Record, points: int, why: Sequence[str], now_s: float | None =
     if cost := record.cost:
         yield "cost", f"{figures.value(cost['amount'])} {cost['currency']} ({cost['origin']})"
     yield "folder", record.folder
+
+
+def _replaced(replaced: Sequence[Replacement]) -> Iterator[tuple[str, str]]:
+    """Say which nodes were replaced and when, the latest of them where there are many."""
+    from podwright.theme import words
+
+    lines = []
+    for row in replaced[-MOST_REPLACED:]:
+        where = f"on {row.host} again"
+        if row.host != row.before:
+            where = f"by {row.host}, before {row.before}"
+        lines.append(f"node {row.node} at {words.clock(row.time)}, {where}")
+    if len(replaced) > MOST_REPLACED:
+        lines.insert(0, f"{len(replaced)} times; the latest:")
+    if lines:
+        yield "replaced", "\n".join(lines)
 
 
 def _state(record: Record, points: int, now_s: float | None) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from itertools import chain
@@ -50,7 +51,7 @@ def active(session: Session) -> list[Progress]:
     parts: list[Record] = []
     for record in launch.recent(session, limit=0):
         if not record.is_final:
-            whole, points = launch.find(session, record.id).records()
+            whole, points = launch.find(session, record.id).records_anyway()
             parts += points or [whole]
     progresses = [Progress(part) for part in parts if not part.is_final]
     for progress in progresses:
@@ -74,10 +75,13 @@ def last_samples(record_path: Path) -> list[Sample]:
 
 
 def _end_of(path: Path) -> bytes:
+    from podwright.runs.files import open_untrusted
+
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            return file.read()
+        with open_untrusted(path.parent, path.name) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            return file.read(TAIL_BYTES)
     except OSError:
         return b""
 

@@ -66,7 +66,7 @@ def _wait(run: Run, end: float | None) -> tuple[dict[str, Any], list[int]]:
 
     left_s = None if end is None else max(0.0, end - time.monotonic())
     try:
-        run.wait(timeout_s=left_s)
+        run.wait(timeout_s=left_s, patient=False)
         record, points = run.records()
     except Refusal as refusal:
         if refusal.exit_code != verdict.UNREACHABLE:

@@ -90,10 +90,16 @@ def introduce(run: Run, points: int) -> None:
     output.say("run", f"{run.id} on {asked.target}: {shape}")
 
 
+def say_gaps(run: Run) -> None:
+    """Say what the target does not give a run that was just started; all parts of a job lack the same."""
+    for sentence in run.parts()[0].folder.gaps():
+        output.say("missing", sentence)
+
+
 def _follow_one(run: Run, view: View) -> None:
     record = run.record()
     progress = Progress(record, record.goal)
-    for change in run.watch():
+    for change in run.watch(patient=False):
         for word, text in progress.take(change.record, change.events, change.samples):
             view.say(word, text)
         view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
@@ -101,10 +107,13 @@ def _follow_one(run: Run, view: View) -> None:
 
 def _follow_points(parent: Run, view: View) -> None:
     """Follow the points of a matrix or a repeat: a line for each that ends, and a count of all."""
+    from podwright.launch import refuse_silence
+
     ended: set[str] = set()
     while True:
         began = time.monotonic()
         whole, points = parent.records()
+        refuse_silence(whole)
         for point in points:
             if point.is_final and point.id not in ended:
                 ended.add(point.id)

@@ -174,9 +174,10 @@ def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> L
     if elapsed_s is not None:
         elapsed_s = float(int(elapsed_s))
     clock = f"{figures.duration(elapsed_s):>7}"
-    far, quality = progress.how_far() or progress.waiting_for(), progress.quality()
+    far, quality, share = progress.how_far() or progress.waiting_for(), progress.quality(), progress.share()
+    if state == "pending":  # what an attempt before had come to is not where it is
+        far, quality, share = progress.waiting_for(), "", None
     room = width - len(word) - len(clock) - 2
-    share = progress.share()
     beside = "  ".join(filter(None, (far, quality)))
     bar_width = min(24, room - len(beside) - 3)
     if share is None or bar_width < 6:

@@ -56,6 +56,13 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """Return a text on one line: what would end the line or steer a terminal is shown by its escape."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
 def foreign_line(text: str, stream: TextIO) -> str:
     """Return a line that a rank wrote as it may be shown.
 

@@ -140,7 +140,9 @@ class Progress:
         return figures.results({name: self.values[name] for name in names if name in self.values}, limit=3)
 
     def news(self) -> str:
-        """Return how far the run is and how good, in one line."""
+        """Return how far the run is and how good, in one line; of one that waits, why."""
+        if self.record.state == "pending":
+            return self.waiting_for()
         return "  ".join(filter(None, (self.how_far(), self.quality())))
 
     def waiting_for(self) -> str:
@@ -190,5 +192,6 @@ _LINES: dict[str, Callable[[Progress, Any], WordAndText]] = {
     "seen": _seen,
     "fenced": lambda progress, event: ("fenced", f"{progress.label(event.node)} gave way to a newer attempt"),
     "requeued": lambda progress, event: ("waiting", f"the run {event.why}"),
+    "alone": lambda progress, event: ("waiting", f"{progress.label(event.node)}: {event.why or ''}"),
     "given_back": lambda progress, event: ("waiting", f"{progress.label(event.node)}: {event.why or ''}"),
 }

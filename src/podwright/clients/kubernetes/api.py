@@ -5,27 +5,33 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import ssl
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.names import MANAGER
-from podwright.clients.kubernetes.websocket import CommandFailed, WebSocket
+from podwright.clients.kubernetes.silence import BUDGET_S, LEAST_S, Silence
+from podwright.clients.kubernetes.websocket import CommandFailed, NotBegun, WebSocket
 from podwright.clients.reasons import connection_reason
-from podwright.spec.problems import refuse
+from podwright.spec.problems import Refusal, refuse
 
 APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-GREET_S, TIMEOUT_S = 8.0, 30.0
+GREET_S, READ_S, CHANGE_S = 8.0, 8.0, 30.0
+"""Until it greets, and until it has answered a question or made a change."""
+EXEC_S = 10.0
+"""Until a command in a container has begun: its node may be gone, which the server finds out only now."""
 AGAIN = (429, 500, 502, 503, 504)
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Between tries of a request that may be made twice: a server that restarts is back within seconds."""
 PAGE = 500
+UNKNOWN_USER, UNKNOWN = 401, "the cluster does not know who you are"
 
 Query = Mapping[str, str | int | bool]
 
@@ -38,17 +44,30 @@ class ApiError(Exception):
         self.status, self.reason, self.message = status, reason, message
 
 
+NOT_BEGUN = NotBegun.__name__
+"""The reason of an error that says that a command in a container did not even begin."""
+
+
 class Away(Exception):
     """The API server cannot be reached just now."""
 
 
 class Api:
-    """One cluster, for any number of threads; `requests` counts what was asked."""
+    """One cluster, for any number of threads; `requests` counts what was asked, `answered` is told of each answer."""
 
-    def __init__(self, entry: Entry, manager: str = MANAGER, pauses_s: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        manager: str = MANAGER,
+        pauses_s: Sequence[float] = PAUSES_S,
+        budget_s: float = BUDGET_S,
+        answered: Callable[[str, str], None] = lambda method, path: None,
+    ) -> None:
         self.entry = entry
-        self._pauses_s = PAUSES_S if pauses_s is None else pauses_s
+        self._pauses_s = pauses_s
         self.manager = manager
+        self.silence = Silence(budget_s)
+        self._answered = answered
         self.requests = 0
         self._idle: list[http.client.HTTPConnection] = []
         self.close = weakref.finalize(self, _close, self._idle)
@@ -105,6 +124,11 @@ class Api:
             if error.status != 404:
                 raise
 
+    def delete_all(self, path: str, selector: str, policy: str = "Background") -> None:
+        """Delete all objects of a kind that a selector names, in one request."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy}
+        self._json("DELETE", path, {"labelSelector": selector}, json.dumps(options).encode(), "application/json")
+
     def text(self, path: str, **query: str | int | bool) -> bytes:
         """Return an answer that is no JSON, such as a log."""
         return self._answer("GET", path, query, None, "")
@@ -118,22 +142,40 @@ class Api:
 
         A review is a question, though it is asked as if it were made.
         """
+        if self.silence.rests():
+            raise self._away("it did not answer a moment ago")
         for pause_s in (*self._pauses_s, None):
             last = pause_s is None or (method == "POST" and not path.endswith("reviews"))
+            asked_at = time.monotonic()
             try:
                 status, data = self._send(method, path, query, body, kind)
             except (OSError, http.client.HTTPException) as error:
-                if last:
-                    raise Away(f"{self.entry.server} cannot be reached: {connection_reason(error)}") from None
+                self.silence.begin(asked_at)
+                if last or self._is_in_vain(error, pause_s):
+                    raise self._away(connection_reason(error)) from None
             else:
-                if status < 400:
-                    return data
-                if status == 401 and self.entry.forget():
+                if status == UNKNOWN_USER and self.entry.forget():
                     continue
-                if last or not self._may_pass(status, method):
-                    raise _error(status, data)
+                if status < 400 or not self._may_pass(status, method):
+                    self.silence.end()
+                    return _checked(status, data)
+                self.silence.begin(asked_at)
+                if last or self.silence.left_s() < (pause_s or 0.0):
+                    raise self._not_ready(status, data)
             time.sleep(pause_s or 0.0)
         raise AssertionError("unreachable")
+
+    def _is_in_vain(self, error: Exception, pause_s: float | None) -> bool:
+        """Return whether nothing would be won by another try: nobody comes to trust a certificate by waiting."""
+        return isinstance(error, ssl.SSLCertVerificationError) or self.silence.left_s() < (pause_s or 0.0)
+
+    def _away(self, why: str) -> Away:
+        return Away(f"{self.entry.server} cannot be reached: {why}")
+
+    def _not_ready(self, status: int, data: bytes) -> ApiError | Away:
+        if status == 403:
+            return self._away("it is starting")
+        return _error(status, data)
 
     def _may_pass(self, status: int, method: str) -> bool:
         """Return whether an answer may be another a moment later.
@@ -148,25 +190,36 @@ class Api:
         return status in AGAIN and (status != 500 or method == "GET")
 
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        """Send on a connection that was used before, where there is one; a broken one is not kept."""
+        """Send on a connection that was used before, where there is one; where one is broken, all are: none is kept."""
         self.requests += 1
         headers = {"Accept": "application/json", **self.entry.headers()}
         if kind.startswith(STRATEGIC):
             headers["Accept"] = METADATA
         if kind:
             headers["Content-Type"] = kind
-        connection = self._idle.pop() if self._idle else self._connect(TIMEOUT_S)
+        connection = self._idle_line() or self._connect()
         try:
+            connection.sock.settimeout(READ_S if method == "GET" else CHANGE_S)
             connection.request(method, _target(self.entry.server, path, query), body, headers)
             response = connection.getresponse()
             data = response.read()
         except BaseException:
             connection.close()
+            while (broken := self._idle_line()) is not None:
+                broken.close()
             raise
         self._idle.append(connection)
+        self._answered(method, path)
         return response.status, data
 
-    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+    def _idle_line(self) -> http.client.HTTPConnection | None:
+        """Return a connection that nobody uses; another thread may take the last one just now."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _connect(self) -> http.client.HTTPConnection:
         """Connect; a server that does not even greet is away sooner than one that takes its time to answer."""
         connection = self._line()
         try:
@@ -174,20 +227,20 @@ class Api:
         except BaseException:
             connection.close()
             raise
-        connection.sock.settimeout(timeout_s)
         return connection
 
     def _line(self) -> http.client.HTTPConnection:
         place = urlsplit(self.entry.server)
         host, port = place.hostname or "", place.port
+        greet_s = min(GREET_S, max(LEAST_S, self.silence.left_s()))
         if place.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=GREET_S)
+            return http.client.HTTPConnection(host, port, timeout=greet_s)
         proxy = self.entry.cluster.get("proxy-url")
         if not proxy:
-            return http.client.HTTPSConnection(host, port or 443, timeout=GREET_S, context=self.entry.tls)
+            return http.client.HTTPSConnection(host, port or 443, timeout=greet_s, context=self.entry.tls)
         through = urlsplit(str(proxy))
         tunnel = http.client.HTTPSConnection(
-            through.hostname or "", through.port or 3128, timeout=GREET_S, context=self.entry.tls
+            through.hostname or "", through.port or 3128, timeout=greet_s, context=self.entry.tls
         )
         tunnel.set_tunnel(host, port or 443)
         return tunnel
@@ -197,7 +250,8 @@ class Api:
     @contextmanager
     def lines(self, path: str, timeout_s: float, **query: str | int | bool) -> Iterator[Iterator[bytes]]:
         """Yield the lines of an answer that goes on."""
-        with self._own_line(timeout_s) as connection:
+        with self._own_line() as connection:
+            connection.sock.settimeout(timeout_s)
             headers = {"Accept": "application/json", **self.entry.headers()}
             connection.request("GET", _target(self.entry.server, path, query), None, headers)
             response = connection.getresponse()
@@ -210,26 +264,35 @@ class Api:
         streams = [("stdin", "true"), ("stdout", "true"), ("stderr", "true")]
         query = urlencode([("container", container), *streams, *(("command", word) for word in command)])
         target = _target(self.entry.server, f"{pod_path}/exec", {}) + f"?{query}"
-        with self._own_line(timeout_s) as connection:
+        with self._own_line() as connection:
             assert isinstance(connection.sock, socket.socket)
             try:
-                return WebSocket(connection.sock, target, self.entry.headers()).exchange(given)
+                connection.sock.settimeout(EXEC_S)
+                command_line = WebSocket(connection.sock, target, self.entry.headers())
+                connection.sock.settimeout(timeout_s)
+                return command_line.exchange(given)
             except CommandFailed as error:
-                raise ApiError(400, "CommandFailed", str(error)) from None
+                raise ApiError(400, type(error).__name__, str(error)) from None
 
     @contextmanager
-    def _own_line(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+    def _own_line(self) -> Iterator[http.client.HTTPConnection]:
         """Open a connection for one thing only, which may take long."""
+        if self.silence.rests():
+            raise self._away("it did not answer a moment ago")
         self.requests += 1
-        connection = None
+        asked_at = time.monotonic()
         try:
-            connection = self._connect(timeout_s)
+            connection = self._connect()
+        except (OSError, http.client.HTTPException) as error:
+            self.silence.begin(asked_at)
+            raise self._away(connection_reason(error)) from None
+        self.silence.end()
+        try:
             yield connection
         except (OSError, http.client.HTTPException) as error:
-            raise Away(f"{self.entry.server} cannot be reached: {connection_reason(error)}") from None
+            raise self._away(connection_reason(error)) from None
         finally:
-            if connection is not None:
-                connection.close()
+            connection.close()
 
 
 def _close(connections: list[http.client.HTTPConnection]) -> None:
@@ -252,6 +315,12 @@ def _spelled(value: str | int | bool) -> str:
     return str(value)
 
 
+def _checked(status: int, data: bytes) -> bytes:
+    if status >= 400:
+        raise _error(status, data)
+    return data
+
+
 def _error(status: int, data: bytes) -> ApiError:
     try:
         row = json.loads(data)
@@ -260,11 +329,11 @@ def _error(status: int, data: bytes) -> ApiError:
         return ApiError(status, "", data.decode("utf-8", "replace").strip()[:200] or f"status {status}")
 
 
-def refusal_of(error: ApiError | Away, what: str) -> Exception:
+def refusal_of(error: ApiError | Away, what: str) -> Refusal:
     """Return an error of the server as a refusal, with the exit code that belongs to it."""
     if isinstance(error, Away):
         return refuse(str(error), hint="does `kubectl version` work here?", exit_code=3)
-    if error.status == 401:
-        return refuse("the cluster does not know who you are", hint="log in to it again", exit_code=3)
+    if error.status == UNKNOWN_USER:
+        return refuse(UNKNOWN, hint="log in to it again", exit_code=3)
     at_fault = 3 if error.status >= 500 else 2
     return refuse(f"Kubernetes did not {what}: {error.message}", exit_code=at_fault)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Object = Mapping[str, Any]
 RENEWED = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 """Of an object's metadata: what the server keeps for itself, and changes when nothing else changed."""
+ENFORCED, STRICTEST = "pod-security.kubernetes.io/enforce", "restricted"
 ESCALATION = "attempting to grant RBAC permissions not currently held"
 
 
@@ -56,7 +57,7 @@ def apply_objects(api: Api, objects: Sequence[Object], dry: bool = False) -> lis
 
 def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:
     """Yield the rights that the user has not; a namespace that is there needs none, as it is not changed."""
-    changed = [item for item in objects if item["kind"] != "Namespace" or not _find(api, item)]
+    changed = [item for item in objects if item["kind"] != "Namespace" or not _is_left_alone(_find(api, item), item)]
     kinds = dict.fromkeys((item["metadata"].get("namespace"), item["apiVersion"], item["kind"]) for item in changed)
     for namespace, version, kind in kinds:
         place = "in the cluster"
@@ -91,7 +92,7 @@ def _apply_all(api: Api, objects: Iterable[Object], dry: bool) -> Iterator[Appli
 def _apply(api: Api, item: Object, dry: bool) -> str:
     try:
         before = _find(api, item)
-        if before and item["kind"] == "Namespace":
+        if before and _is_left_alone(before, item):
             return "unchanged"
         after = api.apply(path_of_object(item), item, dry=dry)
     except ApiError as error:
@@ -101,6 +102,17 @@ def _apply(api: Api, item: Object, dry: bool) -> str:
     if _content(before) == _content(after):
         return "unchanged"
     return "changed"
+
+
+def _is_left_alone(before: Object | None, item: Object) -> bool:
+    """Return whether a namespace stays as it is: its Pod Security is changed where it has none, or less is wanted."""
+    if item["kind"] != "Namespace" or before is None:
+        return False
+    wanted = (item["metadata"].get("labels") or {}).get(ENFORCED)
+    there = (before["metadata"].get("labels") or {}).get(ENFORCED)
+    if wanted in (None, there):
+        return True
+    return wanted == STRICTEST and there is not None
 
 
 def _find(api: Api, item: Object) -> dict[str, Any] | None:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from podwright.clients.reasons import last_line
-from podwright.spec.problems import refuse, short
+from podwright.spec.problems import Refusal, refuse, short
 
 INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a container of the cluster itself finds its own credentials."""
+AGAIN = "log in to the cluster again: that writes it anew"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ class Entry:
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """Return how the connection is secured: whom we trust, and by what the server knows us."""
-        context = ssl.create_default_context(cadata=self._authority())
+        try:
+            context = ssl.create_default_context(cadata=self._authority())
+        except (ssl.SSLError, UnicodeError):
+            raise _unusable(self.context, "certificate-authority", "is no certificate") from None
         if self.cluster.get("insecure-skip-tls-verify"):
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         pair = self._pair()
@@ -72,6 +76,8 @@ class Entry:
             for file, data in zip(files, (certificate, key), strict=True):
                 os.write(file, data)
             context.load_cert_chain(*(f"/proc/self/fd/{file}" for file in files))
+        except ssl.SSLError:
+            raise _unusable(self.context, "client-certificate", "and its key do not fit, or are none") from None
         finally:
             for file in files:
                 os.close(file)
@@ -80,8 +86,8 @@ class Entry:
         """Return the headers that say who asks; none where a certificate does."""
         user = self.user
         if "token" in user or "tokenFile" in user:
-            text = user.get("token") or (self.user_folder / str(user["tokenFile"])).read_text()
-            return {"Authorization": f"Bearer {text.strip()}"}
+            text = user.get("token") or (_bytes(user, "tokenFile", self.user_folder) or b"").decode("ascii", "replace")
+            return {"Authorization": f"Bearer {str(text).strip()}"}
         if "username" in user:
             pair = f"{user['username']}:{user.get('password', '')}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
@@ -103,6 +109,10 @@ class Entry:
         return _run_plugin(asked, self.user_folder)
 
 
+def _unusable(context: str, name: str, why: str) -> Refusal:
+    return refuse(f"{name} of the context {context} in the kubeconfig {why}", hint=AGAIN, exit_code=3)
+
+
 def _renamed(status: Mapping[str, Any]) -> dict[str, Any]:
     names = {"clientCertificateData": "client-certificate-data", "clientKeyData": "client-key-data"}
     return {
@@ -112,7 +122,10 @@ def _renamed(status: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bytes(row: Mapping[str, Any], name: str, folder: Path) -> bytes | None:
     if row.get(f"{name}-data"):
-        return base64.b64decode(str(row[f"{name}-data"]))
+        try:
+            return base64.b64decode("".join(str(row[f"{name}-data"]).split()), validate=True)
+        except ValueError:
+            raise refuse(f"{name}-data of the kubeconfig is not base64", hint=AGAIN, exit_code=3) from None
     if row.get(name):
         try:
             return (folder / str(row[name])).read_bytes()
@@ -140,7 +153,12 @@ def _run_plugin(asked: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if done.returncode:
         reason = last_line(done.stderr.decode("utf-8", "replace"), "nothing")
         raise refuse(f"the credential plugin {command} says: {reason}", exit_code=3)
-    status: dict[str, Any] = json.loads(done.stdout).get("status") or {}
+    try:
+        status = json.loads(done.stdout)["status"]
+    except (ValueError, KeyError, TypeError):
+        status = None
+    if not isinstance(status, dict):
+        raise refuse(f"the credential plugin {command} gave no credentials", exit_code=3)
     return status
 
 
@@ -155,10 +173,11 @@ def read_entry(file: str | None, context: str | None, environ: Mapping[str, str]
         raise refuse(f"there is no kubeconfig at {where}", hint="log in to the cluster first", exit_code=3)
     name = context or next((str(row["current-context"]) for _, row in documents if row.get("current-context")), "")
     _, chosen = _find(documents, "contexts", name, [])
-    cluster_folder, cluster = _find(documents, "clusters", str(chosen["context"]["cluster"]), [name])
-    user_folder, user = _find(documents, "users", str(chosen["context"].get("user", "")), [name])
-    namespace = chosen["context"].get("namespace")
-    return Entry(name, cluster["cluster"], user.get("user") or {}, namespace, cluster_folder, user_folder)
+    cluster_folder, cluster = _find(documents, "clusters", str(chosen.get("cluster", "")), [name])
+    user_folder, user = _find(documents, "users", str(chosen.get("user", "")), [name])
+    if not str(cluster.get("server", "")).startswith(("https://", "http://")):
+        raise _unusable(name, "server", "is no address that begins with https://")
+    return Entry(name, cluster, user, chosen.get("namespace"), cluster_folder, user_folder)
 
 
 def _usual(environ: Mapping[str, str]) -> list[Path]:
@@ -181,12 +200,16 @@ def _read(path: Path) -> dict[str, Any]:
 def _find(
     documents: Sequence[tuple[Path, dict[str, Any]]], kind: str, name: str, of: Sequence[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Return an entry and its file's folder; the first file that has it wins."""
+    """Return what an entry says and its file's folder; the first file that has it wins."""
     known = []
     for path, row in documents:
-        for entry in row.get(kind) or []:
-            if entry.get("name") == name:
-                return path.parent, entry
+        entries = row.get(kind)
+        for entry in entries if isinstance(entries, list) else []:
+            if not isinstance(entry, dict):
+                continue
+            inner = entry.get(kind[:-1]) or {}
+            if entry.get("name") == name and isinstance(inner, dict):
+                return path.parent, inner
             known.append(str(entry.get("name")))
     where = ", ".join(str(path) for path, _ in documents)
     message = f'{where} has no {kind[:-1]} "{short(name)}"'

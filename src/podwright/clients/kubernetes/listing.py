@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import suppress
 from typing import Any
 
-from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.clients.kubernetes.api import UNKNOWN_USER, Api, ApiError, Away
 
 FLOOR_S = 1.0
 """Between two lists, whatever number of runs is looked at."""
@@ -30,7 +29,10 @@ class Listing:
         self._times = 0
         self._lock = threading.Lock()
         self._watching = False
+        self._broken_at: float | None = None
+        self._refused: ApiError | None = None
         self.away = ""
+        """Why the server does not answer, once it was waited for long enough."""
 
     def read(self) -> dict[str, dict[str, Any]]:
         """Return the objects by name. An error of the server that is no absence is the caller's."""
@@ -40,6 +42,8 @@ class Listing:
                 if self._times == WATCH_AFTER:
                     self._watching = True
                     threading.Thread(target=self._watch, daemon=True).start()
+            if self._refused is not None:
+                raise self._refused
             return dict(self._objects)
 
     def forget(self) -> None:
@@ -55,7 +59,10 @@ class Listing:
             return
         self._objects = {item["metadata"]["name"]: item for item in items}
         self._times += 1
-        self.away = ""
+        self._answers()
+
+    def _answers(self) -> None:
+        self._broken_at, self._refused, self.away = None, None, ""
 
     def _watch(self) -> None:
         """Watch until the process ends; a watch that breaks goes on where it was, one that is too old lists anew."""
@@ -63,19 +70,33 @@ class Listing:
             try:
                 self._turn()
             except Away as error:
-                self.away = str(error)
+                self._break_off(error)
                 time.sleep(PAUSE_S)
             except (ApiError, ValueError):
                 time.sleep(PAUSE_S)
-                with self._lock, suppress(ApiError):
-                    self._list()
+                self._list_anew()
+
+    def _break_off(self, error: Away) -> None:
+        """Note that the watch broke; a server that restarts is not called away for it."""
+        now = time.monotonic()
+        self._broken_at = self._broken_at or now
+        if now - self._broken_at >= self._api.silence.budget_s:
+            self.away = str(error)
+
+    def _list_anew(self) -> None:
+        with self._lock:
+            try:
+                self._list()
+            except ApiError as error:
+                if error.status == UNKNOWN_USER:
+                    self._refused = error
 
     def _turn(self) -> None:
         query: dict[str, str | int] = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": TURN_S}
         query |= {"labelSelector": self._selector, "resourceVersion": self._version}
         with self._api.lines(self._path, TURN_S + 30.0, **query) as lines:
+            self._answers()
             for line in lines:
-                self.away = ""
                 self._take(json.loads(line))
 
     def _take(self, news: dict[str, Any]) -> None:

@@ -11,11 +11,21 @@ UNIT = f"{DOMAIN}/unit"
 OWNER = f"{DOMAIN}/owner"
 """A digest of the run's token: tells our own object from one of the same name that somebody else made."""
 HELD = f"{DOMAIN}/held"
-"""The annotation of an object that we suspended, with the run it waits for: nothing else is ever resumed by us."""
+"""The annotation of an object that we suspended, with the reason: nothing else is ever resumed by us."""
+HELD_THEN = f"{DOMAIN}/held-then"
+"""What it waits for afterwards."""
+HELD_FOR = f"{DOMAIN}/held-for"
+"""The run that must succeed first."""
+HELD_UNTIL, HELD_TIMES = f"{DOMAIN}/held-until", f"{DOMAIN}/held-times"
+"""When a run that gave its nodes back tries again, in Unix seconds, and how often it did give them back."""
 HELD_QUEUE = f"{DOMAIN}/held-queue"
 """The Kueue queue of such an object, which it joins when it is released: Kueue would resume it before."""
+GROUP = "scheduling.k8s.io/group-name"
+"""The annotation by which Volcano knows the group of a Kubernetes pod."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """The label by which Kueue knows the queue of an object."""
+REASON = f"{DOMAIN}/reason"
+"""Why an administrator's object says what it says."""
 OURS = f"app.kubernetes.io/managed-by={MANAGER}"
 
 JOB_FOLDER, WORK, CLAIM = "/podwright/job", "/podwright/work", "/podwright/claim"
@@ -33,8 +43,9 @@ USER = 1000
 """Of all processes, where nobody else decides it: an image that would run as root runs all the same."""
 SSH_PORT = 2222
 
-MOST_LOST = 20
-"""How often the place of one node is filled anew. Nodes that are given back count too, as Kubernetes cannot tell."""
+MOST_LOST, MOST_GIVEN_BACK = 20, 100
+"""How often the place of one node is filled anew; and how often nodes of a run of several may be given back, which must
+not use that up: Kubernetes counts both together."""
 KEPT_S = 7 * 86400
 """Objects of a run that is over go after a week, so that nobody must clean up after a client that never came back."""
 UNREACHABLE_S = 30
@@ -43,10 +54,12 @@ PIECE_BYTES, MOST_PIECES = 900 * 1024, 5
 
 
 def labels(run_id: str, parent: str, workload: str) -> dict[str, str]:
-    """Return the labels of everything that belongs to a run."""
+    """Return the labels of everything that belongs to a run: those that tools for Kubernetes know, and our own."""
     return {
         "app.kubernetes.io/managed-by": MANAGER,
         "app.kubernetes.io/name": workload,
+        "app.kubernetes.io/instance": run_id,
+        "app.kubernetes.io/part-of": parent,
         JOB: parent,
         RUN: run_id,
     }

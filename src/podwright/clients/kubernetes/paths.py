@@ -14,10 +14,12 @@ PLURALS = {
     "ImageStream": "imagestreams",
     "LocalQueue": "localqueues",
     "Namespace": "namespaces",
+    "NetworkPolicy": "networkpolicies",
     "Node": "nodes",
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",
+    "PodGroup": "podgroups",
     "Role": "roles",
     "RoleBinding": "rolebindings",
     "Route": "routes",
@@ -29,7 +31,7 @@ PLURALS = {
     "Workload": "workloads",
 }
 PLURALS |= {kind.name: kind.plural for kind in KINDS.values()}
-GROUPS = {"StorageClass": "storage.k8s.io/v1"}
+GROUPS = {"PodGroup": "scheduling.volcano.sh/v1beta1", "StorageClass": "storage.k8s.io/v1"}
 GROUPS |= {kind.name: kind.version for kind in KINDS.values()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -25,3 +26,10 @@ def size_text(size: int) -> str | int:
         if size % 1024**power == 0:
             return f"{size // 1024**power}{unit}"
     return size
+
+
+def moment(text: str | None) -> float | None:
+    """Return a time as the API server writes it in Unix seconds; None where there is none."""
+    if not text:
+        return None
+    return datetime.fromisoformat(text).timestamp()

@@ -27,6 +27,10 @@ class CommandFailed(OSError):
     """A command in a container did not end well, or could not be started."""
 
 
+class NotBegun(CommandFailed):
+    """There is no such container, or its node cannot be reached."""
+
+
 class WebSocket:
     """A connection that was opened for one command."""
 
@@ -51,7 +55,7 @@ class WebSocket:
             self._more()
         head, _, self._rest = self._rest.partition(b"\r\n\r\n")
         if b" 101 " not in head.split(b"\r\n")[0]:
-            raise CommandFailed(_refusal(head, self._rest))
+            raise NotBegun(_refusal(head, self._rest))
 
     def exchange(self, given: bytes) -> bytes:
         """Give the command its input and take all it prints. It must know by itself where its input ends."""

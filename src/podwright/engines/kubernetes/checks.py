@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.clients.kubernetes.names import MOST_PIECES, PIECE_BYTES
+from podwright.clients.kubernetes.paths import GROUPS
 from podwright.engines.kubernetes import resources
 from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts
 from podwright.engines.kubernetes.objects import PATCHED
@@ -37,6 +38,7 @@ def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Kub
         *_image(request, scheduler),
         *_code(facts),
         *_queue(request, facts),
+        *_scheduler(request, facts),
         *_kind(request, scheduler, facts),
         *_claims(request, pod, scheduler, facts),
         *resources.problems(workload, facts, model),
@@ -79,6 +81,16 @@ def _queue(request: Request, facts: KubernetesFacts) -> Iterator[Problem]:
         yield "kubernetes.queue", f'the namespace has no queue "{short(queue)}"', hint
 
 
+def _scheduler(request: Request, facts: KubernetesFacts) -> Iterator[Problem]:
+    options = request.workload.kubernetes
+    if options.scheduler is None:
+        return
+    if not facts.has(GROUPS["PodGroup"].partition("/")[0]):
+        yield "kubernetes.scheduler", f"the cluster has no {options.scheduler}", "leave it out"
+    if options.queue:
+        yield "kubernetes.scheduler", "Kueue places what stands in a queue", "leave `queue` or `scheduler` out"
+
+
 def _kind(request: Request, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> Iterator[Problem]:
     workload = request.workload
     kind, asked = kind_of(workload), workload.kubernetes.kind
@@ -100,6 +112,8 @@ def _train_job(request: Request, scheduler: KubernetesScheduler) -> Iterator[Pro
     if scheduler.claim is None:
         hint = "name one with `claim:` of the scheduler in the pod file, or use `kind: jobset`"
         yield "kubernetes.kind", "a TrainJob has no side container, so that its record needs a volume claim", hint
+    if options.scheduler:
+        yield "kubernetes.scheduler", "a TrainJob is placed by whom its training runtime names", "use `kind: jobset`"
     if options.priority:
         yield "kubernetes.priority", "a TrainJob has the priority of its training runtime", "use `kind: jobset`"
     beyond = sorted(set(options.patch.get("spec", {})) - set(PATCHED))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from podwright.clients.kubernetes import names
-from podwright.clients.kubernetes.api import Api, ApiError, Away
+from podwright.clients.kubernetes.api import UNKNOWN, UNKNOWN_USER, Api, ApiError, Away
 from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.listing import Listing
 from podwright.clients.kubernetes.paths import path_of
@@ -39,36 +39,35 @@ class ClusterWatch:
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run; a server that is away has lost none, and nothing is called gone."""
         pods = self.pods(folders)
-        for folder in folders:
-            self._known[folder.id] = self._seen(folder, folders, pods.get(folder.id, []))
-        return {folder.id: self._known[folder.id] for folder in folders}
+        statuses = {folder.id: self._seen(folder, folders, pods.get(folder.id, [])) for folder in folders}
+        self._known |= {run_id: status for run_id, status in statuses.items() if not status.silent}
+        return statuses
 
     def _seen(self, folder: RunFolder, folders: Sequence[RunFolder], pods: Sequence[Mapping[str, Any]]) -> Status:
         site = site_of(folder)
         listing = self._listing(site["kind"], site["namespace"], folders)
         try:
-            job = listing.read().get(folder.id) or self._really(site, folder)
+            job = listing.read().get(folder.id)
+            if job is None and not listing.away:
+                job = self._really(site, folder)
         except ApiError as error:
+            if error.status == UNKNOWN_USER:
+                return Status("there", silent=f"{UNKNOWN}: log in to it again")
             return Status("there", f"Kubernetes does not report: {error.message}")
         except Away as error:
-            return self._silent(folder, error)
-        handle = f"{site['namespace']}/{folder.asked.parent or folder.id}"
+            return Status("there", silent=str(error))
         if listing.away:
-            return self._silent(folder, listing.away)
+            return Status("there", silent=listing.away)
         if job is None:
             return _missing(folder)
         maker = BY_NAME[site["kind"]].job
         events: Iterable[dict[str, Any]] = ()
         if maker and not pods:
             events = self._events_of(site["namespace"], maker.format(run=folder.id))
-        return replace(seen(job, pods, events), handle=handle)
-
-    def _silent(self, folder: RunFolder, why: object) -> Status:
-        """Return what was known last; but a run that waited then may be at work by now."""
-        known = self._known.get(folder.id)
-        if known and known.state != "waiting":
-            return known
-        return Status("there", f"Kubernetes does not answer: {why}")
+        status = seen(job, pods, events)
+        if status.unfinished:
+            return status
+        return replace(status, handle=f"{site['namespace']}/{folder.asked.parent or folder.id}")
 
     def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
         """Ask for a run by name: one that was made a moment ago may not have come through a watch yet."""
@@ -106,6 +105,13 @@ class ClusterWatch:
                 if labels.get(names.RUN) in pods and not is_launcher(pod):
                     pods[labels[names.RUN]].append(pod)
         return pods
+
+    def jobs(self, folders: Sequence[RunFolder]) -> dict[str, dict[str, Any]]:
+        """Return the runs' own objects as they were seen last, by name."""
+        jobs: dict[str, dict[str, Any]] = {}
+        for kind, namespace in {(site_of(folder)["kind"], site_of(folder)["namespace"]) for folder in folders}:
+            jobs |= self._listing(kind, namespace, folders).read()
+        return jobs
 
     def _events_of(self, namespace: str, job: str) -> Iterable[dict[str, Any]]:
         """Return why Kubernetes pods could not be made: asked once for all runs that have none."""
@@ -146,5 +152,5 @@ def _missing(folder: RunFolder) -> Status:
     if any(isinstance(event, CancelAsked) for event in folder.client_events()):
         return Status("gone", "was cancelled", "cancelled")
     if not folder.handle:
-        return Status("gone", "it was never submitted")
+        return Status("gone", "it was never submitted", unfinished=True)
     return Status("gone", "Kubernetes does not know it any more")

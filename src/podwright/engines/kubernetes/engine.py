@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import Files, Job, Request, Status
+from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
+from podwright.engines.kubernetes.deletion import delete_runs
 from podwright.engines.kubernetes.facts import KubernetesFacts
+from podwright.engines.kubernetes.holds import AFTER, release
+from podwright.engines.kubernetes.patience import Patience
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
-from podwright.engines.kubernetes.release import release
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
+from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
@@ -40,9 +44,13 @@ class KubernetesEngine:
     name = "kubernetes"
     lag_s = 15.0
     holds = True
+    remains = True
 
-    def __init__(self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None) -> None:
+    def __init__(
+        self, pod: Pod, scheduler: KubernetesScheduler, api: Api | None = None, patience: Patience | None = None
+    ) -> None:
         self._pod, self._scheduler, self._given = pod, scheduler, api
+        self._patience = patience or Patience()
         self._claimed: dict[tuple[str, str], Claimed] = {}
         self._shipped: dict[str, Shipped] = {}
         self._unread: dict[tuple[str, str], str] = {}
@@ -52,6 +60,10 @@ class KubernetesEngine:
         return self._given or Api(read_entry(self._scheduler.kubeconfig, self._scheduler.context))
 
     @cached_property
+    def _tending(self) -> Tending:
+        return Tending(self._api, self._cluster, self._patience)
+
+    @cached_property
     def _cluster(self) -> ClusterWatch:
         return ClusterWatch(self._api)
 
@@ -59,9 +71,10 @@ class KubernetesEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
-        if self._scheduler.claim:
-            return {}
-        return {"shared": NO_CLAIM}
+        unsupported = {"selection": SELECTION_IS_LOCAL}
+        if not self._scheduler.claim:
+            unsupported["shared"] = NO_CLAIM
+        return unsupported
 
     def plan(self, request: Request, facts: KubernetesFacts) -> KubernetesJob:
         """Plan the objects of every part."""
@@ -101,7 +114,7 @@ class KubernetesEngine:
         """Apply the objects of every part; what is there already, by an earlier call, is found."""
         parent = folders[0].path.parent / run_id
         site = site_of(folders[0])
-        submit(self._api, site, parent, folders)
+        submit(self._api, site, parent, folders, self._patience.come_back_s)
         self._cluster.forget()
         return f"{site['namespace']}/{run_id}"
 
@@ -109,12 +122,15 @@ class KubernetesEngine:
         """Resume runs that we made suspended, because they come after another."""
         try:
             for folder in folders:
-                release(self._api, site_of(folder), folder.id)
+                site = site_of(folder)
+                job = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
+                if job is not None:
+                    release(self._api, site, job, AFTER)
         except (Away, ApiError) as error:
             raise refusal_of(error, "release the run") from None
         self._cluster.forget()
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Delete the runs, which lets the pilots give their ranks the grace they were promised.
 
         Without a claim the record is in the output of containers that are about to go, so that it is taken first.
@@ -127,12 +143,11 @@ class KubernetesEngine:
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
-        for folder in folders:
-            site = site_of(folder)
-            try:
-                self._api.delete(path_of(site["kind"], site["namespace"], folder.id), "Foreground")
-            except (Away, ApiError) as error:
-                raise refusal_of(error, "end the run") from None
+        places = [(site_of(folder)["kind"], site_of(folder)["namespace"], folder.id) for folder in folders]
+        try:
+            delete_runs(self._api, places)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "end the run") from None
         self._cluster.forget()
 
     def clean(self, folder: RunFolder) -> None:
@@ -153,6 +168,11 @@ class KubernetesEngine:
                 if reason and status.state == "gone":
                     statuses[folder.id] = Status("there", reason, handle=status.handle)
         return statuses
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Give back nodes that are no use without the others, and resume what waited for its turn."""
+        with suppress(Away, ApiError):  # the next look does it, or says what is the matter
+            self._tending.look(folders)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
@@ -177,9 +197,9 @@ class KubernetesEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
-        left: dict[str, list[str]] = {}
+        left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
                 left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)

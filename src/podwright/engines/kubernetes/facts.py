@@ -36,8 +36,6 @@ class KubernetesFacts:
     version: tuple[int, int]
     payload: str
     """Digest of the pilot and its scripts."""
-    compiled: str = "pilot.cpython-311.zip"
-    """The pilot's compiled twin, by the client's Python."""
     code: str = ""
     """Digest of the code as it travels."""
     code_pieces: int = 0
@@ -59,6 +57,8 @@ class KubernetesFacts:
     """The first user id of the namespace, on OpenShift."""
     refused: tuple[str, ...] = ()
     """What the user may not do of that which a run needs."""
+    policies: bool = True
+    """The user may make NetworkPolicies."""
 
     def has(self, group: str) -> bool:
         """Return whether the cluster serves an API group."""

@@ -1,4 +1,4 @@
-"""The objects of a run: a Job with its Service or another kind, its order as ConfigMap, its token as Secret."""
+"""The objects of a run: a Job with its Service or another kind, its order, its token, and who may reach its nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
+from podwright.clients.kubernetes.paths import GROUPS
+from podwright.engines.kubernetes.holds import AFTER, PARALLEL, hold
 from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
 from podwright.engines.kubernetes.run_spec import RunSpec
 
@@ -17,6 +19,7 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 podwright:x:{uid}:{gid}:podwright:{home}:/bin/sh
 """
 HOLDS = f"{names.DOMAIN}/holds"
+POLICY_VERSION = "networking.k8s.io/v1"
 PATCHED = (
     "serviceAccountName",
     "securityContext",
@@ -30,16 +33,23 @@ PATCHED = (
 """Of a Kubernetes pod: what a TrainJob lets be changed in that of its training runtime (since 2.2)."""
 
 
-def run_objects(run: RunSpec, run_id: str, order: str) -> list[Object]:
+def run_objects(run: RunSpec, run_id: str, order: str, index: int = 0) -> list[Object]:
     """Return the objects in the order in which they are applied; the last is the run itself, and owns the others."""
     objects = [_order(run, run_id, order), _secret(run, run_id)]
     if run.kind is KINDS["job"] and run.nodes > 1:
         objects.append(_service(run, run_id))
+    if run.policy:
+        objects.append(_policy(run, run_id))
+    if run.placement.scheduler:
+        objects.append(_group(run, run_id))
     own = _object((run.kind.version, run.kind.name), run, run_id, spec=SPECS[run.kind.name](run, run_id))
-    if run.after:
-        _hold(run, own)
-    elif run.queue:
+    if run.queue:
         own["metadata"]["labels"][names.QUEUE] = run.queue
+    if run.placement.parallel and index >= run.placement.parallel:
+        hold(run.kind, own, PARALLEL)
+    if run.after:
+        own["metadata"].setdefault("annotations", {})[names.HELD_FOR] = run.after
+        hold(run.kind, own, AFTER)
     return [*objects, own]
 
 
@@ -63,11 +73,23 @@ def _secret(run: RunSpec, run_id: str) -> Object:
     return secret
 
 
+def _group(run: RunSpec, run_id: str) -> Object:
+    """Return the group by which Volcano places all nodes of a run, or none."""
+    return _object((GROUPS["PodGroup"], "PodGroup"), run, run_id, spec={"minMember": run.nodes})
+
+
 def _service(run: RunSpec, run_id: str) -> Object:
     """Return a Service without an address of its own: it gives the run's nodes names, before they are ready."""
     selector = {names.RUN: run_id}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     return _object(("v1", "Service"), run, run_id, spec=spec)
+
+
+def _policy(run: RunSpec, run_id: str) -> Object:
+    """Return who may reach the run's nodes: its own Kubernetes pods on all ports, and nobody else."""
+    members = {"podSelector": {"matchLabels": {names.RUN: run_id}}}
+    spec = {**members, "policyTypes": ["Ingress"], "ingress": [{"from": [members]}]}
+    return _object((POLICY_VERSION, "NetworkPolicy"), run, run_id, spec=spec)
 
 
 def _job(run: RunSpec, run_id: str, **kept: int) -> Object:
@@ -127,9 +149,12 @@ def _trainjob(run: RunSpec, run_id: str) -> Object:
 
 def _replaced(run: RunSpec) -> Object:
     """Return how often nodes are replaced: one that is lost again and again ends the run."""
+    most = names.MOST_LOST
+    if run.nodes > 1:
+        most += names.MOST_GIVEN_BACK
     if run.counted:
-        return {"backoffLimitPerIndex": names.MOST_LOST, "maxFailedIndexes": 0}
-    return {"backoffLimit": names.MOST_LOST * run.nodes}
+        return {"backoffLimitPerIndex": most, "maxFailedIndexes": 0}
+    return {"backoffLimit": most * run.nodes}
 
 
 def _mpijob(run: RunSpec, run_id: str) -> Object:
@@ -167,22 +192,6 @@ def _beside(patch: Object) -> Object:
         return patch
     spec = {name: field for name, field in patch["spec"].items() if name not in ("containers", "initContainers")}
     return {**patch, "spec": spec}
-
-
-def _hold(run: RunSpec, own: Object) -> None:
-    """Suspend a run that comes after another: a client releases it when that one has succeeded.
-
-    Kueue resumes whatever has the label of a queue as soon as there is room, so that the label waits too.
-    """
-    annotations = {names.HELD: run.after}
-    if run.queue:
-        annotations[names.HELD_QUEUE] = run.queue
-    own["metadata"]["annotations"] = annotations
-    *above, field = run.kind.suspend.strip("/").split("/")
-    place = own
-    for name in above:
-        place = place[name]
-    place[field] = True
 
 
 SPECS: dict[str, Callable[[RunSpec, str], Object]] = {

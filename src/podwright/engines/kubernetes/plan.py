@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,20 @@ from podwright.engines.kubernetes.objects import run_objects
 from podwright.engines.kubernetes.run_spec import RunSpec, image_of, run_spec_of
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from podwright.engines.network import network_env
+from podwright.engines.site import SITE
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
-SITE, OBJECTS = "job/site.json", "job/objects.yaml"
+OBJECTS = "job/objects.yaml"
+OPEN = (
+    "you may not make NetworkPolicies in the namespace {namespace}: whoever reaches its Kubernetes pods reaches the "
+    "ports of this run; `podwright pod grant` gives the right"
+)
+UNLOCKED = (
+    "the Pod Security of the namespace {namespace} forbids IPC_LOCK, without which RDMA may find too little memory "
+    "that stays in place; `podwright pod grant {pod} --namespace {namespace} --rdma` gives it"
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
     for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
         order = order_of(request, index, **_of_engine(request, pod, scheduler, run, run_id))
         parts.append(Part(run_id, point or None, order))
-    objects = {part.run_id: run_objects(run, part.run_id, part.order.text()) for part in parts}
+    objects = {part.run_id: run_objects(run, part.run_id, part.order.text(), at) for at, part in enumerate(parts)}
     layer = None
     if facts.code_image:
         layer = (image_of(request.workload, scheduler), request.code_tar or b"")
@@ -56,7 +65,16 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         objects=objects,
         site=_site(run),
         layer=layer,
+        gaps=tuple(_gaps(run, pod)),
     )
+
+
+def _gaps(run: RunSpec, pod: Pod) -> Iterator[str]:
+    """Yield what the namespace does not give the run, which goes on without it."""
+    if not run.policy:
+        yield OPEN.format(namespace=run.namespace)
+    if run.rdma and not run.lock_memory:
+        yield UNLOCKED.format(pod=pod.name, namespace=run.namespace)
 
 
 def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: RunSpec, run_id: str) -> dict[str, Any]:
@@ -85,6 +103,7 @@ def _site(run: RunSpec) -> dict[str, Any]:
         "uid": run.uid,
         "payload": {"name": names.payload_name(run.payload), "files": list(run.pilot_files)},
         "code": list(run.code),
+        "parallel": run.placement.parallel,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from podwright.clients.kubernetes import names
@@ -16,6 +17,8 @@ UID_OF_JOB = "metadata.labels['batch.kubernetes.io/controller-uid']"
 REPLICA = "metadata.labels['training.kubeflow.org/replica-index']"
 BESIDE = {"cpu": "100m", "memory": "128Mi"}
 """What the containers get that only wait or copy."""
+LAUNCHER_VOLUMES, LAUNCHER_ENV = ("job", "work", "claim"), ("PODWRIGHT_RUN", "PODWRIGHT_CLAIM", "HOME")
+"""Of an MPIJob's launcher, which only waits for the end."""
 
 
 def node_template(run: RunSpec, run_id: str) -> Object:
@@ -29,11 +32,12 @@ def node_template(run: RunSpec, run_id: str) -> Object:
 
 def launcher_template(run: RunSpec, run_id: str) -> Object:
     """Return the template of an MPIJob's launcher, which is no node of the run and needs no device."""
+    run = replace(run, placement=replace(run.placement, scheduler=None))  # the group is that of the nodes
     spec = pod_spec(run, run_id)
-    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] in ("job", "work")]
+    spec["volumes"] = [volume for volume in spec["volumes"] if volume["name"] in LAUNCHER_VOLUMES]
     spec.pop("affinity", None)
-    mounts = [mount for mount in _mounts(run) if mount["name"] in ("job", "work")]
-    env = [value(name, text) for name, text in (("PODWRIGHT_RUN", run_id), ("HOME", f"{names.WORK}/home"))]
+    mounts = [mount for mount in _mounts(run) if mount["name"] in LAUNCHER_VOLUMES]
+    env = [variable for variable in environment(run, run_id) if variable["name"] in LAUNCHER_ENV]
     container = _container(names.LAUNCHER, run.image, "launch.sh", env)
     container |= {"resources": {"limits": dict(BESIDE)}, "securityContext": confined([]), "volumeMounts": mounts}
     return {"metadata": _metadata(run, run_id), "spec": {**spec, "containers": [container]}}
@@ -43,6 +47,8 @@ def _metadata(run: RunSpec, run_id: str) -> Object:
     metadata: Object = {"labels": names.labels(run_id, run.parent, run.name)}
     if run.queue and run.by_unit:
         metadata["annotations"] = {"kueue.x-k8s.io/podset-preferred-topology": names.UNIT}
+    if run.placement.scheduler:
+        metadata.setdefault("annotations", {})[names.GROUP] = run_id
     return metadata
 
 
@@ -55,6 +61,12 @@ def pod_spec(run: RunSpec, run_id: str) -> Object:
         spec["activeDeadlineSeconds"] = run.deadline_s
     if run.priority:
         spec["priorityClassName"] = run.priority
+    if run.placement.scheduler:
+        spec["schedulerName"] = run.placement.scheduler
+    if run.placement.selector:
+        spec["nodeSelector"] = dict(run.placement.selector)
+    if run.placement.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in run.placement.pull_secrets]
     if run.account:
         spec["serviceAccountName"] = run.account
     spec |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
@@ -80,7 +92,7 @@ def _tolerations(run: RunSpec) -> list[Object]:
     tolerations = gone_tolerations()
     if any(name.startswith("nvidia.com/") for name in run.limits):
         tolerations.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
-    return tolerations
+    return [*tolerations, *map(dict, run.placement.tolerations)]
 
 
 def gone_tolerations() -> list[Object]:
@@ -104,15 +116,17 @@ def _volumes(run: RunSpec, run_id: str) -> list[Object]:
         _from_map(run_id, own),
         *(_from_map(name, [f"code.{index}"]) for index, name in enumerate(run.code)),
     ]
-    shm: Object = {"medium": "Memory"}
+    own_disk = {"sizeLimit": size_text(run.limit_bytes)}
+    # As much as the memory limit allows, and where there is none as the node has, which Kubernetes sees to.
+    shm_size = run.limits.get("memory", own_disk["sizeLimit"])
     if run.shm_bytes is not None:
-        shm["sizeLimit"] = size_text(run.shm_bytes)
+        shm_size = size_text(run.shm_bytes)
     volumes: list[Object] = [
         {"name": "job", "projected": {"defaultMode": 0o444, "sources": sources}},
         {"name": "token", "secret": {"secretName": run_id, "defaultMode": 0o440, "items": [_item("token")]}},
-        {"name": "work", "emptyDir": {}},
-        {"name": "tmp", "emptyDir": {}},
-        {"name": "shm", "emptyDir": shm},
+        {"name": "work", "emptyDir": dict(own_disk)},
+        {"name": "tmp", "emptyDir": dict(own_disk)},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shm_size}},
     ]
     if run.claim:
         volumes.append({"name": "claim", "persistentVolumeClaim": {"claimName": run.claim}})
@@ -193,8 +207,9 @@ def environment(run: RunSpec, run_id: str) -> list[Object]:
 def pilot_container(run: RunSpec, run_id: str) -> Object:
     """Return the container of a node's pilot."""
     container = _container(run.kind.container, run.image, "enter.sh", environment(run, run_id))
-    if run.limits:
-        container["resources"] = {"limits": dict(run.limits)}
+    limits = {**run.limits, **run.placement.rdma.of(run_id)}
+    if limits:
+        container["resources"] = {"limits": limits}
     container["securityContext"] = confined(["IPC_LOCK"] if run.lock_memory else [])
     container["volumeMounts"] = _mounts(run)
     return container

@@ -20,7 +20,7 @@ from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts, Kube
 from podwright.engines.kubernetes.plan import code_pieces
 from podwright.engines.kubernetes.run_spec import image_of, kind_of
 from podwright.engines.kubernetes.scripts import SCRIPTS, payload_digest
-from podwright.engines.payload import compiled_name, compiled_pilot, pilot_zip
+from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import whole_number
 
 if TYPE_CHECKING:
@@ -42,13 +42,14 @@ LOG_RIGHTS = (("get", "", "pods/log", "read what containers print"),)
 def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesScheduler) -> KubernetesFacts:
     """Look at a cluster; the questions do not wait for each other."""
     claim, image = scheduler.claim, image_of(request.workload, scheduler)
-    with ThreadPoolExecutor(max_workers=7) as pool:
+    with ThreadPoolExecutor(max_workers=8) as pool:
         version = pool.submit(api.get, "/version")
         groups = pool.submit(api.get, "/apis")
         space = pool.submit(_allowed, api, path_of("Namespace", None, namespace))
         nodes = pool.submit(_nodes, api)
         claims = pool.submit(_claims, api, namespace)
         rights = pool.submit(_refused, api, request, namespace, claim)
+        policies = pool.submit(_may_close, api, namespace)
         payload = of_payload(request.code_tar)
         layered = pool.submit(_layered, image, request.code_tar, payload["code_pieces"])
         kinds = tuple(_kinds(groups.result()))
@@ -61,6 +62,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
             queues=queues,
             home=api.entry.namespace or "default",
             refused=tuple(right for right in rights.result() if right not in _unknown(request, kinds)),
+            policies=policies.result(),
             **_of_namespace(space.result()),
             **payload,
             **layered.result(),
@@ -69,7 +71,7 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
 
 def of_payload(tar: bytes | None) -> dict[str, Any]:
     """Return what travels, by its digests."""
-    files = {"pilot.pyz": pilot_zip(), compiled_name(): compiled_pilot()}
+    files = {"pilot.pyz": pilot_zip()}
     files |= {name: text.encode() for name, text in SCRIPTS.items()}
     pieces: list[bytes] = []
     code = ""
@@ -78,7 +80,6 @@ def of_payload(tar: bytes | None) -> dict[str, Any]:
         code = hashlib.sha256(b"".join(pieces)).hexdigest()[:12]
     return {
         "payload": payload_digest(files),
-        "compiled": compiled_name(),
         "code": code,
         "code_pieces": len(pieces),
         "code_bytes": sum(map(len, pieces)),
@@ -202,3 +203,8 @@ def _refused(api: Api, request: Request, namespace: str, claim: str | None) -> l
         if not may(api, namespace, verb, group, plural):
             refused.append(right)
     return refused
+
+
+def _may_close(api: Api, namespace: str) -> bool:
+    """Return whether the user may keep others from a run's nodes; to apply a NetworkPolicy takes both rights."""
+    return all(may(api, namespace, verb, "networking.k8s.io", "networkpolicies") for verb in ("create", "patch"))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from podwright.clients.kubernetes import names
-from podwright.clients.kubernetes.quantities import number_of
+from podwright.clients.kubernetes.quantities import moment, number_of
 from podwright.engines.kubernetes.resources import GPU, MIG, SHARED_GPU
 from podwright.engines.kubernetes.states import is_launcher, kueue_reason, seen, waiting_words
 from podwright.engines.usage import NodeUse, QueuedJob
@@ -233,7 +232,7 @@ def _hosts(pods: Iterable[Object]) -> str:
 
 
 def _began(pods: Iterable[Object]) -> float | None:
-    moments = [_moment(pod["status"].get("startTime")) for pod in pods]
+    moments = [moment(pod["status"].get("startTime")) for pod in pods]
     return min(filter(None, moments), default=None)
 
 
@@ -244,17 +243,11 @@ def _ends(job: Object, pods: Iterable[Object]) -> float | None:
 
 
 def _deadline(item: Object) -> float | None:
-    began = _moment(item.get("status", {}).get("startTime"))
+    began = moment(item.get("status", {}).get("startTime"))
     limit_s = item.get("spec", {}).get("activeDeadlineSeconds")
     if began is None or limit_s is None:
         return None
     return began + float(limit_s)
-
-
-def _moment(text: str | None) -> float | None:
-    if not text:
-        return None
-    return datetime.fromisoformat(text).timestamp()
 
 
 # nodes

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
@@ -20,12 +20,20 @@ from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
 from podwright.engines.mirror import Mirror
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.files import make_private
 from podwright.spec.problems import Refusal, refuse
 
-RUN_S = 120.0
-LOOK_START_S, START_S = 15.0, 120.0
-"""How long a reader is waited for: by a look that others follow, and by who must have what is on the claim."""
+
+class Bounds(NamedTuple):
+    """How long a reader is waited for, and a command in a container that says nothing."""
+
+    start_s: float
+    run_s: float
+
+
+LOOK, FETCH = Bounds(15.0, 30.0), Bounds(120.0, 120.0)
+"""Of a look that others follow, and of who must have what is on the claim."""
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
 MOST_ASKED = 3
@@ -51,33 +59,33 @@ class Claimed:
         if not running(pods) and not over:
             return
         with Mirror(folders) as mirror:
-            mirror.bring(partial(self._ask, pods, folders[0], LOOK_START_S), names.RUNS)
+            mirror.bring(partial(self._ask, pods, folders[0], LOOK), names.RUNS)
 
     def fetch(
         self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         """Bring these paths of the runs' folders; return what was too much, by run."""
         with Mirror(folders) as mirror:
-            return mirror.bring(partial(self._ask, pods, folders[0], START_S), names.RUNS, paths, limit_bytes)
+            return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, paths, limit_bytes)
 
     def remove(self, folder: RunFolder) -> None:
         """Remove a run's folder by a reader: a container that still runs belongs to another run."""
-        self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"", START_S)
+        self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"", FETCH)
 
-    def _ask(self, pods: Pods, folder: RunFolder, start_s: float, asked: Mapping[str, Any]) -> bytes:
+    def _ask(self, pods: Pods, folder: RunFolder, bounds: Bounds, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
         for pod in running(pods)[:MOST_ASKED]:
             path = path_of("Pod", self._namespace, pod["metadata"]["name"])
             with suppress(Away, ApiError):  # it may have ended just now, or its node is gone
-                return self._api.run(path, pilot_name(pod), command, given, RUN_S)
-        return self._read(folder, command, given, start_s)
+                return self._api.run(path, pilot_name(pod), command, given, bounds.run_s)
+        return self._read(folder, command, given, bounds)
 
-    def _read(self, folder: RunFolder, command: Sequence[str], given: bytes, start_s: float) -> bytes:
+    def _read(self, folder: RunFolder, command: Sequence[str], given: bytes, bounds: Bounds) -> bytes:
         if time.monotonic() - self._failed_at < AGAIN_S:
             raise refuse(f"the claim {self._claim} cannot be read just now", exit_code=3)
         try:
-            return self._reader.run(folder, command, given, RUN_S, start_s)
+            return self._reader.run(folder, command, given, bounds.run_s, bounds.start_s)
         except Refusal:
             self._failed_at = time.monotonic()
             raise

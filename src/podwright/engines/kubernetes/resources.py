@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podwright.clients.kubernetes.quantities import size_text
@@ -28,9 +31,36 @@ def limits(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) 
         amounts["memory"] = size_text(resources.memory_bytes)
     if resources.gpus:
         amounts[gpu_name(workload, facts)] = resources.gpus
-    if resources.rdma:
-        amounts |= dict.fromkeys(rdma_names(facts, model), 1)
     return amounts
+
+
+@dataclass(frozen=True)
+class RdmaShare:
+    """The RDMA devices of a node, and how many of them a run gets that has some of its GPUs."""
+
+    names: tuple[str, ...] = ()
+    count: int = 0
+
+    def of(self, run_id: str) -> dict[str, int]:
+        """Return the devices of one run: others that share the node get others, as their ids differ."""
+        if not self.names:
+            return {}
+        first = hashlib.sha256(run_id.encode()).digest()[0] % len(self.names)
+        if self.count == len(self.names):
+            first = 0
+        turned = self.names[first:] + self.names[:first]
+        return dict.fromkeys(turned[: self.count], 1)
+
+
+def rdma_share(workload: Workload, facts: KubernetesFacts, model: NodeModel | None) -> RdmaShare:
+    """Return as many of a node's RDMA devices as the run has of its GPUs, and all where it has none."""
+    if not workload.resources.rdma:
+        return RdmaShare()
+    names, gpus = tuple(rdma_names(facts, model)), workload.resources.gpus
+    there = model.gpus.count if model and model.gpus else 0
+    if not gpus or gpus >= there:
+        return RdmaShare(names, len(names))
+    return RdmaShare(names, math.ceil(len(names) * gpus / there))
 
 
 def gpu_name(workload: Workload, facts: KubernetesFacts) -> str:
@@ -70,7 +100,8 @@ def problems(workload: Workload, facts: KubernetesFacts, model: NodeModel | None
     """Yield what no node of the cluster has; else how many nodes have all of it, where those are too few."""
     if facts.nodes is None:
         return
-    wanted = {name: amount_of(workload, name, value) for name, value in limits(workload, facts, model).items()}
+    asked = {**limits(workload, facts, model), **rdma_share(workload, facts, model).of("")}
+    wanted = {name: amount_of(workload, name, value) for name, value in asked.items()}
     most = {name: facts.most(name) for name in wanted}
     lacking = [name for name, amount in wanted.items() if amount > most[name]]
     for name in lacking:

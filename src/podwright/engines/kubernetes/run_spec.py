@@ -9,15 +9,17 @@ from podwright.clients.kubernetes.kinds import KINDS, ObjectKind
 from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
 from podwright.design.topology import unit_size
 from podwright.engines.kubernetes.facts import KubernetesFacts
-from podwright.engines.kubernetes.resources import limits
+from podwright.engines.kubernetes.resources import RdmaShare, limits, rdma_share
 from podwright.engines.kubernetes.scripts import SCRIPTS
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request
-    from podwright.spec import KubernetesScheduler, Pod, Workload
+    from podwright.spec import KubernetesScheduler, NodeModel, Pod, Workload
 
 COUNTS = (1, 29)
 """The first release that counts replacements node by node, and lets side containers end after the others."""
+SCRATCH_BYTES = 256 << 30
+"""A run that fills the disk of a node takes others with it; one that needs more says so with `kubernetes.patch`."""
 MARGIN_S = 300
 """Unpacking and clearing up, beside the time that the run itself may take."""
 
@@ -39,6 +41,18 @@ class Mount:
     claim: str
     path: str
     read_only: bool
+
+
+@dataclass(frozen=True)
+class PodPlacement:
+    """Which nodes a run may go to, who places it there, and how many points of a sweep at once."""
+
+    scheduler: str | None = None
+    selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[dict[str, str], ...] = ()
+    pull_secrets: tuple[str, ...] = ()
+    parallel: int | None = None
+    rdma: RdmaShare = field(default_factory=RdmaShare)
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,11 @@ class RunSpec:
     named_uid: int | None
     """The same, where it must have a name: sshd lets nobody in who has none."""
     account: str | None
+    policy: bool
+    """A NetworkPolicy keeps others from the run's nodes."""
+    placement: PodPlacement
+    limit_bytes: int
+    """Of each folder that is a Kubernetes pod's own and on the node's disk."""
     training_runtime: str = ""
     patch: dict[str, Any] = field(default_factory=dict)
 
@@ -117,13 +136,28 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         secrets=workload.secrets,
         mounts=tuple(mounts(request, pod)),
         payload=facts.payload,
-        pilot_files=("pilot.pyz", facts.compiled, *SCRIPTS),
+        pilot_files=("pilot.pyz", *SCRIPTS),
         code=() if facts.code_image else tuple(code_names(facts.code, facts.code_pieces)),
         uid=None if openshift else USER,
         named_uid=facts.uid if openshift else USER,
         account=ACCOUNT if openshift and locks else None,
+        policy=facts.policies,
+        placement=_placement(workload, facts, model),
+        limit_bytes=SCRATCH_BYTES,
         training_runtime=workload.kubernetes.training_runtime,
         patch=workload.kubernetes.patch,
+    )
+
+
+def _placement(workload: Workload, facts: KubernetesFacts, model: NodeModel) -> PodPlacement:
+    options = workload.kubernetes
+    return PodPlacement(
+        scheduler=options.scheduler,
+        selector=dict(options.node_selector),
+        tolerations=tuple(toleration.as_object() for toleration in options.tolerations),
+        pull_secrets=options.pull_secrets,
+        parallel=options.parallel,
+        rdma=rdma_share(workload, facts, model),
     )
 
 

@@ -25,6 +25,7 @@ over() {{
 
 # The leader of an earlier copy had the last word.
 if [ -n "$PODWRIGHT_CLAIM" ]; then
+    [ ! -s "$PODWRIGHT_CLAIM/lease/ended" ] || over "is over"
     grep -qsE '"k":"end","state":"(succeeded|failed)"' "$PODWRIGHT_CLAIM"/record/n0.r*/events.jsonl && over "is over"
 fi
 
@@ -131,7 +132,9 @@ leave() {{
 """
 REMOTE = f"""\
 ssh -p {SSH_PORT} -i {WORK}/ssh/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
--o ConnectionAttempts=10 -o ConnectTimeout=10 -o LogLevel=ERROR"""
+-o ConnectTimeout=10 -o LogLevel=ERROR"""
+MOST_MISSED = 24
+"""How often in a row node 0 is looked for in vain, five seconds apart, where no claim can tell of the end."""
 
 MPIRUN = f"""\
 #!/bin/sh
@@ -157,7 +160,7 @@ for name in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do
     eval "[ -z \\"\\${{$name+x}}\\" ]" || pass="$pass -x $name"
 done
 export OMPI_MCA_orte_keep_fqdn_hostnames=true PRTE_MCA_prte_keep_fqdn_hostnames=true
-export OMPI_MCA_plm_rsh_agent="{REMOTE}"
+export OMPI_MCA_plm_rsh_agent="{REMOTE} -o ConnectionAttempts=10"
 export PRTE_MCA_plm_ssh_agent="$OMPI_MCA_plm_rsh_agent"
 # shellcheck disable=SC2086
 exec mpirun --hostfile "$hosts" --map-by slot --bind-to none -np "$((PODWRIGHT_WORKERS * PODWRIGHT_RANKS_PER_NODE))" \\
@@ -165,25 +168,41 @@ exec mpirun --hostfile "$hosts" --map-by slot --bind-to none -np "$((PODWRIGHT_W
 """
 LAUNCH = f"""\
 #!/bin/sh
-# The launcher of an MPIJob is no node of the run: the pilot of node 0 starts mpirun. It waits for the end.
-work={WORK}
+# The launcher of an MPIJob is no node of the run: the pilot of node 0 starts mpirun. It waits for the end, and ends
+# with 0 then, however the run went: what ends otherwise would be started again. How the run went is in its record.
+work={WORK} tick=${{PODWRIGHT_TICK_S:-1}} pause=${{PODWRIGHT_TICK_S:-5}}
 mkdir -p "$HOME" "$work/ssh" && chmod 700 "$work/ssh" || exit 1
 cp {SSH}/id_rsa "$work/ssh/key" && chmod 600 "$work/ssh/key" || exit 1
 trap 'exit 143' TERM INT
 first=$PODWRIGHT_RUN-worker-0.$PODWRIGHT_RUN
-missed=0
-while [ "$missed" -lt 60 ]; do
-    code=$({REMOTE} "$first" 'until cat {WORK}/ended 2>/dev/null; do sleep 1; done')
-    case $code in
-        0) exit 0 ;;
-        ?*) echo "podwright: the run ended with $code" >&2; exit 1 ;;
-    esac
-    missed=$((missed + 1))
-    sleep 5 &
+
+over() {{
+    echo "podwright: $1" >&2
+    [ -z "$asked" ] || kill "$asked" 2>/dev/null
+    exit 0
+}}
+
+rest() {{  # a signal ends a wait, not a sleep
+    sleep "$1" &
     wait $!
+}}
+
+# Node 0 says that it is there, and then how it ended. A claim tells it too, also when node 0 is gone.
+missed=0
+while [ -n "$PODWRIGHT_CLAIM" ] || [ "$missed" -lt {MOST_MISSED} ]; do
+    {REMOTE} "$first" 'echo here; until cat {WORK}/ended 2>/dev/null; do sleep 1; done' >"$work/heard" &
+    asked=$!
+    while kill -0 "$asked" 2>/dev/null; do
+        [ ! -s "${{PODWRIGHT_CLAIM:-/none}}/lease/ended" ] || over "the run is over"
+        rest "$tick"
+    done
+    code=$(sed -n 2p "$work/heard")
+    [ -z "$code" ] || over "the run ended with $code"
+    missed=$((missed + 1))
+    [ ! -s "$work/heard" ] || missed=0
+    rest "$pause"
 done
-echo "podwright: node 0 of the run cannot be reached any more" >&2
-exit 1
+over "node 0 of the run cannot be reached any more"
 """
 
 SCRIPTS = {

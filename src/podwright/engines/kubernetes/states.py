@@ -9,6 +9,8 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.engines.base import Status
+from podwright.engines.kubernetes.holds import MAKING, PARALLEL, TOGETHER, held_reason, held_run
+from podwright.theme.words import clock
 
 Object = Mapping[str, Any]
 
@@ -64,19 +66,39 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     if "Failed" in conditions:
         return Status("gone", _failure(conditions["Failed"], pods), "failed")
-    held_for = held_run(job)
-    if held_for:
-        return Status("waiting", f"waits for {held_for} to succeed", held_for=held_for)
-    if "Suspended" in conditions or job["spec"].get("suspend"):
+    held = held_reason(job)
+    if held:
+        return _held(job, held)
+    if "Suspended" in conditions or is_suspended(job):
         return Status("waiting", _suspended(job))
     if _all_ended(job, pods):
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
     return _alive(job, pods, list(events))
 
 
-def held_run(job: Object) -> str:
-    """Return the run that a client of ours lets this one wait for; nothing where it is not held."""
-    return str((job["metadata"].get("annotations") or {}).get(names.HELD, ""))
+def _held(job: Object, reason: str) -> Status:
+    if reason == MAKING:
+        return Status("waiting", "is being submitted", unfinished=True)
+    if reason == PARALLEL:
+        return Status("waiting", "waits until fewer points of its sweep run")
+    if reason == TOGETHER:
+        again = clock(float(job["metadata"]["annotations"].get(names.HELD_UNTIL, 0)))
+        return Status("waiting", f"gave its nodes back, as not all of them were free; tries again at {again}")
+    held_for = held_run(job)
+    return Status("waiting", f"waits for {held_for} to succeed", held_for=held_for)
+
+
+def is_alive(job: Object) -> bool:
+    """Return whether an object is neither over nor being deleted."""
+    rows = job.get("status", {}).get("conditions") or []
+    ended = any(row["type"] in (*DONE, "Failed") and row["status"] == "True" for row in rows)
+    return not ended and not job["metadata"].get("deletionTimestamp")
+
+
+def is_suspended(job: Object) -> bool:
+    """Return whether an object is kept from starting, by whomever; of an MPIJob its policy says it."""
+    spec = job["spec"]
+    return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
 
 
 def _suspended(job: Object) -> str:

@@ -1,7 +1,8 @@
 """How the local engine puts the pilot of a node into a container: a podman command line around the same stub.
 
-The container is there for its software, not as a fence: network, processes, shared memory and limits stay this
-machine's, so that a run in it is as fast and as easy to look at as one without it. Its root cannot be written.
+The container is there for its software: network, processes, shared memory and limits stay this machine's, so that a run
+in it is as fast and as easy to look at as one without it. It is a fence for files: its root cannot be written, nor can
+anything of the run's folder that is read or run outside, and only what `WRITTEN` names can.
 """
 
 from __future__ import annotations
@@ -30,68 +31,24 @@ LABEL = "podwright.run"
 PASSED = ("RUN", "NODE", "RESTART", "JOB", "HOST", "LEADER", "TOKEN_FILE")
 """Variables of ours that the pilot needs; which Python to take is the image's own affair."""
 INFINIBAND = "/dev/infiniband"
+WRITTEN = ("record", "lease", "scratch", "results")
+"""Folders of a run that its ranks and the pilot inside may write, beside that of the checkpoints.
+
+Frames are written outside, from the record.
+"""
 
 NODE = """\
 #!/bin/sh
 # Starts the pilot of one node in a container, where the run's folder lies at the same path; inside.sh goes on there.
 job=$(CDPATH= cd -- "${{0%/*}}" && pwd)
-run=${{job%/*}}
-home=$run/scratch/n$PODWRIGHT_NODE/home
-mkdir -p -m 0700 "$home" || exit 1
-{folders}exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \\
+order=${{1:-$job/order.json}}
+run=$(CDPATH= cd -- "${{order%/*}}/.." && pwd)
+cd -- "$run" && mkdir -p -m 0700 -- {folders} || exit 73
+exec "$PODWRIGHT_PYTHON" -I -S "${{PODWRIGHT_PILOT:-$job/pilot.pyz}}" contain "$order" \\
     {command}
 """
 
-# It holds what podman leaves beneath nobody: without it a container would belong to the keeper, and the end of one node
-# would be taken for the end of all. podman's own way to pass signals on loses those that come while it starts.
-HOLD = '''\
-"""Runs podman for one node: signals go to the pilot inside, and nothing of the container outlives this process."""
-
-import os
-import subprocess
-import sys
-import time
-
-JOB = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(JOB, "pilot.%s.zip" % sys.implementation.cache_tag), os.path.join(JOB, "pilot.pyz")]
-from pilot.loop import WATCHED, Loop
-from pilot.processes import adopt_orphans, descendants, exit_facts, kill_tree, send
-
-LEAVE_S = 10.0
-NOT_STARTED = (125, 126, 127)
-
-
-def is_pilot(pid):
-    try:
-        with open("/proc/%d/cmdline" % pid, "rb") as file:
-            words = file.read().split(b"\\0")
-    except OSError:
-        return False
-    return b"node" in words and os.path.join(JOB, "pilot.pyz").encode() in words
-
-
-def main(command):
-    loop, waiting = Loop(), set()
-    loop.catch_signals()
-    adopt_orphans()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-    child.returncode = 0  # reaped by the loop
-    while child.pid not in loop.ended:
-        waiting |= loop.turn(0.05 if waiting else 1.0) & set(WATCHED)
-        pilots = [pid for pid in descendants(os.getpid()) if is_pilot(pid)] if waiting else []
-        for number in waiting if pilots else ():
-            send(pilots[0], number)
-        waiting = set() if pilots else waiting
-    code, killed = exit_facts(loop.ended.pop(child.pid))
-    leave_by = time.monotonic() + LEAVE_S
-    while not killed and descendants(os.getpid()) and time.monotonic() < leave_by:
-        loop.turn(0.05)
-    kill_tree(os.getpid())
-    return NOT_STARTED[0] if code in NOT_STARTED else code
-
-
-sys.exit(main(sys.argv[1:]))
-'''
+INSIDE = STUB.replace("#!/bin/sh\n", '#!/bin/sh\nmkdir -p -m 0700 "$HOME" || exit 1\n', 1)
 
 
 @dataclass(frozen=True)
@@ -167,11 +124,9 @@ def _missing_image(workload: Workload, name: str) -> Problem:
 def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     """Return what lies beside the order instead of the stub alone."""
     workload = request.workload
-    folders = ""
-    if workload.checkpoint.startswith("/"):
-        folders = f"mkdir -p -m 0700 {shlex.quote(workload.checkpoint)} || exit 1\n"
-    command = " \\\n    ".join(podman_arguments(workload, request.target_paths(), facts))
-    return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": STUB, "container.py": HOLD}
+    folders = shlex.join([*WRITTEN, workload.checkpoint])
+    command = " \\\n    ".join(podman_arguments(workload, request.shown_paths(), facts))
+    return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": INSIDE}
 
 
 def podman_arguments(workload: Workload, data: Mapping[str, str], facts: ContainerFacts) -> list[str]:
@@ -188,13 +143,23 @@ def podman_arguments(workload: Workload, data: Mapping[str, str], facts: Contain
         shlex.join(["podman", *facts.options, "run", "--rm", "--replace", "--pull=never", "--sig-proxy=false"]),
         '--name="podwright-$PODWRIGHT_RUN-n$PODWRIGHT_NODE"',
         f'--label={LABEL}="$PODWRIGHT_RUN"',
-        '--volume="$run:$run"',
+        '--volume="$run:$run:ro"',
+        '--volume="$job:$job:ro"',
+        *(f'--volume="$run"/{name}:"$run"/{name}' for name in _written(workload)),
         '--workdir="$run"',
-        '--env=HOME="$home"',
+        '--env=HOME="$run/scratch/n$PODWRIGHT_NODE/home"',
         *(shlex.quote(word) for word in fixed),
         shlex.quote(facts.image["id"]),
-        '/bin/sh "$job/inside.sh"',
+        '/bin/sh "$job/inside.sh" "$order"',
     ]
+
+
+def _written(workload: Workload) -> Iterator[str]:
+    """Yield the folders that can be written inside, as a shell reads them."""
+    yield from WRITTEN
+    checkpoint = PurePosixPath(workload.checkpoint)
+    if checkpoint.parts[0] not in ("/", *WRITTEN):
+        yield shlex.quote(str(checkpoint))
 
 
 def _machine_options(workload: Workload, facts: ContainerFacts) -> Iterator[str]:

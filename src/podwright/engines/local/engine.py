@@ -23,6 +23,7 @@ from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
@@ -53,13 +54,15 @@ class LocalFacts:
 
 @dataclass(frozen=True)
 class LocalJob(Job):
-    """A job with what its start.sh says, and the files that lie beside each order."""
+    """A job with what its start.sh says, and the files that lie beside it."""
 
     python: str = ""
     path: str = ""
-    beside_order: Mapping[str, str] = field(default_factory=dict)
+    beside_start: Mapping[str, str] = field(default_factory=dict)
 
 
+GONE_S = 30.0
+"""How long the folder of a run may be gone until the run ends: long enough for a folder that is moved and put back."""
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
 
 
@@ -69,9 +72,10 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    remains = False
 
-    def __init__(self, shared: bool = True) -> None:
-        self._shared = shared
+    def __init__(self, shared: bool = True, gone_s: float = GONE_S) -> None:
+        self._shared, self._gone_s = shared, gone_s
 
     def unsupported(self) -> Mapping[str, str]:
         unsupported = {
@@ -106,13 +110,13 @@ class LocalEngine:
         env = {}
         if several:
             env["GLOO_SOCKET_IFNAME"] = "lo"
-        image, beside_order = None, {"node.sh": STUB}
+        image, beside = None, {"node.sh": STUB}
         if facts.container:
-            image, beside_order = facts.container.image, container.files(request, facts.container)
+            image, beside = facts.container.image, container.files(request, facts.container)
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             order = order_of(
-                request,
+                request.with_shared_code(),
                 index,
                 engine=self.name,
                 folder="..",
@@ -121,6 +125,8 @@ class LocalEngine:
                 bind="127.0.0.1",
                 virtual=several,
                 env=env,
+                gone_s=self._gone_s,
+                memory_bytes=request.workload.resources.memory_bytes,
             )
             parts.append(Part(run_id, point or None, order))
         return LocalJob(
@@ -130,7 +136,7 @@ class LocalEngine:
             image=image,
             python=facts.python,
             path=facts.path,
-            beside_order=beside_order,
+            beside_start=beside,
         )
 
     def _check(self, request: Request, facts: LocalFacts) -> None:
@@ -155,13 +161,10 @@ class LocalEngine:
             raise workload.refusal(problems)
 
     def render(self, job: Job) -> Files:
-        """Return the order and the stub of each part, and one start.sh for all."""
+        """Return the order of each part; one start.sh for all, with what it starts."""
         assert isinstance(job, LocalJob)
-        files = {}
-        for part in job.parts:
-            files[f"{part.run_id}/job/order.json"] = part.order.text()
-            for name, text in job.beside_order.items():
-                files[f"{part.run_id}/job/{name}"] = text
+        files = {f"{part.run_id}/job/order.json": part.order.text() for part in job.parts}
+        files |= {f"{job.run_id}/job/{name}": text for name, text in job.beside_start.items()}
         arguments = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
         if job.after:
             arguments = ["--after", f'"$job/../../{job.after}"', *arguments]
@@ -208,15 +211,17 @@ class LocalEngine:
         statuses = {folder.id: gone for folder in folders}
         return statuses | {run_id: Status("there") for run_id in statuses if run_id in alive}
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
-        """Leave a mark, by which the keeper stops the run or never starts it; without a keeper signal the pilots."""
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
+        """Leave a mark, by which the keeper stops the run or never starts it; without one signal what is left of it."""
         for folder in folders:
             with suppress(OSError):  # its folder is gone: its processes are known by their mark
                 (folder.path / "cancelled").touch(mode=0o600)
             if lock_holder(folder) is None:
-                pilots = filter(_is_pilot, marked().get(folder.id, []))
-                for pid in pilots:
+                for pid in filter(_is_ours, marked().get(folder.id, [])):
                     _send(pid, signal.SIGTERM)
+
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:
@@ -230,7 +235,7 @@ class LocalEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
@@ -303,12 +308,13 @@ def marked(everyone: bool = False) -> dict[str, list[int]]:
     return by_run
 
 
-def _is_pilot(pid: int) -> bool:
+def _is_ours(pid: int) -> bool:
+    """Return whether a process is a pilot, or a keeper whose lock went with the run's folder: not a rank."""
     try:
         arguments = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return b"node" in arguments and any(argument.endswith(b"pilot.pyz") for argument in arguments)
+    return bool({b"node", b"keep"}.intersection(arguments)) and arguments[-2].endswith(b"order.json")
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from podwright.spec import SlurmScheduler
 
 Problem = tuple[str, str, str | None]
-OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RUN")
+RUN, JOB = "$run", "$job"
+"""Variables of the batch script, in words that name paths of a run: points of a matrix share one script."""
+WRITTEN = ("record", "lease", "results")
+"""Folders of a run that its ranks and the pilot inside may write, beside that of the checkpoints."""
+OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RESTART", "PODWRIGHT_RUN")
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,27 @@ class Wrapping:
 
 
 @dataclass(frozen=True)
+class MountedPath:
+    """A path that is seen inside where it is outside."""
+
+    path: str
+    read_only: bool = False
+
+    def words(self) -> str:
+        """Return it as most runtimes read it."""
+        if self.read_only:
+            return f"{self.path}:{self.path}:ro"
+        return f"{self.path}:{self.path}"
+
+
+@dataclass(frozen=True)
 class Inside:
     """What a container of a run must hold."""
 
     image: str
-    folder: str
-    """Where the command starts."""
-    mounts: tuple[str, ...]
+    runs: str
+    """The folder on the cluster in which each run has its own."""
+    mounts: tuple[MountedPath, ...]
     gpus: bool
     rdma: bool
     secrets: tuple[str, ...]
@@ -63,25 +81,33 @@ class ContainerRuntime:
 def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str) -> Wrapping:
     """Return what puts the pilots of this run into its image; a bare run has nothing around it.
 
-    Points of a matrix share one script, and each has its own folder: all runs' folders are mounted for them.
+    What is read or run outside, of this run and of its parent, can only be read inside.
     """
     workload, name = request.workload, chosen(scheduler, facts)
     if workload.runtime == "bare" or name is None or workload.image is None:
         return Wrapping()
-    resources, folder = workload.resources, f"{runs}/{request.run_id}"
+    resources, written = workload.resources, _written(workload.checkpoint)
+    fixed = [MountedPath(RUN, read_only=True), MountedPath(JOB, read_only=True)]
     inside = Inside(
         image=workload.image.removeprefix("docker://"),
-        folder=folder,
-        mounts=(runs if request.is_parent else folder, *_mounts(request)),
+        runs=runs,
+        mounts=(*fixed, *map(MountedPath, written), *map(MountedPath, _paths(request))),
         gpus=resources.gpus > 0,
         rdma=resources.rdma,
         secrets=workload.secrets,
         facts=facts,
     )
-    wrapping = KINDS[name].wrap(inside)
     if workload.checkpoint.startswith("/"):
-        return replace(wrapping, folders=(workload.checkpoint,))
-    return wrapping
+        written.append(workload.checkpoint)
+    return replace(KINDS[name].wrap(inside), folders=tuple(written))
+
+
+def _written(checkpoint: str) -> list[str]:
+    """Return the folders of the run that can be written inside; one inside another comes with it."""
+    names = list(WRITTEN)
+    if PurePosixPath(checkpoint).parts[0] not in ("/", *WRITTEN):
+        names.append(checkpoint)
+    return [f"{RUN}/{name}" for name in names]
 
 
 def chosen(scheduler: SlurmScheduler, facts: SlurmFacts) -> str | None:
@@ -116,15 +142,15 @@ def _path_problems(request: Request) -> list[Problem]:
     """Return the paths that cannot be mounted: a colon or a comma ends a path wherever mounts are listed."""
     paths = {f"data.{name}": path for name, path in request.target_paths().items()}
     paths["checkpoint"] = request.workload.checkpoint
-    message = "a path with `:` or `,` cannot be mounted into a container"
+    message = "a path with `:`, `,` or `$` cannot be mounted into a container"
     return [
         (field, message, "give it another name, or a link to it")
         for field, path in paths.items()
-        if path.startswith("/") and re.search("[:,]", path)
+        if re.search("[:,$]", path)
     ]
 
 
-def _mounts(request: Request) -> list[str]:
+def _paths(request: Request) -> list[str]:
     """Return the absolute paths the run needs; one inside another comes with it."""
     paths = {PurePosixPath(path) for path in request.target_paths().values()}
     if request.workload.checkpoint.startswith("/"):
@@ -146,13 +172,13 @@ def _pyxis(inside: Inside) -> Wrapping:
 
     A home folder would bring its own packages along; the image's own entry point is not ours to run.
     """
-    pairs = ",".join(f"{path}:{path}" for path in inside.mounts)
+    pairs = ",".join(mount.words() for mount in inside.mounts)
     names = ",".join([*OURS, *inside.secrets])
     return Wrapping(
         step=(
             f"--container-image={spell_pyxis(inside.image)}",
             f"--container-mounts={pairs}",
-            f"--container-workdir={inside.folder}",
+            f"--container-workdir={RUN}",
             f"--container-env={names}",
             "--no-container-mount-home",
             "--no-container-remap-root",
@@ -180,8 +206,8 @@ def _apptainer(inside: Inside) -> Wrapping:
             *_if(inside.gpus, "--nv"),
             "--no-home",
             "--writable-tmpfs",
-            *_each("--bind", inside.mounts),
-            f"--pwd={inside.folder}",
+            *_each("--bind", (mount.words() for mount in inside.mounts)),
+            f"--pwd={RUN}",
             image,
         )
     )
@@ -210,8 +236,8 @@ def _podman(inside: Inside) -> Wrapping:
             *_each("--env", names),
             *_if(inside.gpus, "--device=nvidia.com/gpu=all"),
             *_if(inside.rdma, "--device=/dev/infiniband"),
-            *(f"--volume={path}:{path}" for path in inside.mounts),
-            f"--workdir={inside.folder}",
+            *_each("--volume", (mount.words() for mount in inside.mounts)),
+            f"--workdir={RUN}",
             "--entrypoint=",
             inside.image,
         )
@@ -219,15 +245,21 @@ def _podman(inside: Inside) -> Wrapping:
 
 
 def _charliecloud(inside: Inside) -> Wrapping:
-    """Wrap with ch-run; the node's /tmp is inside already, and nothing can be mounted below it."""
+    """Wrap with ch-run, which cannot mount anything for reading only.
+
+    The node's /tmp is inside already, and nothing can be mounted below it.
+    """
     # A place to mount at is made only where something may be written; an older ch-run can write in folders alone.
     is_file = re.search(r"\.(sqfs|sqsh|squashfs)$", inside.image) is not None
     writable = _if(not is_file, "--write")
     if "ch-run --write-fake" in inside.facts.programs:
         writable = ["--write-fake"]
-    mounts = [path for path in inside.mounts if not path.startswith("/tmp/")]
+    there: tuple[str, ...] = ("/tmp/", f"{RUN}/")
+    if inside.runs.startswith("/tmp/"):
+        there = ("/tmp/", RUN, JOB)
+    mounts = [mount.path for mount in inside.mounts if not mount.path.startswith(there)]
     return Wrapping(
-        before=("ch-run", *writable, *_each("--bind", mounts), f"--cd={inside.folder}", inside.image, "--"),
+        before=("ch-run", *writable, *_each("--bind", mounts), f"--cd={RUN}", inside.image, "--"),
     )
 
 

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
+from podwright.engines.site import SITE, read_site, whole_of
+from podwright.engines.slurm.containers import JOB, RUN
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.stranded import is_stranded
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
+from podwright.runs.copies import LeftOut
 from podwright.runs.events import AttemptStarted, CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
@@ -30,11 +34,13 @@ from podwright.spec.quantity import duration_s
 if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
 
-SITE = "job/site.json"
-"""What a client must know to reach the run again: where it lies on the cluster, and how a step of it is started."""
+REJOIN_S = 60.0
+"""Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
+LOOK_S = 10.0
+"""Between two looks for runs that nobody puts back into the queue."""
 COME_BACK_S = 60.0
 """How long a controller that does not answer is waited for when a job is submitted."""
 AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
@@ -79,6 +85,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    remains = True
 
     def __init__(
         self,
@@ -92,11 +99,12 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._looked_at = -LOOK_S
 
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {}
+        return {"selection": SELECTION_IS_LOCAL}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -116,11 +124,14 @@ class SlurmEngine:
             "bind": "0.0.0.0",
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
+            "rejoin_s": REJOIN_S,
         }
+        if request.is_parent:
+            of_engine["parent"] = f"../../{request.run_id}"
         parts = []
         for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
             env = network_env(request, self._pod, model)
-            order = order_of(_from_parent(request), index, env=env, **of_engine)
+            order = order_of(request.with_shared_code(), index, env=env, **of_engine)
             parts.append(Part(run_id, point or None, order))
         site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
         return SlurmJob(
@@ -189,7 +200,7 @@ class SlurmEngine:
     def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
         """Give the script to sbatch; a job that was perhaps taken is looked for by its name first."""
         parent = folders[0].path.parent / run_id
-        site = json.loads((parent / SITE).read_text())
+        site = site_of(folders[0])
         if not self._reach.is_here:
             points = [folder.path for folder in folders if folder.path != parent]
             pack(self._reach, site["folder"], [parent, *points])
@@ -228,16 +239,22 @@ class SlurmEngine:
                     return
             time.sleep(0.5)
 
-    def cancel(self, folders: Sequence[RunFolder]) -> None:
+    def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Remove what waits, and ask what runs to stop; its pilots give the ranks their grace.
 
-        The mark tells the script that a run whose pilots were stopped is not to be started again.
+        The mark tells the script that a run whose pilots were stopped is not to be started again. A whole matrix has
+        one mark and one array.
         """
         known = [folder for folder in folders if self._queue.handle(folder)]
-        if known:
-            marks = [f"{site_of(folder)['folder']}/runs/{folder.id}/cancelled" for folder in known]
-            self._reach.call(["touch", "--", *marks])
-            self._queue.stop(known, gently=True)
+        if not known:
+            return
+        runs = f"{site_of(known[0])['folder']}/runs"
+        parent, job = known[0].asked.parent, known[0].handle
+        if whole and parent and job:
+            self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
+            return
+        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
+        self._queue.stop(known, gently=True)
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
@@ -251,10 +268,21 @@ class SlurmEngine:
         deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
+        self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
         forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if forgotten:
             statuses |= self._lost_by_controller(forgotten)
         return statuses
+
+    def _put_back(self, folders: Sequence[RunFolder]) -> None:
+        """Put jobs back into the queue whose pilots have left, and whose script is gone."""
+        if self._clock() - self._looked_at < LOOK_S:
+            return
+        self._looked_at = self._clock()
+        stranded = [folder for folder in folders if folder.asked.nodes > 1 and is_stranded(folder)]
+        with suppress(Refusal):
+            for folder in stranded:
+                self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them.
@@ -270,6 +298,9 @@ class SlurmEngine:
             return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
         return {}
 
+    def tend(self, folders: Sequence[RunFolder]) -> None:
+        """Do nothing: what waits here needs no client."""
+
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
         due = [folder for folder in folders if now - self._mirrored_at.get(folder.id, -MIRROR_S) >= MIRROR_S]
@@ -281,14 +312,14 @@ class SlurmEngine:
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[str]] = {folder.id: [] for folder in folders if folder not in far}
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
         return here | self._exchange(far, names, limit_bytes)
 
     def _exchange(
         self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[str]]:
+    ) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -322,26 +353,24 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events() if isinstance(event, AttemptStarted)]
+        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
         step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
         if hosts and node < len(hosts[-1]):
             step.append(f"--nodelist={hosts[-1][node]}")
         shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *site["step"], *site["wrap"], *shell])
+        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
+        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Return how a run's cluster is reached again; of a point it lies in the parent's folder, beside the script."""
-    parent = folder.path.parent / (folder.asked.parent or folder.id)
-    loaded: dict[str, Any] = json.loads((parent / SITE).read_text())
-    return loaded
+    """Return how a run's cluster is reached again."""
+    return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
 
 
-def _from_parent(request: Request) -> Request:
-    """Return a request whose points share the code that lies in their parent's job folder."""
-    if request.code is None or not request.is_parent:
-        return request
-    return replace(request, code={**request.code, "file": f"../../{request.run_id}/job/{request.code['file']}"})
+def _filled(text: str, root: str, folder: RunFolder) -> str:
+    """Return a word of the batch script with its variables filled in as the script fills them."""
+    parent = folder.asked.parent or folder.id
+    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
 
 
 def _is_overdue(folder: RunFolder) -> bool:

@@ -18,12 +18,22 @@ FLOOR_S = 2.0
 ABSENT_S = 5.0
 """How long a job must be missing from the queue before that is believed: a controller that has just come back may
 give an empty list."""
+SILENT_S = 60.0
+"""How long a cluster that has answered may be away before that is said."""
 FORMAT = "%i|%F|%T|%r|%j"
 STOP = """\
 scancel --quiet --state=PENDING -- "$@"
 scancel --quiet --signal=TERM --state=RUNNING -- "$@"
 exit 0
 """
+STOP_ARRAY = """\
+touch -- "$2"
+scancel --quiet --signal=TERM -- "$1"
+scancel --quiet --state=PENDING -- "$1"
+exit 0
+"""
+"""Of a whole array: with a state to look for, scancel would ask for each task by itself. A task that starts in between
+finds the mark and leaves."""
 
 
 FORGOTTEN = Status("gone", "Slurm does not know it any more")
@@ -47,6 +57,7 @@ class SlurmQueue:
         self._reach, self._clock = reach, clock
         self._rows: dict[str, list[QueueRow]] = {}
         self._asked_at = -FLOOR_S
+        self._answered_at: float | None = None
         self._away = ""
         self._absent: dict[str, float] = {}
         self._final: dict[str, Status] = {}
@@ -86,7 +97,7 @@ class SlurmQueue:
     def _listed(self, folder: RunFolder, row: QueueRow) -> Status:
         status = explained(folder, row.state, row.reason)
         # A run that waited when the controller was last heard of may be at work by now.
-        if self._away and status.state == "waiting":
+        if self._away and (status.state == "waiting" or self._silent().silent):
             status = self._silent()
         return replace(status, handle=row.array)
 
@@ -115,12 +126,21 @@ class SlurmQueue:
             self._away = refusal.problems[0].message
         self._asked_at = self._clock()
         if not self._away:
+            self._answered_at = self._asked_at
             self._rows = {}
             for row in sorted(parse_queue(answer.text), key=lambda row: int(row.array)):
                 self._rows.setdefault(row.run, []).append(row)
 
     def _silent(self) -> Status:
-        return Status("there", f"Slurm does not answer: {self._away.splitlines()[-1]}")
+        """Return what is known of a run while the cluster does not answer, and whether that has lasted.
+
+        Slurm's commands and ssh have their own patience: a first question that fails has waited long enough. A cluster
+        that answered a moment ago is given a minute, since a controller that is started anew needs some of it.
+        """
+        reason = self._away.splitlines()[-1]
+        if self._answered_at is not None and self._clock() - self._answered_at < SILENT_S:
+            return Status("there", f"Slurm does not answer: {reason}")
+        return Status("there", silent=reason)
 
     def _missing(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of runs that are not in the queue.
@@ -133,10 +153,10 @@ class SlurmQueue:
         for folder in folders:
             job = self.handle(folder)
             since = self._absent.setdefault(folder.id, now)
-            if job is None:
-                known[folder.id] = Status("gone", "it was never submitted")
-            elif self._away:
+            if self._away:
                 known[folder.id] = self._silent()
+            elif job is None:
+                known[folder.id] = Status("gone", "it was never submitted")
             elif now - since < ABSENT_S:
                 known[folder.id] = Status("there")
             else:
@@ -168,6 +188,11 @@ class SlurmQueue:
         """Forget what was found of a run: it does not hold any more."""
         self._final.pop(folder.id, None)
         self._absent.pop(folder.id, None)
+
+    def stop_array(self, job: str, mark: str) -> None:
+        """Leave a mark for all tasks of an array and end them, gently, by as few questions as one job takes."""
+        self._reach.call(["sh", "-c", STOP_ARRAY, "podwright", job, mark])
+        self._asked_at = -FLOOR_S
 
     def stop(self, folders: Iterable[RunFolder], gently: bool) -> None:
         """End the jobs of these runs; gently: what runs gets a signal and its grace."""

@@ -162,10 +162,16 @@ def _place(workload: Workload, pod: Pod | None, facts: SlurmFacts) -> Options:
 def _order(request: Request, after: str | None) -> Options:
     options: Options = []
     if request.is_parent:
-        options.append(("--array", f"1-{len(request.points)}"))
+        options.append(("--array", _array(len(request.points), request.workload.slurm.parallel)))
     if after is not None:
         options += [("--dependency", f"afterok:{after}"), ("--kill-on-invalid-dep", "yes")]
     return [*options, ("--requeue", "")]
+
+
+def _array(points: int, parallel: int | None) -> str:
+    if parallel is None:
+        return f"1-{points}"
+    return f"1-{points}%{parallel}"
 
 
 def _files(request: Request, runs: str) -> Options:
@@ -338,7 +344,10 @@ def _slice_problems(workload: Workload) -> Iterator[Problem]:
     slice_s, least = workload.slurm.time_s, notice_s(workload) + EARLY_S
     if slice_s is not None and slice_s <= 2 * least:
         message = f"is too short a slice: its last {least} s go to the checkpoint"
-        yield "slurm.time", message, f"give it more than {exact_duration(2 * least)}, or shorten `grace`"
+        # Slurm counts whole minutes.
+        shortest = exact_duration(2 * least // 60 * 60 + 60)
+        hint = f"it must be longer than {exact_duration(2 * least)}, as `time: {shortest}` is; or shorten `grace`"
+        yield "slurm.time", message, hint
 
 
 def _mpi_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:

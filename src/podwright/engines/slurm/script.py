@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from podwright.engines.slurm.containers import wrap
+from podwright.engines.slurm.containers import JOB, RUN, wrap
 from podwright.engines.slurm.resources import sbatch_options, step_options, unbound
 from podwright.pilot import protocol
 
@@ -28,14 +29,28 @@ SCRIPT = """\
 # One attempt of this run: a pilot on each node. Slurm starts the script again when the job goes back into the queue.
 {names}
 order=$run/job/order.json
-restart=${{SLURM_RESTART_COUNT:-0}}
 stopped=no noticed=no
-trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
-trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# The mark of a matrix means all its points.
+cancelled() {{
+    [ -e "$run/cancelled" ] || [ -e "${{job%/job}}/cancelled" ]
+}}
+
+# A run that has ended is over, whatever Slurm says: a controller that lost its last minutes starts it again, and so
+# does whoever releases a held job. The leader claims the end in the lease folder; its words are the second witness.
+ended() {{
+    grep -qs "\\"state\\": \\"$1\\"" "$run/lease/ended" ||
+        grep -qs "\\"k\\":\\"end\\",\\"state\\":\\"$1\\"" "$run"/record/n0.r*/events.jsonl
+}}
+leave_ended() {{
+    ! ended succeeded || exit 0
+    ! ended failed || exit {failed}
+    ! cancelled || exit {stopped}
+}}
 
 # A slice that ended before the ranks had written their checkpoint goes on in the next one too.
 overrun() {{
-    [ -e "$run/yield.$restart" ] && [ ! -e "$run/cancelled" ] || return 0
+    [ -e "$run/yield.$restart" ] && ! cancelled || return 0
     scontrol show job "$self" 2>/dev/null | grep -q 'Reason=TimeLimit' && scontrol requeue "$self"
 }}
 
@@ -69,23 +84,68 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit {fenced}
 fi
+leave_ended
+
+# Slurm's count of restarts is not believed: it is one of the things that a controller can lose.
+PODWRIGHT_RESTART=0
+until mkdir "$run/start.$PODWRIGHT_RESTART" 2>/dev/null; do
+    [ -d "$run/start.$PODWRIGHT_RESTART" ] || break  # the folder cannot be written: the pilots say why
+    PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
+done
+export PODWRIGHT_RESTART
+restart=$PODWRIGHT_RESTART
+trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
+trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# An older start may still be at work on nodes that Slurm does not see: its ranks end first, or its lease grows old.
+at_work() {{
+    claim=$(find "$run/lease" -name '[0-9]*.[0-9]*' 2>/dev/null | sort | tail -n 1)
+    [ -n "$claim" ] && [ -n "$(find "$claim" -mmin -1 2>/dev/null)" ] || return 1
+    older=$(sed -n 's/.*"copy": "\\([0-9]*\\)".*/\\1/p' "$claim")
+    [ ! -e "$run/over.$older" ] && [ ! -e "$run/record/n0.r$older/closed" ]
+}}
+while [ "$stopped" = no ] && at_work; do
+    sleep 2
+    leave_ended
+done
+[ "$stopped" = no ] || exit {stopped}
 {folders}
+# What the leader wrote last counts more than how some other pilot went.
+wrote() {{
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\\"k\\":$1" "$events"
+}}
+
 srun {srun} \\
 {around}    /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
+
+# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
+end_step() {{
+    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
+        sleep 2
+        kill -0 "$step" || return 0
+    done
+    sleep 5
+    kill -TERM "$step" && sleep 10 && kill -KILL "$step"
+}}
+end_step >/dev/null 2>&1 &
+ender=$!
 code=127
 while :; do  # a signal ends a wait, not the step
     noticed=no
-    wait "$step"
+    wait "$step" 2>/dev/null  # that it was killed is no news
     seen=$?
     [ "$seen" -eq 127 ] || code=$seen
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
+kill "$ender" 2>/dev/null
+touch "$run/over.$restart"
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
 again() {{
     for pause in 1 5 20 60; do
-        [ "$stopped" = no ] && [ ! -e "$run/cancelled" ] || exit {stopped}
+        [ "$stopped" = no ] && ! cancelled || exit {stopped}
         case $(squeue --noheader --jobs="$self" --format=%T 2>/dev/null) in
             RUNNING) scontrol requeue "$self" && exit "$code" ;;
             ?*) exit "$code" ;;
@@ -94,11 +154,6 @@ again() {{
     done
     echo "podwright: the job could not be put back into the queue" >&2
     exit "$code"
-}}
-
-# What the leader wrote last counts more than how some other pilot went.
-wrote() {{
-    grep -qs "\\"k\\":$1" "$run/record/n0.r$restart/events.jsonl"
 }}
 
 # A pilot that ended by its own will has closed its record; a slow file system may show that late.
@@ -118,7 +173,7 @@ wrote '"given_back"' && code={given_back}  # a pilot that Slurm stopped because 
 case $code in
     0 | {final}) exit "$code" ;;
     {given_back})  # not at the same time as another run that waits for the same nodes
-        [ -e "$run/yield.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
+        [ -e "$run/yield.$restart" ] || [ -e "$run/lease/back.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
         again
         ;;
     {stopped})  # by Slurm for a job that is more urgent, by a user, or because one pilot was lost
@@ -208,7 +263,7 @@ def render_script(job: ScriptJob) -> str:
         folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
-        around="".join(f"    {quote(word)} \\\n" for word in (*job.step, *job.wrap)),
+        around="".join(f"    {_word(text)} \\\n" for text in (*job.step, *job.wrap)),
         nodes=job.nodes,
         final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),
         no_folder=EXIT_NO_FOLDER,
@@ -230,8 +285,15 @@ def _sbatch_line(name: str, value: str) -> str:
 def _before_step(job: ScriptJob) -> Iterator[str]:
     if job.finds_node:
         yield 'export PODWRIGHT_HOSTS="$hosts"\n'
-    for folder in job.folders:
-        yield f"mkdir -p {quote(folder)} || exit {EXIT_NO_FOLDER}\n"
+    if job.folders:
+        yield f"mkdir -p {' '.join(map(_word, job.folders))} || exit {EXIT_NO_FOLDER}\n"
+
+
+def _word(text: str) -> str:
+    """Return a word as a shell reads it; the script's own variables in it are filled in there."""
+    pieces = re.split(rf"({re.escape(RUN)}|{re.escape(JOB)})(?![a-z])", text)
+    quoted = {RUN: f'"{RUN}"', JOB: f'"{JOB}"', "": ""}
+    return "".join(quoted.get(piece, quote(piece)) for piece in pieces)
 
 
 def mpi_command(request: Request, facts: SlurmFacts) -> list[str]:

@@ -13,31 +13,46 @@ from podwright.clients.ssh import Reach
 from podwright.spec.problems import refuse
 
 LARGE_BYTES = 64 * 1024
-KNOWN = """\
+COPY_BYTES = 4 << 20
+"""Of a stored file that every run gets a copy of: a larger one is linked, and the pilot checks its digest."""
+IS_WHOLE = """\
+is_whole() {
+    [ -f "$2" ] && [ ! -L "$2" ] && [ "$(sha256sum <"$2")" = "$1  -" ]
+}
+"""
+KNOWN = f"""\
+{IS_WHOLE}
 umask 077
 mkdir -p "$1/runs" "$1/code" && cd "$1/code" && shift || exit 1
-for name; do [ -e "$name" ] && echo "$name"; done
+for name; do is_whole "$name" "$name" && echo "$name"; done
 exit 0
 """
-UNPACK = """\
+UNPACK = f"""\
+{IS_WHOLE}
 umask 077
 cd "$1" && tar -xf - && shift || exit 1
 while [ $# -gt 0 ]; do
-    mkdir -p "$(dirname "$2")" && { ln -f "code/$1" "$2" 2>/dev/null || cp "code/$1" "$2"; } || exit 1
-    shift 2
+    mkdir -p "$(dirname "$3")" && rm -f "$3" || exit 1
+    [ "$1" = link ] && ln "code/$2" "$3" 2>/dev/null || cp "code/$2" "$3" || exit 1
+    is_whole "$2" "$3" || {{ echo "$3 was changed while it was sent" >&2; exit 1; }}
+    shift 3
 done
 """
 
 
 def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
-    """Send the job files and tokens of these runs into `folder`/runs; large files are kept by digest and sent once."""
+    """Send the job files and tokens of these runs into `folder`/runs; large files are kept by digest and sent once.
+
+    What is kept there can be written by the user's runs: only what is still as its name says is taken, and a run gets a
+    copy of its own.
+    """
     files: dict[Path, str] = {}
     for run in runs:
         files |= {path: f"runs/{run.name}/{path.relative_to(run).as_posix()}" for path in _files(run)}
     large = {path: _digest(path) for path in files if path.stat().st_size > LARGE_BYTES}
     known = set(_ask(reach, [KNOWN, "podwright", folder, *sorted(set(large.values()))]).split())
     buffer = io.BytesIO()
-    links: list[str] = []
+    placed: list[str] = []
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, name in files.items():
             if path not in large:
@@ -47,8 +62,11 @@ def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
             if digest not in known:
                 known.add(digest)
                 _add(archive, f"code/{digest}", path)
-            links += [digest, name]
-    _ask(reach, [UNPACK, "podwright", folder, *links], buffer.getvalue())
+            way = "copy"
+            if path.stat().st_size > COPY_BYTES:
+                way = "link"
+            placed += [way, digest, name]
+    _ask(reach, [UNPACK, "podwright", folder, *placed], buffer.getvalue())
 
 
 def _files(run: Path) -> Iterator[Path]:
@@ -62,6 +80,8 @@ def _add(archive: tarfile.TarFile, name: str, path: Path) -> None:
     info.size, info.mode = len(data), 0o600
     if path.suffix == ".sh":
         info.mode = 0o700
+    elif name.startswith("code/"):
+        info.mode = 0o400
     archive.addfile(info, io.BytesIO(data))
 
 

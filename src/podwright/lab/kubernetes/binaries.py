@@ -5,7 +5,6 @@ Nothing ready-made is downloaded: Go fetches the modules that `build/go.mod` and
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from podwright.lab import caches
 from podwright.lab.base import Say
 from podwright.spec.problems import refuse
 
@@ -84,10 +84,7 @@ def cache() -> Path:
 
 def cache_root() -> Path:
     """Return the folder for what labs of this kind make once."""
-    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not caches.is_absolute():
-        caches = Path.home() / ".cache"
-    return caches / "podwright" / "kubernetes"
+    return caches.folder("kubernetes")
 
 
 def find(environ: Mapping[str, str]) -> dict[str, Path] | None:
@@ -142,9 +139,7 @@ def get(say: Say, progress: Progress) -> dict[str, Path]:
 @contextmanager
 def locked(what: str) -> Iterator[None]:
     """Let one process at a time make something for the cache; the others wait and find it made."""
-    cache_root().mkdir(parents=True, exist_ok=True)
-    with (cache_root() / f"{what}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with caches.locked(cache_root() / f"{what}.lock"):
         yield
 
 

@@ -12,14 +12,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from podwright.lab import packages, processes, watch
+from podwright.clients.kubernetes.api import ApiError, Away
+from podwright.lab import doors, packages, processes, watch
 from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
-from podwright.lab.kubernetes import ports as doors
 from podwright.lab.kubernetes.binaries import Progress
-from podwright.lab.kubernetes.control import Control
+from podwright.lab.kubernetes.control import Control, missing_programs
 from podwright.lab.kubernetes.nodes import Nodes
+from podwright.lab.kubernetes.programs import KEPT
 from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
 from podwright.lab.machines import HUB, Machines
 from podwright.spec.hostlist import fold_hosts
@@ -83,9 +84,15 @@ class KubernetesLab(StartedLab):
         """Kill a node's kubelet, as a crash would; its containers go on, and nobody looks after them."""
         self._kill_program(self.node(node), "kubelet")
 
-    def kill_controller(self) -> None:
-        """Kill the API server, as a crash would."""
+    def kill_controller(self, stays: bool = False) -> None:
+        """Kill the API server, as a crash would; the lab starts it again, unless it `stays` away until it is healed."""
+        if stays:
+            self._switch().touch()
         self._kill_program(CONTROL, "kube-apiserver")
+
+    def _switch(self) -> Path:
+        """Return the file that keeps the API server away while it is there."""
+        return self.folder / "run" / f"{KEPT['kube-apiserver']}.off"
 
     def _kill_program(self, machine: str, program: str) -> None:
         """Kill a program and wait until its last thread has let go of its port."""
@@ -97,12 +104,13 @@ class KubernetesLab(StartedLab):
     def restart_controller(self) -> None:
         """Kill the API server if it runs and start it again."""
         self.kill_controller()
+        self._switch().unlink(missing_ok=True)
         with locked(self.folder), self._control(self._parts()) as control:
             control.start_store()
             control.start_rest()
 
     def heal(self, node: str | None = None) -> list[str]:
-        """Start what has died and join what was cut off, of one node or of all; return the nodes that it touched."""
+        """Start what has died and join what was cut off, of one node or of all; return the machines that it touched."""
         with locked(self.folder):
             hosts = [self.node(node)] if node else self.shape.hosts()
             return self._heal(hosts, self._parts(), quiet)
@@ -114,10 +122,21 @@ class KubernetesLab(StartedLab):
 
     def status(self) -> list[dict[str, str]]:
         """Return every machine with its role, address, state (up, off, cut) and Kubernetes' word for it."""
-        answering = "kube-apiserver" in self.machines.running(CONTROL)
-        states = self.node_states() if answering else {}
+        missing = missing_programs(self.machines)
+        states: dict[str, str] = {}
+        word = f"without {', '.join(missing)}"
+        if not missing:
+            states, word = self._answered_states()
+        states = {**states, CONTROL: word}
         rows = self.rows("kubernetes", {CONTROL: "control plane", "": "node"}, states)
         return [*rows, *self._virtual(states)]
+
+    def _answered_states(self) -> tuple[dict[str, str], str]:
+        """Return Kubernetes' word for every node, and the one for the control plane itself."""
+        try:
+            return self.node_states(), "Ready"
+        except (Away, ApiError):
+            return {}, "does not answer"
 
     def _virtual(self, states: dict[str, str]) -> list[dict[str, str]]:
         """Return all virtual nodes in one row: they differ in nothing but their numbers."""
@@ -125,7 +144,7 @@ class KubernetesLab(StartedLab):
         if not hosts:
             return []
         ready = sum(states.get(host) == "Ready" for host in hosts)
-        word = f"{ready} of {len(hosts)} Ready" if states else ""
+        word = f"{ready} of {len(hosts)} Ready" if len(states) > 1 else ""
         name = fold_hosts(hosts)
         return [{"machine": name, "role": "virtual nodes", "address": "", "state": "", "kubernetes": word}]
 
@@ -146,6 +165,8 @@ class KubernetesLab(StartedLab):
     def _heal(self, hosts: list[str], programs: dict[str, Path], say: Say) -> list[str]:
         """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         nodes = Nodes(self.machines, self.shape, programs)
+        control_plane = [CONTROL] if missing_programs(self.machines) else []
+        self._switch().unlink(missing_ok=True)
         started = self._start_machines(hosts)
         with self._control(programs) as control:
             control.start_store()
@@ -160,7 +181,7 @@ class KubernetesLab(StartedLab):
             nodes.join(fresh, since, control)
             control.await_ready([*hosts, *self.shape.virtual_hosts()])
         nodes.fetch(fresh, self.image)
-        return [host for host in hosts if host in {*started, *fresh}]
+        return [*control_plane, *(host for host in hosts if host in {*started, *fresh})]
 
     def _start_machines(self, hosts: list[str]) -> list[str]:
         """Start the machines that do not live and join those that were cut off; return their names."""

@@ -79,8 +79,15 @@ fi
 
 
 def keeper() -> str:
-    """Return the script that starts a program again whenever it ends."""
-    return '#!/bin/sh\nwhile :; do\n\t"$@"\n\tsleep 1\ndone\n'
+    """Return the script that starts a program again whenever it ends, unless it is to stay away."""
+    return f"""\
+#!/bin/sh
+# Called by a name of its own for each program that it keeps.
+while :; do
+	[ -e "{INSIDE}/run/${{0##*/}}.off" ] || "$@"
+	sleep 1
+done
+"""
 
 
 def corefile() -> str:

@@ -11,10 +11,9 @@ from typing import Any
 import yaml
 
 from podwright.design.topology import topology_of
-from podwright.lab import processes
+from podwright.lab import doors, processes, relay
 from podwright.lab.base import Say
-from podwright.lab.kubernetes import configs, image, objects, pki, programs, registry, relay
-from podwright.lab.kubernetes import ports as doors
+from podwright.lab.kubernetes import configs, image, objects, pki, programs, registry
 from podwright.lab.kubernetes.api import admin_api, answers, create_missing
 from podwright.lab.kubernetes.binaries import CONSTRAINTS, JOB_SETS, MPI_JOBS
 from podwright.lab.kubernetes.shape import CONTROL, IMAGE, NAMESPACE, KubernetesLabShape, LabPorts
@@ -28,6 +27,7 @@ _KINDS = ("/apis/kubeflow.org/v2beta1/mpijobs", "/apis/jobset.x-k8s.io/v1alpha2/
 # The definitions have thousands of lines: PyYAML's own parser takes seconds for them.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _COMM = 15  # the kernel cuts a program's name
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
 class Control:
@@ -51,7 +51,7 @@ class Control:
         start(self.machines, CONTROL, programs.store(self.parts))
         if not self._lives(relay.PROGRAM):
             ways = {self.ports.api: configs.API_PORT, self.ports.registry: configs.REGISTRY_PORT}
-            doors.open_doors(self.machines, ways)
+            doors.open_doors(self.machines, CONTROL, ways)
 
     def start_rest(self) -> None:
         """Start all that needs the API server, and wait until a Kubernetes pod could be made."""
@@ -125,7 +125,7 @@ class Control:
             raise self.machines.failed(program, f"{program}-{CONTROL}.log")
 
     def _lives(self, program: str) -> bool:
-        return program[:_COMM] in self.machines.running(CONTROL)
+        return _process(program) in self.machines.running(CONTROL)
 
 
 def state_of(node: Mapping[str, Any]) -> str:
@@ -141,10 +141,21 @@ def is_usable(node: Mapping[str, Any]) -> bool:
     return state_of(node) == "Ready" and not any(key.startswith("node.kubernetes.io/") for key in taints)
 
 
+def _process(program: str) -> str:
+    """Return the name of the process that lives as long as a program is wanted: whoever keeps it, or itself."""
+    return programs.KEPT.get(program, program)[:_COMM]
+
+
+def missing_programs(machines: Machines) -> list[str]:
+    """Return what of the control plane does not run just now."""
+    there = machines.running(CONTROL)
+    return [program for program in CONTROL_PLANE if program[:_COMM] not in there]
+
+
 def start(machines: Machines, name: str, commands: programs.Commands) -> list[str]:
     """Start those of the programs that do not run on a machine, each with its log; return their names."""
     there = machines.running(name)
-    missing = [program for program in commands if program[:_COMM] not in there]
+    missing = [program for program in commands if _process(program) not in there]
     for program in missing:
         line = shlex.join(commands[program])
         log = f"{INSIDE}/log/{program}-{name}.log"

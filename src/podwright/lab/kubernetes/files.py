@@ -45,7 +45,8 @@ def _write_machines(folder: Path, wanted: KubernetesLabShape, built: Iterable[Pa
     write(folder / "bin" / scripts.START_SCRIPT, scripts.start_script(folder))
     write(folder / "bin" / scripts.HUB_SCRIPT, scripts.hub_script(folder, covers, {"/etc/hosts": "etc/hosts"}))
     write(folder / "bin" / scripts.MACHINE_SCRIPT, scripts.machine_script(configs.node_lines(wanted)))
-    write(folder / "bin" / programs.KEEPER, configs.keeper(), 0o755)
+    for keeper in programs.KEPT.values():
+        write(folder / "bin" / keeper, configs.keeper(), 0o755)
     write(folder / "bin" / configs.SHOW_SCRIPT, configs.show_script(shown_to_containers()), 0o755)
 
 

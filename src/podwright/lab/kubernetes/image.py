@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import platform
-import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping
@@ -19,13 +18,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from podwright.clients.registry import digest_of
+from podwright.lab import debian
 from podwright.lab.base import Say
 from podwright.lab.kubernetes.binaries import cache_root, locked
-from podwright.spec.problems import refuse
 
 _PACKAGES = ("python3", "openmpi-bin", "openssh-server", "openssh-client", "ca-certificates", "iproute2", "procps")
 _LEFT_OUT = ("doc", "info", "locale", "man")
-_SOURCES = ("sources.list.d/debian.sources", "sources.list.d/ubuntu.sources", "sources.list")
 # Others may pass through /root: an environment may lie below it, and is mounted there.
 _HOOK = 'chmod 755 "$1/root" && rm -f "$1"/etc/ssh/ssh_host_* && mkdir -p "$1/run/sshd"'
 _SKIPPED = "output/dev"  # containers get devices of their own
@@ -107,7 +105,7 @@ def pause(program: Path) -> Image:
 
 def base_layer(say: Say) -> PackedLayer:
     """Return the layer of the base image from the cache, and make it first where it is not there."""
-    suite = _suite()
+    suite = debian.suite()
     key = hashlib.sha256(_json([suite, _PACKAGES, _LEFT_OUT, _HOOK, _SKIPPED])).hexdigest()[:8]
     kept = cache_root() / "images" / f"base-{suite}-{key}.tar.gz"
     if not kept.exists():
@@ -121,29 +119,8 @@ def base_layer(say: Say) -> PackedLayer:
 def _make(kept: Path, suite: str) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     unfinished = kept.with_name(f"unfinished-{kept.name}")
-    command = ["nice", "-n", "19", "mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(_PACKAGES)}"]
-    command += [f"--skip={_SKIPPED}", '--aptopt=APT::Install-Recommends "false"', f"--customize-hook={_HOOK}"]
-    command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
-    done = subprocess.run([*command, suite, unfinished, _sources()], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise refuse(
-            f"no base image could be made: {done.stderr.strip()[-500:]}", hint="is the Debian mirror reachable?"
-        )
+    debian.make(unfinished, suite, _PACKAGES, _LEFT_OUT, [f"--skip={_SKIPPED}", f"--customize-hook={_HOOK}"])
     unfinished.rename(kept)
-
-
-def _suite() -> str:
-    suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
-    if not suite:
-        raise refuse("this system does not report the name of its release", hint="a lab runs on Debian or Ubuntu")
-    return suite
-
-
-def _sources() -> str:
-    there = [path for name in _SOURCES if (path := Path("/etc/apt") / name).is_file()]
-    if not there:
-        raise refuse("apt has no sources here", hint="a lab runs on Debian or Ubuntu")
-    return str(there[0])
 
 
 def _layer(kept: Path) -> PackedLayer:

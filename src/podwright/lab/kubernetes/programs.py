@@ -18,7 +18,12 @@ _PEER = "http://127.0.0.1:2380"
 # As many requests as a large cluster's programs are allowed.
 _BRISK = ("--kube-api-qps=500", "--kube-api-burst=1000")
 ADMIN = f"{ETC}/admin.kubeconfig"
-KEEPER = "keep-mpi"
+KEPT = {
+    "kube-apiserver": "keep-apiserver",
+    "kube-controller-manager": "keep-manager",
+    "mpi-operator": "keep-mpi",
+}
+"""Programs that are started again when they end, as a cluster does, and who does it."""
 STAGES = (
     "node-initialize",
     "node-heartbeat-with-lease",
@@ -49,7 +54,11 @@ def store(parts: Mapping[str, Path]) -> Commands:
         "--client-cert-auth",
         f"--trusted-ca-file={PKI}/ca.crt",
     ]
-    return {"etcd": etcd, "kube-apiserver": _api_server(parts["kube-apiserver"])}
+    return {"etcd": etcd, "kube-apiserver": _kept_up("kube-apiserver", _api_server(parts["kube-apiserver"]))}
+
+
+def _kept_up(program: str, command: list[str]) -> list[str]:
+    return [f"{INSIDE}/bin/{KEPT[program]}", *command]
 
 
 def _api_server(program: Path) -> list[str]:
@@ -86,7 +95,9 @@ def _api_server(program: Path) -> list[str]:
 def control(shape: KubernetesLabShape, parts: Mapping[str, Path], python: str) -> Commands:
     """Return the programs that need the API server, by the names the lab knows them by."""
     commands: Commands = {
-        "kube-controller-manager": _controllers(parts["kube-controller-manager"], shape.grace_s),
+        "kube-controller-manager": _kept_up(
+            "kube-controller-manager", _controllers(parts["kube-controller-manager"], shape.grace_s)
+        ),
         "kube-scheduler": [
             str(parts["kube-scheduler"]),
             f"--config={ETC}/scheduler.yaml",
@@ -148,7 +159,6 @@ def operators(parts: Mapping[str, Path]) -> Commands:
     The MPI Operator also ends when the API server is away for some seconds: a cluster would start it again.
     """
     mpi = [
-        f"{INSIDE}/bin/{KEEPER}",
         str(parts["mpi-operator"]),
         f"--kubeConfig={ADMIN}",
         "--lock-namespace=kube-system",
@@ -157,7 +167,7 @@ def operators(parts: Mapping[str, Path]) -> Commands:
         "--controller-queue-rate-limit=200",
     ]
     jobset = ["env", f"KUBECONFIG={ADMIN}", str(parts["jobset"]), f"--config={ETC}/jobset.yaml"]
-    return {KEEPER: mpi, "jobset": jobset}
+    return {"mpi-operator": _kept_up("mpi-operator", mpi), "jobset": jobset}
 
 
 def node(shape: KubernetesLabShape, parts: Mapping[str, Path], host: str) -> Commands:

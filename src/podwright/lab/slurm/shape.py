@@ -27,6 +27,8 @@ class SlurmLabShape(LabShape):
     accounting: bool = True
     min_job_age_s: int = 300
     """How long the controller remembers a finished job."""
+    slurmd_timeout_s: int | None = None
+    """How long the controller waits for a silent node before it calls it down; None: a few seconds, by its size."""
     reveal: tuple[str, ...] = ()
     """Further folders that the lab's user shall see, where a closed folder lies above them."""
 

@@ -60,7 +60,7 @@ def _quick(wanted: SlurmLabShape) -> Settings:
         "SchedulerParameters": "bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=100000",
         "ReturnToService": "2",
         # With many nodes on few cores an answer may take long although its node lives.
-        "SlurmdTimeout": "10" if wanted.nodes <= 20 else "60",
+        "SlurmdTimeout": str(wanted.slurmd_timeout_s or _patience_s(wanted.nodes)),
         "KillWait": "5",
         "MinJobAge": str(wanted.min_job_age_s),
         "GetEnvTimeout": "30",
@@ -68,6 +68,12 @@ def _quick(wanted: SlurmLabShape) -> Settings:
         "PreemptType": "preempt/partition_prio",
         "PreemptMode": "REQUEUE",
     }
+
+
+def _patience_s(nodes: int) -> int:
+    if nodes <= 20:
+        return 10
+    return 60
 
 
 def _cgroup(version: Version) -> Settings:

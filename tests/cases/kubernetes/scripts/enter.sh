@@ -12,6 +12,7 @@ over() {
 
 # The leader of an earlier copy had the last word.
 if [ -n "$PODWRIGHT_CLAIM" ]; then
+    [ ! -s "$PODWRIGHT_CLAIM/lease/ended" ] || over "is over"
     grep -qsE '"k":"end","state":"(succeeded|failed)"' "$PODWRIGHT_CLAIM"/record/n0.r*/events.jsonl && over "is over"
 fi
 

@@ -21,7 +21,7 @@ for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
     eval "[ -z \"\${$name+x}\" ]" || pass="$pass -x $name"
 done
 export OMPI_MCA_orte_keep_fqdn_hostnames=true PRTE_MCA_prte_keep_fqdn_hostnames=true
-export OMPI_MCA_plm_rsh_agent="ssh -p 2222 -i /podwright/work/ssh/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectionAttempts=10 -o ConnectTimeout=10 -o LogLevel=ERROR"
+export OMPI_MCA_plm_rsh_agent="ssh -p 2222 -i /podwright/work/ssh/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=10 -o LogLevel=ERROR -o ConnectionAttempts=10"
 export PRTE_MCA_plm_ssh_agent="$OMPI_MCA_plm_rsh_agent"
 # shellcheck disable=SC2086
 exec mpirun --hostfile "$hosts" --map-by slot --bind-to none -np "$((PODWRIGHT_WORKERS * PODWRIGHT_RANKS_PER_NODE))" \

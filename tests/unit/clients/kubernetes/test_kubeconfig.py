@@ -100,3 +100,49 @@ def test_what_is_missing_is_named(config: Path) -> None:
 def test_a_plugin_that_fails_is_quoted(config: Path) -> None:
     (config.parent / "plugin").write_text("#!/bin/sh\necho log in first >&2\nexit 1\n")
     assert refused(config, "plugin") == "the credential plugin DIR/plugin says: log in first"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"certificate-authority-data": "!!!"}, "certificate-authority-data of the kubeconfig is not base64"),
+        (
+            {"certificate-authority-data": base64.b64encode(b"-----BEGIN CERTIFICATE-----\nx\n").decode()},
+            "certificate-authority of the context lab in the kubeconfig is no certificate",
+        ),
+        ({"certificate-authority": "/nowhere"}, "/nowhere cannot be read: No such file or directory"),
+        ({"server": "cluster:6443"}, "server of the context lab in the kubeconfig is no address"),
+    ],
+)
+def test_a_cluster_that_cannot_be_used_is_said_in_words(tmp_path: Path, change: dict[str, str], message: str) -> None:
+    cluster = {"server": "https://127.0.0.1:6443", **change}
+    row = {**CONFIG, "clusters": [{"name": "one", "cluster": cluster}]}
+    (tmp_path / "config").write_text(yaml.safe_dump(row))
+    with pytest.raises(Refusal) as caught:
+        _ = read_entry(str(tmp_path / "config"), None).tls
+    assert message in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({"tokenFile": "gone.txt"}, "gone.txt cannot be read"),
+        ({"exec": {"command": "echo"}}, "the credential plugin echo gave no credentials"),
+        ({"client-certificate-data": "YQ==", "client-key-data": "Yg=="}, "and its key do not fit, or are none"),
+    ],
+)
+def test_a_user_that_cannot_be_used_is_said_in_words(tmp_path: Path, user: dict[str, object], message: str) -> None:
+    row = {**CONFIG, "users": [{"name": "ann", "user": user}]}
+    (tmp_path / "config").write_text(yaml.safe_dump(row))
+    entry = read_entry(str(tmp_path / "config"), None)
+    with pytest.raises(Refusal) as caught:
+        _ = entry.headers(), entry.tls
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("broken", [{"contexts": "lab"}, {"contexts": ["lab"]}, {"contexts": [{"name": "lab"}]}])
+def test_a_file_of_another_shape_is_said_in_words(tmp_path: Path, broken: dict[str, object]) -> None:
+    (tmp_path / "config").write_text(yaml.safe_dump({**CONFIG, **broken}))
+    with pytest.raises(Refusal, match="has no"):
+        read_entry(str(tmp_path / "config"), None)

@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         split, made = urlsplit(self.path), json.loads(self._body())
         self.server.asked.append(("PATCH", split.path))
         space = made["metadata"].get("namespace")
-        if made["apiVersion"].rpartition("/")[0] in self.server.unknown:
+        if made.get("apiVersion", "").rpartition("/")[0] in self.server.unknown:
             return self._send(404, {"message": "the server could not find the requested resource"})
         if space and f"/api/v1/namespaces/{space}" not in self.server.objects:
             return self._send(404, {"message": f'namespaces "{space}" not found'})

@@ -13,8 +13,8 @@ from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
+from podwright.engines.kubernetes.holds import MAKING, held_reason, held_run, hold, release_patch
 from podwright.engines.kubernetes.plan import KubernetesJob
-from podwright.engines.kubernetes.release import release_patch
 from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 
@@ -23,6 +23,12 @@ CASE_OF_KIND = {"Job": "ranks-claim", "MPIJob": "dgx1-16x1", "JobSet": "jobset",
 
 def planned(case: str, after: str | None) -> dict[str, Any]:
     """The run's own object, as it is planned for a case of the golden files."""
+    job = plan_of(case, after)
+    return copy.deepcopy(job.objects[job.run_id][-1])
+
+
+def plan_of(case: str, after: str | None = None) -> KubernetesJob:
+    """The plan for a case of the golden files."""
     folder = CASES / "kubernetes" / case
     row = json.loads((folder / "facts.json").read_text())
     workload, pod = spec.load_workload(folder / "workload.yaml"), spec.load_pod(folder / "pod.yaml")
@@ -32,7 +38,7 @@ def planned(case: str, after: str | None) -> dict[str, Any]:
     request = Request(row["run_id"], workload, pod, ({},), row.get("code"), data, after=after)
     job = KubernetesEngine(pod, scheduler).plan(request, facts_from_json(row["facts"]))
     assert isinstance(job, KubernetesJob)
-    return copy.deepcopy(job.objects[row["run_id"]][-1])
+    return job
 
 
 def patched(made: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
@@ -66,8 +72,23 @@ def suspended(made: dict[str, Any]) -> bool | None:
 def test_a_run_that_comes_after_another_is_made_suspended_and_marked(kind: str) -> None:
     made = planned(CASE_OF_KIND[kind], "first-2222")
     assert (made["kind"], suspended(made)) == (kind, True)
-    assert made["metadata"]["annotations"]["podwright.dev/held"] == "first-2222"
+    assert made["metadata"]["annotations"]["podwright.dev/held"] == "after"
+    assert held_run(made) == "first-2222"
     assert suspended(planned(CASE_OF_KIND[kind], None)) is None
+
+
+@pytest.mark.parametrize("kind", CASE_OF_KIND)
+def test_reasons_are_taken_away_one_after_the_other(kind: str) -> None:
+    made = planned(CASE_OF_KIND[kind], "first-2222")
+    half_made = copy.deepcopy(made)
+    hold(BY_NAME[kind], half_made, MAKING)
+    assert (held_reason(half_made), suspended(half_made)) == (MAKING, True)
+    assert patched(half_made, release_patch(BY_NAME[kind], half_made)) == made
+
+
+def test_the_mark_of_an_older_release_is_the_run_that_comes_first() -> None:
+    made = {"metadata": {"annotations": {"podwright.dev/held": "first-2222"}}}
+    assert (held_reason(made), held_run(made)) == ("after", "first-2222")
 
 
 @pytest.mark.parametrize("kind", ["Job", "MPIJob"])

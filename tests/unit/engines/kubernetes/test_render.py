@@ -33,6 +33,8 @@ FIELDS: dict[str, Any] = {
         "failurePolicy": {"maxRestarts": int},
         "replicatedJobs": {"name": str, "replicas": int, "template": KUBERNETES},
     },
+    # volcano-sh/apis, pkg/apis/scheduling/v1beta1/types.go
+    "PodGroup": {"minMember": int},
     # kubeflow/trainer v2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go
     "TrainJob": {
         "runtimeRef": {"name": str},
@@ -97,6 +99,7 @@ def pod_of_training(made: dict[str, Any]) -> list[dict[str, Any]]:
 
 WITHIN: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
     "MPIJob": lambda made: [],
+    "PodGroup": lambda made: [],
     "JobSet": job_of_set,
     "TrainJob": pod_of_training,
 }

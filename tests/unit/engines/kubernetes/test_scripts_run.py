@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.clients.kubernetes.names import JOB_FOLDER, WORK
-from podwright.engines.kubernetes.scripts import SCRIPTS
+from podwright.clients.kubernetes.names import JOB_FOLDER, SSH, WORK
+from podwright.engines.kubernetes.scripts import MOST_MISSED, SCRIPTS
 
 SHELLS = ["dash", "bash"]
 Container = Callable[..., "subprocess.Popen[str]"]
@@ -28,7 +28,7 @@ def container(request: pytest.FixtureRequest, tmp_path: Path) -> Container:
     (work / "began").write_text("1794850308\n")
 
     def start(script: str, pilot: str, **environ: str) -> subprocess.Popen[str]:
-        text = SCRIPTS[script].replace(JOB_FOLDER, str(job)).replace(WORK, str(work))
+        text = SCRIPTS[script].replace(JOB_FOLDER, str(job)).replace(WORK, str(work)).replace(SSH, str(tmp_path))
         (job / script).write_text(text.replace("/dev/termination-log", str(work / "message")))
         (job / "pilot.sh").write_text(pilot)
         own = {"HOME": str(work / "home"), "PATH": os.environ["PATH"], "JOB_COMPLETION_INDEX": "1"}
@@ -146,3 +146,49 @@ def test_one_that_is_done_waits_to_be_asked(container: Container) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 0
     process.communicate()
+
+
+def launcher(container: Container, folder: Path, node_0: str, **environ: str) -> subprocess.Popen[str]:
+    """A launcher whose ssh is a program that plays node 0."""
+    (folder / "id_rsa").write_text("key")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "ssh").write_text(f"#!/bin/sh\n{node_0}\n")
+    (folder / "bin" / "ssh").chmod(0o700)
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return container("launch.sh", "", PATH=path, PODWRIGHT_RUN="toy-2222", PODWRIGHT_TICK_S="0.02", **environ)
+
+
+@pytest.mark.parametrize("code", [0, 77, 64, 69])
+def test_a_launcher_ends_well_whatever_node_0_told(container: Container, tmp_path: Path, code: int) -> None:
+    process = launcher(container, tmp_path, f"echo here; echo {code}")
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, f"podwright: the run ended with {code}\n")
+
+
+def test_without_a_claim_a_launcher_does_not_look_for_node_0_for_ever(container: Container, tmp_path: Path) -> None:
+    process = launcher(container, tmp_path, f"echo x >>{tmp_path}/asked; exit 255")
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, "podwright: node 0 of the run cannot be reached any more\n")
+    assert len((tmp_path / "asked").read_text().split()) == MOST_MISSED
+
+
+def test_with_a_claim_a_launcher_reads_the_end_although_node_0_is_gone(container: Container, tmp_path: Path) -> None:
+    """It comes when node 0 was looked for more often than without a claim."""
+    claim = tmp_path / "claim"
+    (claim / "lease").mkdir(parents=True)
+    asked = tmp_path / "asked"
+    node_0 = f"""echo x >>{asked}
+if [ "$(wc -l <{asked})" -gt {MOST_MISSED} ]; then echo '{{"state": "failed"}}' >{claim}/lease/ended; exec sleep 600; fi
+exit 255"""
+    process = launcher(container, tmp_path, node_0, PODWRIGHT_CLAIM=str(claim))
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, "podwright: the run is over\n")
+
+
+def test_a_copy_of_a_node_that_comes_after_the_end_starts_nothing(container: Container, tmp_path: Path) -> None:
+    (tmp_path / "claim" / "lease").mkdir(parents=True)
+    (tmp_path / "claim" / "lease" / "ended").write_text('{"state": "succeeded"}')
+    process = container("enter.sh", f"touch {tmp_path}/started", PODWRIGHT_CLAIM=str(tmp_path / "claim"))
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert not (tmp_path / "started").exists()

@@ -17,7 +17,7 @@ from podwright.engines.slurm.queue import FLOOR_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
 from tests.fixtures.clock import Clock
-from tests.unit.runs.made import asked
+from tests.unit.runs.made import asked, write_lines
 
 POD = 'name: p\nnodes: [{hosts: "d[1-4]", model: dgx-a100}]\nschedulers: [{kind: slurm}]\n'
 AWAY = Answer(1, b"", "sbatch: error: Batch job submission failed: Unable to contact slurm controller\n")
@@ -142,6 +142,24 @@ def test_cancelling_marks_the_run_before_it_asks_it_to_stop(
     assert cluster.calls[1][-1] == "70"
 
 
+def test_a_whole_matrix_is_cancelled_by_one_mark_and_one_array(
+    engine: SlurmEngine, cluster: Cluster, tmp_path: Path
+) -> None:
+    home = Home.open(tmp_path / "home")
+    site = {"job/site.json": json.dumps({"folder": "/scratch/u", "step": [], "wrap": []}).encode()}
+    home.create(asked("toy-2222", points=3), site, {})
+    points = []
+    for index in range(3):
+        point = home.create(asked(f"toy-2222-{index + 1}", parent="toy-2222", index=index), {}, {})
+        (point.path / "client.jsonl").write_text(json.dumps(SUBMITTED) + "\n")
+        points.append(point)
+    engine.cancel(points, whole=True)
+    assert [call[3:] for call in cluster.calls] == [["podwright", "70", "/scratch/u/runs/toy-2222/cancelled"]]
+    engine.cancel(points[1:])
+    assert cluster.calls[1] == ["touch", "--", *(f"/scratch/u/runs/toy-2222-{n}/cancelled" for n in (2, 3))]
+    assert cluster.calls[2][-3:] == ["podwright", "70_2", "70_3"]
+
+
 def test_a_run_that_does_not_end_after_its_grace_is_ended(
     engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
@@ -166,3 +184,47 @@ def test_a_shell_is_a_step_of_the_job_in_its_container(engine: SlurmEngine, tmp_
     assert words[:3] == ["ssh", "srun", "--jobid=70"]
     assert "--nodelist=d2" in words
     assert "--container-image=a" in words
+
+
+def told(folder: RunFolder, node: int, kind: str, ago_s: float, restart: int = 0) -> None:
+    path = folder.record_path / f"n{node}.r{restart}" / "events.jsonl"
+    row = {"t": time.time() - ago_s, "e": [restart, 0], "n": node, "q": 1, "k": kind, "why": "no leader"}
+    write_lines(path, row)
+
+
+@pytest.mark.parametrize(
+    ("leader", "member", "is_put_back"),
+    [
+        (("result", 300.0), ("given_back", 90.0), True),
+        (("result", 300.0), ("given_back", 30.0), False),  # Slurm itself may still find out
+        (("result", 10.0), ("given_back", 90.0), False),  # the leader lives
+        (("given_back", 91.0), ("given_back", 90.0), False),  # its script puts it back
+        (("result", 300.0), ("result", 90.0), False),
+    ],
+)
+def test_a_job_whose_pilots_left_and_whose_script_is_gone_is_put_back(
+    engine: SlurmEngine,
+    cluster: Cluster,
+    tmp_path: Path,
+    leader: tuple[str, float],
+    member: tuple[str, float],
+    is_put_back: bool,
+) -> None:
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    folder = add(tmp_path, SUBMITTED)
+    told(folder, 0, *leader)
+    told(folder, 1, *member)
+    engine.status([folder])
+    assert cluster.named("scontrol") == [["scontrol", "requeue", "70"]] * is_put_back
+
+
+def test_only_the_last_start_of_a_run_says_that_it_was_left(
+    engine: SlurmEngine, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    folder = add(tmp_path, SUBMITTED)
+    told(folder, 0, "result", 300.0)
+    told(folder, 1, "given_back", 200.0)
+    told(folder, 0, "pilot", 100.0, restart=1)
+    engine.status([folder])
+    assert cluster.named("scontrol") == []

@@ -10,7 +10,7 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.base import Status
-from podwright.engines.slurm.queue import ABSENT_S, FLOOR_S, SlurmQueue, parse_queue
+from podwright.engines.slurm.queue import ABSENT_S, FLOOR_S, SILENT_S, SlurmQueue, parse_queue
 from podwright.runs import Home, RunFolder
 from tests.fixtures.clock import Clock
 from tests.unit.runs.made import asked
@@ -101,6 +101,24 @@ def test_a_controller_that_is_away_loses_nobody(tmp_path: Path, clock: Clock) ->
     for name in ("toy-3333", "toy-4444"):
         assert found[name].state == "there", "it may be at work by now"
         assert found[name].reason.startswith("Slurm does not answer: slurm_load_jobs error")
+
+
+def test_a_cluster_that_stays_away_is_silent(tmp_path: Path, clock: Clock) -> None:
+    """At once where it never answered: Slurm's own commands have waited for it by then."""
+    cluster, run = Cluster(), add(tmp_path, "toy-2222")
+    away = Answer(1, b"", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+    cluster.squeue = away
+    first = SlurmQueue(cluster, clock).status([run, add(tmp_path, "toy-3333", None)])
+    assert {status.silent for status in first.values()} == {away.err.strip()}
+    queue = SlurmQueue(cluster, clock)
+    cluster.squeue = lines("70|70|RUNNING|None|toy-2222")
+    assert queue.status([run])["toy-2222"].silent == ""
+    cluster.squeue = away
+    silences = []
+    for _ in range(3):
+        clock.now += SILENT_S / 2 - 1
+        silences.append(bool(queue.status([run])["toy-2222"].silent))
+    assert silences == [False, False, True]
 
 
 def test_one_empty_list_is_not_believed(tmp_path: Path, clock: Clock) -> None:

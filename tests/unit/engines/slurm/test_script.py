@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from podwright import spec
 from podwright.engines.base import Request
 from podwright.engines.network import network_env
-from podwright.engines.slurm.containers import KINDS, Inside, spell_pyxis
+from podwright.engines.slurm.containers import KINDS, Inside, MountedPath, spell_pyxis
 from podwright.engines.slurm.facts import SlurmFacts, parse_probe
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
@@ -197,7 +197,7 @@ REFUSALS: dict[str, tuple[str, str, str]] = {
         "25.05-mixed",
         "slurm: {time: 2m}",
         "workload.yaml:3:15: slurm.time: is too short a slice: its last 120 s go to the checkpoint\n\n"
-        "hint: give it more than 4m, or shorten `grace`",
+        "hint: it must be longer than 4m, as `time: 5m` is; or shorten `grace`",
     ),
     "a matrix larger than an array": (
         "23.11-dgx",
@@ -252,8 +252,8 @@ def test_refusals(probe: str, text: str, words: str, tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_mounted(tmp_path: Path) -> None:
     text = "image: a/b:1\ndata: {frames: '/data/a,b'}\ncheckpoint: '/ckpt:1'"
     assert refusal(tmp_path, "23.11-dgx", text, data={"frames": "/data/a,b"}) == (
-        "workload.yaml:4:16: data.frames: a path with `:` or `,` cannot be mounted into a container\n"
-        "workload.yaml:5:13: checkpoint: a path with `:` or `,` cannot be mounted into a container\n\n"
+        "workload.yaml:4:16: data.frames: a path with `:`, `,` or `$` cannot be mounted into a container\n"
+        "workload.yaml:5:13: checkpoint: a path with `:`, `,` or `$` cannot be mounted into a container\n\n"
         "hint: give it another name, or a link to it"
     )
 
@@ -293,9 +293,8 @@ def test_the_folder_on_the_cluster(folder: str | None, path: str) -> None:
 @given(st.text(min_size=1, max_size=30), st.sampled_from(["pyxis", "apptainer", "podman", "charliecloud", "oci"]))
 def test_no_path_breaks_out_of_its_word(name: str, kind: str) -> None:
     """Whatever a path holds, the shell hands it on as it is."""
-    wrapping = KINDS[kind].wrap(
-        Inside("/image", f"/runs/{name}", (f"/runs/{name}",), True, True, (), facts_of("23.11-dgx"))
-    )
+    mounts = (MountedPath("$run", read_only=True), MountedPath(f"/data/{name}"))
+    wrapping = KINDS[kind].wrap(Inside("/image", "/runs", mounts, True, True, (), facts_of("23.11-dgx")))
     job = ScriptJob("toy-2222", "/runs", 1, (), ("--nodes=1",), wrapping.step, wrapping.before)
     line = render_script(job).partition("\nsrun ")[2].partition("/bin/sh -c")[0]
     assert shlex.split(line.replace("\\\n", "")) == ["--nodes=1", *wrapping.step, *wrapping.before]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -81,7 +81,9 @@ CASES = {
         words="podwright: the step ended with 1, 3 times by now; the run is not started again\n",
     ),
     "stopped by a user": Case(f"{CLOSED}; exit 143", 143),
-    "stopped by a user, and a pilot killed": Case("exit 143", 143, there=("cancelled",), made=("lost.0",)),
+    "stopped by a user, and a pilot killed": Case(
+        'touch "$RUN/cancelled"; exit 143', 143, made=("cancelled", "lost.0")
+    ),
     "preempted": Case(f"{CLOSED}; exit 143", 143, requeued=True, job="JobId=77 PreemptTime=2026-03-02T09:12:44"),
     "ended by Slurm": Case("kill -TERM $PPID; exit 137", 143),
     "a slice was over before the checkpoint was written": Case(
@@ -101,6 +103,12 @@ CASES = {
     "succeeded, and a pilot was killed while closing": Case(f"{EVENT.replace('STATE', 'succeeded')}exit 137", 0),
     "failed, and a pilot was killed while closing": Case(f"{EVENT.replace('STATE', 'failed')}exit 137", 77),
     "terminated is no end": Case(f"{EVENT.replace('STATE', 'terminated')}exit 143", 143, True, made=("lost.0",)),
+    "given back, and srun waits for a node that is gone": Case(
+        f"{GIVEN_BACK}{CLOSED}; exec /bin/sleep 1000", 75, requeued=True
+    ),
+    "given back, and srun cannot be stopped": Case(
+        f'trap "" TERM; {GIVEN_BACK}{CLOSED}; while :; do /bin/sleep 0.1; done', 75, requeued=True
+    ),
     "the controller is away": Case(
         'touch "$SITE/away"; exit 75', 75, True, words="podwright: the job could not be put back into the queue\n"
     ),
@@ -141,7 +149,10 @@ def test_what_follows(case: Case, shell: str, tmp_path: Path) -> None:
     calls = (tmp_path / "calls").read_text().splitlines()
     assert calls[0] == "toy-2222 n1"
     assert set(calls[1:]) == ({"scontrol requeue 77"} if case.requeued else set())
-    assert {path.name for path in run.iterdir()} - {"job", "record", "owner"} == {*case.there, *case.made}
+    assert {path.name for path in run.iterdir()} - {"job", "record", "owner", "start.0", "over.0"} == {
+        *case.there,
+        *case.made,
+    }
     assert (done.returncode, done.stderr) == (case.code, case.words)
 
 
@@ -157,6 +168,89 @@ def test_a_run_has_one_job(owner: str | None, code: int, started: int, shell: st
     assert done.returncode == code
     assert len((tmp_path / "calls").read_text().splitlines()) == started
     assert ("job 76 has this run, job 77 starts nothing" in done.stderr) == (started == 0)
+
+
+JOB = ScriptJob("toy-2222", "RUNS", 2, (), ("--nodes=2",))
+ENDED = {
+    "succeeded": ("lease/ended", '{"state": "succeeded"}\n', 0),
+    "failed": ("lease/ended", '{"state": "failed"}\n', 77),
+    "cancelled": ("cancelled", "", 143),
+    "succeeded, told by its events": ("record/n0.r3/events.jsonl", '{"q":9,"k":"end","state":"succeeded"}\n', 0),
+    "failed, told by its events": ("record/n0.r3/events.jsonl", '{"q":9,"k":"end","state":"failed"}\n', 77),
+}
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize(("name", "text", "code"), ENDED.values(), ids=ENDED)
+def test_a_run_that_has_ended_is_not_started_again(name: str, text: str, code: int, shell: str, tmp_path: Path) -> None:
+    """Slurm starts the job once more, and says that it was never restarted: its controller lost its last minutes."""
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, "exit 0") | {"SLURM_RESTART_COUNT": "0"}
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    (run / name).write_text(text)
+    done = run_script(shell, replace(JOB, runs=str(run.parent)), environ)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert (tmp_path / "calls").read_text() == ""
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_the_mark_of_a_matrix_ends_every_point(shell: str, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    environ = site(tmp_path, runs / "toy-2222", "exit 0") | {"SLURM_ARRAY_JOB_ID": "77", "SLURM_ARRAY_TASK_ID": "3"}
+    (runs / "toy-2222-3").mkdir()
+    (runs / "toy-2222" / "cancelled").touch()
+    done = run_script(shell, ScriptJob("toy-2222", str(runs), 1, (), (), array=True), environ)
+    assert (done.returncode, (tmp_path / "calls").read_text()) == (143, "")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_the_script_counts_its_own_starts(shell: str, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, 'echo "$PODWRIGHT_RESTART"; exit 75') | {"SLURM_RESTART_COUNT": "0"}
+    (tmp_path / "state").write_text("RUNNING")
+    starts = [run_script(shell, replace(JOB, runs=str(run.parent)), environ).stdout for _ in range(3)]
+    assert starts == ["0\n", "1\n", "2\n"]
+    assert {path.name for path in run.iterdir()} >= {"start.0", "start.1", "start.2", "over.2"}
+
+
+OLDER_ENDS = {
+    "closed": ("record/n0.r0/closed", "", ["toy-2222 n1"], 0),
+    "its script saw it end": ("over.0", "", ["toy-2222 n1"], 0),
+    "it succeeded": ("lease/ended", '{"state": "succeeded"}', [], 0),
+    "it failed": ("lease/ended", '{"state": "failed"}', [], 77),
+}
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize(("name", "text", "calls", "code"), OLDER_ENDS.values(), ids=OLDER_ENDS)
+def test_a_start_waits_for_an_older_one_that_is_still_at_work(
+    name: str, text: str, calls: list[str], code: int, shell: str, tmp_path: Path
+) -> None:
+    """The older one ends while it is waited for: the stand-in of `sleep` is the time that goes by."""
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, "exit 0")
+    (run / "start.0").mkdir()
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    claim = run / "lease" / "000000.000000"
+    claim.parent.mkdir(exist_ok=True)
+    claim.write_text('{"job": "77", "copy": "0", "facts": {}}\n')
+    (tmp_path / "bin" / "sleep").write_text(
+        f"#!/bin/sh\n[ ! -s \"$SITE/calls\" ] && printf '%s' '{text}' >'{run / name}'\n"
+    )
+    done = run_script(shell, replace(JOB, runs=str(run.parent)), environ)
+    assert (done.returncode, (tmp_path / "calls").read_text().splitlines()) == (code, calls)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_an_older_start_whose_lease_is_stale_is_not_waited_for(shell: str, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, "exit 0")
+    claim = run / "lease" / "000000.000000"
+    claim.parent.mkdir()
+    claim.write_text('{"job": "77", "copy": "0", "facts": {}}\n')
+    os.utime(claim, (claim.stat().st_mtime - 120,) * 2)
+    done = run_script(shell, replace(JOB, runs=str(run.parent)), environ)
+    assert (done.returncode, (tmp_path / "calls").read_text()) == (0, "toy-2222 n1\n")
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from podwright.lab import cgroups
-from podwright.lab.kubernetes import binaries, image, pki, ports, provisioner
+from podwright.lab import cgroups, doors
+from podwright.lab.kubernetes import binaries, image, pki, provisioner
 from podwright.lab.kubernetes.control import is_usable, state_of
 from podwright.lab.kubernetes.shape import KubernetesLabShape
 
@@ -156,7 +156,7 @@ def test_the_cache_is_named_after_the_release() -> None:
 
 def test_ports_are_free_and_below_those_of_outgoing_connections() -> None:
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    for port in ports.choose(2):
+    for port in doors.choose(2):
         assert port < first
         with socket.create_server(("127.0.0.1", port)) as server:
             assert server.getsockname() == ("127.0.0.1", port)

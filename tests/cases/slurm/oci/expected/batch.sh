@@ -17,14 +17,28 @@ run=/shared/podwright/runs/$PODWRIGHT_RUN
 job=$run/job
 self=$SLURM_JOB_ID
 order=$run/job/order.json
-restart=${SLURM_RESTART_COUNT:-0}
 stopped=no noticed=no
-trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
-trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# The mark of a matrix means all its points.
+cancelled() {
+    [ -e "$run/cancelled" ] || [ -e "${job%/job}/cancelled" ]
+}
+
+# A run that has ended is over, whatever Slurm says: a controller that lost its last minutes starts it again, and so
+# does whoever releases a held job. The leader claims the end in the lease folder; its words are the second witness.
+ended() {
+    grep -qs "\"state\": \"$1\"" "$run/lease/ended" ||
+        grep -qs "\"k\":\"end\",\"state\":\"$1\"" "$run"/record/n0.r*/events.jsonl
+}
+leave_ended() {
+    ! ended succeeded || exit 0
+    ! ended failed || exit 77
+    ! cancelled || exit 143
+}
 
 # A slice that ended before the ranks had written their checkpoint goes on in the next one too.
 overrun() {
-    [ -e "$run/yield.$restart" ] && [ ! -e "$run/cancelled" ] || return 0
+    [ -e "$run/yield.$restart" ] && ! cancelled || return 0
     scontrol show job "$self" 2>/dev/null | grep -q 'Reason=TimeLimit' && scontrol requeue "$self"
 }
 
@@ -69,25 +83,71 @@ if [ "$owner" != "$self" ]; then
     echo "podwright: job $owner has this run, job $self starts nothing" >&2
     exit 76
 fi
+leave_ended
+
+# Slurm's count of restarts is not believed: it is one of the things that a controller can lose.
+PODWRIGHT_RESTART=0
+until mkdir "$run/start.$PODWRIGHT_RESTART" 2>/dev/null; do
+    [ -d "$run/start.$PODWRIGHT_RESTART" ] || break  # the folder cannot be written: the pilots say why
+    PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
+done
+export PODWRIGHT_RESTART
+restart=$PODWRIGHT_RESTART
+trap 'noticed=yes; touch "$run/yield.$restart"' USR2  # the slice is nearly over: the pilots look for this file
+trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or moves it
+
+# An older start may still be at work on nodes that Slurm does not see: its ranks end first, or its lease grows old.
+at_work() {
+    claim=$(find "$run/lease" -name '[0-9]*.[0-9]*' 2>/dev/null | sort | tail -n 1)
+    [ -n "$claim" ] && [ -n "$(find "$claim" -mmin -1 2>/dev/null)" ] || return 1
+    older=$(sed -n 's/.*"copy": "\([0-9]*\)".*/\1/p' "$claim")
+    [ ! -e "$run/over.$older" ] && [ ! -e "$run/record/n0.r$older/closed" ]
+}
+while [ "$stopped" = no ] && at_work; do
+    sleep 2
+    leave_ended
+done
+[ "$stopped" = no ] || exit 143
 export PODWRIGHT_HOSTS="$hosts"
+mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
+
+# What the leader wrote last counts more than how some other pilot went.
+wrote() {
+    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
+    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
+}
 
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=8 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     --container=/shared/bundles/train \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
+
+# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
+end_step() {
+    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
+        sleep 2
+        kill -0 "$step" || return 0
+    done
+    sleep 5
+    kill -TERM "$step" && sleep 10 && kill -KILL "$step"
+}
+end_step >/dev/null 2>&1 &
+ender=$!
 code=127
 while :; do  # a signal ends a wait, not the step
     noticed=no
-    wait "$step"
+    wait "$step" 2>/dev/null  # that it was killed is no news
     seen=$?
     [ "$seen" -eq 127 ] || code=$seen
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
+kill "$ender" 2>/dev/null
+touch "$run/over.$restart"
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
 again() {
     for pause in 1 5 20 60; do
-        [ "$stopped" = no ] && [ ! -e "$run/cancelled" ] || exit 143
+        [ "$stopped" = no ] && ! cancelled || exit 143
         case $(squeue --noheader --jobs="$self" --format=%T 2>/dev/null) in
             RUNNING) scontrol requeue "$self" && exit "$code" ;;
             ?*) exit "$code" ;;
@@ -96,11 +156,6 @@ again() {
     done
     echo "podwright: the job could not be put back into the queue" >&2
     exit "$code"
-}
-
-# What the leader wrote last counts more than how some other pilot went.
-wrote() {
-    grep -qs "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
 }
 
 # A pilot that ended by its own will has closed its record; a slow file system may show that late.
@@ -120,7 +175,7 @@ wrote '"given_back"' && code=75  # a pilot that Slurm stopped because the leader
 case $code in
     0 | 64 | 66 | 69 | 76 | 77) exit "$code" ;;
     75)  # not at the same time as another run that waits for the same nodes
-        [ -e "$run/yield.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
+        [ -e "$run/yield.$restart" ] || [ -e "$run/lease/back.$restart" ] || sleep $(((SLURM_JOB_ID + $$) % 20 + 1))
         again
         ;;
     143)  # by Slurm for a job that is more urgent, by a user, or because one pilot was lost

@@ -1,17 +1,21 @@
 #!/bin/sh
 # Starts the pilot of one node in a container, where the run's folder lies at the same path; inside.sh goes on there.
 job=$(CDPATH= cd -- "${0%/*}" && pwd)
-run=${job%/*}
-home=$run/scratch/n$PODWRIGHT_NODE/home
-mkdir -p -m 0700 "$home" || exit 1
-mkdir -p -m 0700 '/shared/check points' || exit 1
-exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \
+order=${1:-$job/order.json}
+run=$(CDPATH= cd -- "${order%/*}/.." && pwd)
+cd -- "$run" && mkdir -p -m 0700 -- record lease scratch results '/shared/check points' || exit 73
+exec "$PODWRIGHT_PYTHON" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" contain "$order" \
     podman --runtime=runc run --rm --replace --pull=never --sig-proxy=false \
     --name="podwright-$PODWRIGHT_RUN-n$PODWRIGHT_NODE" \
     --label=podwright.run="$PODWRIGHT_RUN" \
-    --volume="$run:$run" \
+    --volume="$run:$run:ro" \
+    --volume="$job:$job:ro" \
+    --volume="$run"/record:"$run"/record \
+    --volume="$run"/lease:"$run"/lease \
+    --volume="$run"/scratch:"$run"/scratch \
+    --volume="$run"/results:"$run"/results \
     --workdir="$run" \
-    --env=HOME="$home" \
+    --env=HOME="$run/scratch/n$PODWRIGHT_NODE/home" \
     --user=0:0 \
     --network=host \
     --pid=host \
@@ -36,4 +40,4 @@ exec "$PODWRIGHT_PYTHON" -I -S "$job/container.py" \
     '--volume=/shared/check points:/shared/check points' \
     --entrypoint= \
     sha256:22 \
-    /bin/sh "$job/inside.sh"
+    /bin/sh "$job/inside.sh" "$order"

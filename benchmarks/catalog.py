@@ -1,0 +1,251 @@
+"""The catalog against what people use instead: `find`, a plain DuckDB table, SQLite, and decoding label images alone.
+
+    python benchmarks/catalog.py [--pairs 5] [--json OUT] [--files 100000] [--rows 1000000] [--images 24]
+
+Scan: `find -printf` with the same fields, warm, over a tree of empty files. Queries: the same rows as a catalog sorted
+by its layout's columns, as a DuckDB table of paths and sizes in no order, and as a SQLite table with an index on each
+column; answers are compared before a clock starts. Labels: all images decoded by as many threads and thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from PIL import Image, ImageDraw
+
+from measure import Row, alternate, compare, conclude, machine, parser, say, start
+from podwright.data import schema
+from podwright.data.classes import classes_of
+from podwright.data.conditions import condition_of
+from podwright.data.counting import LabelFile, count_images
+from podwright.data.dataset import source_of
+from podwright.data.filters import parse_filter
+from podwright.data.layouts import A2D2
+from podwright.data.scan import scan
+from podwright.data.store import Store
+from podwright.data.walk import walk
+
+CAMERAS = ("front_center", "front_left", "front_right", "side_left", "side_right", "rear_center")
+KINDS = (("camera", "png"), ("camera", "json"), ("label", "png"))
+SCENES = 20
+CORES = len(os.sched_getaffinity(0))
+WALK_GOAL, LABEL_GOAL = 1.0, 1.3
+FIELDS = r"%p\0%m\0%s\0%T@\0%C@\0%i\0%U\0%G\0"
+
+QUERIES = {
+    "sort key": "scene=20180805_145028 and camera=side_left and kind=label and frame=77",
+    "range of scenes": "scene>=20180803_145028 and scene<=20180804_145028 and camera=front_left",
+    "scattered": "camera=rear_center and kind=camera and ext=json and size<100000",
+    "rare": "size=999983",
+    "substring": "path~rearcenter_00000007",
+}
+"""Filters over columns that all three have; the plain table has them by regular expressions over its paths."""
+VOCABULARY = schema.vocabulary_of("benchmark", A2D2, (), (), ())
+
+
+def make_tree(root: Path, files: int) -> None:
+    """A tree in A2D2's layout, of empty files."""
+    per_folder = files // (SCENES * len(CAMERAS) * len(KINDS))
+    for folder, stem, ext in _names(per_folder):
+        path = root / folder
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{stem}.{ext}").touch()
+
+
+def _names(per_folder: int) -> Sequence[tuple[str, str, str]]:
+    names = []
+    for scene in range(SCENES):
+        name = f"201808{scene + 1:02d}_145028"
+        for camera in CAMERAS:
+            for kind, ext in KINDS:
+                stem = f"{name.replace('_', '')}_{kind}_{camera.replace('_', '')}"
+                names += [(f"{name}/{kind}/cam_{camera}", f"{stem}_{frame:09d}", ext) for frame in range(per_folder)]
+    return names
+
+
+def clocked(work: Callable[[], Any]) -> float:
+    """Seconds that some work takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
+    """The walk alone, and a whole first scan with sorting and publishing, against `find`."""
+    tree = folder / "tree"
+    make_tree(tree, files)
+    homes = (folder / f"home{number}" for number in range(10_000))
+    with (folder / "listing").open("wb") as listing:
+        command = ["find", str(tree), "-printf", FIELDS]
+        arms = {
+            "find": lambda: clocked(partial(subprocess.run, command, stdout=listing, check=True)),
+            "walk": lambda: clocked(lambda: list(walk(os.fsencode(tree), CORES))),
+            "scan": lambda: clocked(lambda: scan(Store(next(homes)), tree, "tree")),
+        }
+        taken = alternate(arms, pairs)
+    rows = [
+        compare(f"walk of {files} files / find -printf", taken["walk"], taken["find"], WALK_GOAL),
+        compare("scan, published / find -printf", taken["scan"], taken["find"]),
+    ]
+    return rows, taken
+
+
+def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
+    """Each query warm, as a count, on the catalog, on a plain table, and on SQLite."""
+    catalog, plain, lite = _databases(folder, count)
+    rows, raw = [], {}
+    for name, text in QUERIES.items():
+        condition = condition_of(parse_filter(text), VOCABULARY)
+        ours = f"SELECT count(*) FROM {source_of(condition)}"
+        theirs = f"SELECT count(*) FROM files f WHERE {condition.sql}".replace("(d.path || f.name)", "path")
+        others = theirs.replace("contains(path, ?)", "instr(path, ?)")
+        asked = {"catalog": (catalog, ours), "plain": (plain, theirs), "sqlite": (lite, others)}
+        arms = {arm: partial(_ask, database, query, condition.values) for arm, (database, query) in asked.items()}
+        answers = {arm: ask() for arm, ask in arms.items()}
+        if len(set(answers.values())) != 1:
+            raise SystemExit(f"{name}: the answers differ: {answers}")
+        arms = {arm: partial(clocked, ask) for arm, ask in arms.items()}
+        raw[name] = alternate(arms, pairs)
+        rows.append(compare(f"{name} / plain DuckDB", raw[name]["catalog"], raw[name]["plain"]))
+        rows.append(compare(f"{name} / SQLite", raw[name]["catalog"], raw[name]["sqlite"]))
+    return rows, raw
+
+
+def _ask(database: Any, query: str, values: Sequence[object]) -> Any:
+    return database.execute(query, list(values)).fetchone()
+
+
+def _databases(folder: Path, count: int) -> tuple[Any, Any, Any]:
+    """The same rows three times; sizes are spread by a prime, and few files have the rare one."""
+    say(f"making {count} rows")
+    per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
+    catalog = duckdb.connect(str(folder / "catalog.duckdb"))
+    catalog.execute("SET enable_progress_bar = false")
+    catalog.execute("ATTACH ':memory:' AS staging")
+    _stage(catalog, per_folder)
+    for statement in schema.build_statements("staging", A2D2):
+        catalog.execute(statement)
+    catalog.execute(schema.whole_view(A2D2, ()))
+    plain = duckdb.connect(str(folder / "plain.duckdb"))
+    plain.execute("SET enable_progress_bar = false")
+    plain.execute("CREATE TABLE walked (path VARCHAR, size BIGINT)")
+    listed = catalog.sql("SELECT path, size FROM files ORDER BY hash(path)").to_arrow_table()
+    plain.register("listed", listed)
+    plain.execute("INSERT INTO walked SELECT * FROM listed")
+    columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
+    columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
+    columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
+    plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
+    lite = sqlite3.connect(folder / "lite.sqlite")
+    lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
+    rows = catalog.execute(
+        "SELECT path, size, scene, camera, kind, frame, ext FROM files ORDER BY hash(path)"
+    ).fetchall()
+    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    for column in ("size", "scene", "camera", "kind", "frame", "ext"):
+        lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
+    lite.execute("ANALYZE")
+    lite.commit()
+    return catalog, plain, lite
+
+
+def _stage(catalog: Any, per_folder: int) -> None:
+    kinds = ", ".join(f"('{kind}', '{ext}')" for kind, ext in KINDS)
+    cameras = ", ".join(f"('{camera}')" for camera in CAMERAS)
+    catalog.execute(
+        f"""CREATE TABLE staging.leaf AS SELECT row_number() OVER () - 1 AS folder,
+            format('201808{{:02d}}_145028', s.s) AS scene, camera, kind, ext
+            FROM range(1, {SCENES + 1}) s(s), (VALUES {cameras}) c(camera),
+            (VALUES {kinds}) k(kind, ext)"""
+    )
+    facts = "33188 AS mode, {size} AS size, 1 AS mtime_ns, 1 AS ctime_ns, 1 AS inode, 0 AS uid, 0 AS gid"
+    catalog.execute(
+        f"""CREATE TABLE staging.staged_folder AS SELECT scene || '/' || kind || '/cam_' || camera || '/' AS name,
+            NULL::BLOB AS raw, folder, {facts.format(size=0)} FROM staging.leaf"""
+    )
+    size = "(folder * 7919 + n * 104729) % 1000003"
+    catalog.execute(
+        f"""CREATE TABLE staging.staged_file AS SELECT replace(scene, '_', '') || '_' || kind || '_' ||
+            replace(camera, '_', '') || '_' || format('{{:09d}}', n) || '.' || ext AS name,
+            NULL::BLOB AS raw, folder, {facts.format(size=size)} FROM staging.leaf, range({per_folder}) r(n)"""
+    )
+    for table in ("user_name", "group_name"):
+        catalog.execute(f"CREATE TABLE staging.{table} AS SELECT 0 AS id, 'root' AS name")
+
+
+def label_rows(folder: Path, images: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
+    """Counting the classes of label images against decoding them, on the same number of threads."""
+    classes = classes_of(A2D2, folder)
+    files = [LabelFile(number, _label(folder, classes, number), "") for number in range(images)]
+    arms = {
+        "decode": lambda: clocked(lambda: _decode_all(files)),
+        "count": lambda: clocked(lambda: list(count_images(files, classes, CORES))),
+    }
+    taken = alternate(arms, pairs)
+    row = compare(
+        f"classes of {images} labels of 1920x1208 / decoding alone", taken["count"], taken["decode"], LABEL_GOAL
+    )
+    return [row], taken
+
+
+def _label(folder: Path, classes: Sequence[Any], number: int) -> bytes:
+    """A label image of A2D2's size: a few hundred areas of class colours."""
+    chance = random.Random(number)
+    picture = Image.new("RGB", (1920, 1208), "#ff00ff")
+    draw = ImageDraw.Draw(picture)
+    for _ in range(400):
+        x, y = chance.randrange(1920), chance.randrange(1208)
+        colour = chance.choice(chance.choice(classes).colours)
+        draw.ellipse((x, y, x + chance.randrange(5, 200), y + chance.randrange(5, 120)), f"#{colour:06x}")
+    path = folder / f"{number}.png"
+    picture.save(path)
+    return os.fsencode(path)
+
+
+def _decode_all(files: Sequence[LabelFile]) -> None:
+    with ThreadPoolExecutor(CORES) as pool:
+        list(pool.map(_decode, files))
+
+
+def _decode(file: LabelFile) -> None:
+    with Image.open(file.path) as image:
+        image.load()
+
+
+def main() -> int:
+    """Measure all three parts."""
+    made = parser("The catalog against find, DuckDB, SQLite and a PNG decoder.", pairs=7)
+    made.add_argument("--files", type=int, default=100_000, help="files of the tree (default: %(default)s)")
+    made.add_argument("--rows", type=int, default=1_000_000, help="rows that are asked (default: %(default)s)")
+    made.add_argument("--images", type=int, default=24, help="label images (default: %(default)s)")
+    options = made.parse_args()
+    facts = machine()
+    rows, raw = [], {}
+    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as name:
+        parts = {
+            "scan": (scan_rows, options.files),
+            "query": (query_rows, options.rows),
+            "label": (label_rows, options.images),
+        }
+        for part, (measured, size) in parts.items():
+            folder = Path(name, part)
+            folder.mkdir()
+            found, raw[part] = measured(folder, size, options.pairs)
+            rows += found
+    conclude("catalog", rows, {"seconds": raw}, facts, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,50 @@
+"""The pod's own certificate authority, by openssl: keys are made in a folder that only this user sees, and removed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from podwright.spec.problems import refuse
+
+_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650")
+_USES = ("basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature", "extendedKeyUsage=serverAuth")
+
+
+def new(pod: str) -> dict[str, str]:
+    """Return key and certificate of a new authority."""
+    with tempfile.TemporaryDirectory(prefix="podwright-ca-") as name:
+        folder = Path(name)
+        _request(folder, "ca", f"/CN=podwright {pod}", [])
+        return _pair(folder, "ca")
+
+
+def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str]) -> dict[str, str]:
+    """Return key and certificate of a server that serves under these names."""
+    others = ",".join(f"{'IP' if host[0].isdigit() or ':' in host else 'DNS'}:{host}" for host in hosts)
+    with tempfile.TemporaryDirectory(prefix="podwright-ca-") as place:
+        folder = Path(place)
+        for part in ("key", "certificate"):
+            (folder / f"ca_{part}").write_text(authority[f"ca_{part}"])
+        signer = ["-CA", "ca_certificate", "-CAkey", "ca_key"]
+        for extension in (*_USES, f"subjectAltName={others}"):
+            signer += ["-addext", extension]
+        _request(folder, name, f"/CN={hosts[0]}", signer)
+        return _pair(folder, name)
+
+
+def _request(folder: Path, name: str, subject: str, more: Sequence[str]) -> None:
+    parts = ["-subj", subject, "-keyout", f"{name}_key", "-out", f"{name}_certificate"]
+    command = ["openssl", "req", "-x509", *_KEY, *parts, *more]
+    try:
+        done = subprocess.run(command, cwd=folder, umask=0o077, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise refuse("openssl is not on this machine", hint="apt-get install openssl") from None
+    if done.returncode:
+        raise refuse(f"openssl made no certificate: {done.stderr.strip()[-200:]}")
+
+
+def _pair(folder: Path, name: str) -> dict[str, str]:
+    return {f"{name}_{part}": (folder / f"{name}_{part}").read_text() for part in ("key", "certificate")}

@@ -1,0 +1,137 @@
+"""How far a host is from its plan: pure, from the plan and what the host said."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from podwright.bringup.host import HostFile, HostPlan
+from podwright.bringup.observe import Answer, Seen
+from podwright.spec.problems import Refusal
+
+RUNNING = "active, enabled"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One thing that is not as it should be."""
+
+    what: str
+    expected: str
+    found: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the form that `--json` prints."""
+        return asdict(self)
+
+
+def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], gpus: int = 0) -> list[Drift]:
+    """Return all that differs on a host; no value of a secret is ever in it."""
+    return [
+        *_packages(plan, seen),
+        *_folders(plan, seen),
+        *_files(plan, seen, secrets),
+        *_services(plan, seen),
+        *_gpus(seen, gpus),
+    ]
+
+
+def _packages(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
+    if seen["broken"]:
+        yield Drift("packages", "whole", "half installed")
+    for name in plan.packages():
+        if seen["packages"].get(name) is None:
+            yield Drift(f"package {name}", "installed", "missing")
+
+
+def _folders(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
+    for step in plan.steps.values():
+        for folder in step.folders:
+            wanted = f"{folder.owner}:{folder.group} {folder.mode}"
+            there = seen["files"].get(folder.path)
+            if there is None:
+                yield Drift(folder.path, wanted, "missing")
+            elif _rights(there) != wanted:
+                yield Drift(folder.path, wanted, _rights(there))
+
+
+def _files(plan: HostPlan, seen: Seen, secrets: Mapping[str, str]) -> Iterator[Drift]:
+    for file in plan.files():
+        wanted = f"{file.owner}:{file.group} {file.mode}"
+        there = seen["files"].get(file.path)
+        if there is None:
+            yield Drift(file.path, "present", "missing")
+            continue
+        if there["digest"] != digest_of(file, secrets):
+            yield Drift(file.path, "as planned", "edited")
+        if _rights(there) != wanted:
+            yield Drift(file.path, wanted, _rights(there))
+
+
+def _services(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
+    for name in plan.services():
+        state = seen["services"].get(name, "missing")
+        if state != RUNNING:
+            yield Drift(f"service {name}", RUNNING, state)
+
+
+def _gpus(seen: Seen, gpus: int) -> Iterator[Drift]:
+    if seen["gpus"] < gpus:
+        yield Drift("GPUs", str(gpus), str(seen["gpus"]))
+
+
+def _rights(there: Mapping[str, str]) -> str:
+    return f"{there['owner']}:{there['group']} {there['mode']}"
+
+
+def digest_of(file: HostFile, secrets: Mapping[str, str]) -> str:
+    """Return the digest that a file's content should have; of a secret that is not made yet there is none."""
+    if not file.secret:
+        return file.digest
+    value = secrets.get(file.secret)
+    if value is None:
+        return "not made yet"
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+def host_state(answer: Answer, differing: list[Drift]) -> str:
+    """Return the word for a host: ok, drift or unreachable."""
+    if isinstance(answer, Refusal):
+        return "unreachable"
+    return "drift" if differing else "ok"
+
+
+def changes(plan: HostPlan, answer: Answer | None, secrets: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return every file of a host with what `up` would do to it: new, edit, same; unknown where it was not asked."""
+    rows = []
+    for file in plan.files():
+        change = "unknown"
+        if answer is not None and not isinstance(answer, Refusal):
+            change = _change(file, answer["files"].get(file.path), secrets)
+        rows.append({"path": file.path, "change": change})
+    return rows
+
+
+def _change(file: HostFile, there: Mapping[str, Any] | None, secrets: Mapping[str, str]) -> str:
+    if there is None:
+        return "new"
+    rights = f"{file.owner}:{file.group} {file.mode}"
+    same = there["digest"] == digest_of(file, secrets) and _rights(there) == rights
+    return "same" if same else "edit"
+
+
+def diff(file: HostFile, there: Mapping[str, Any] | None) -> list[str]:
+    """Return how a file would change, line by line; of a secret only that it does."""
+    if file.secret:
+        return [f"(the secret {file.secret} is not shown)"]
+    if there is None:
+        return [f"+{line}" for line in file.text.splitlines()]
+    if "content" not in there:
+        return ["(too large to be shown)"]
+    before = base64.b64decode(there["content"]).decode("utf-8", "replace").splitlines()
+    lines = difflib.unified_diff(before, file.text.splitlines(), lineterm="", n=1)
+    return list(lines)[2:]

@@ -1,0 +1,119 @@
+"""What a host shall have: files, packages, services and accounts, as plain data, and nothing asked of any host."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+MARKS = "/var/lib/podwright"
+"""How the names of the files begin in which a host keeps what its services were last started with."""
+
+
+@dataclass(frozen=True)
+class HostFile:
+    """A file with its content, or with the name of the secret that is its content."""
+
+    path: str
+    text: str = ""
+    mode: str = "0644"
+    owner: str = "root"
+    group: str = "root"
+    secret: str = ""
+    check: str = ""
+    """The owner's own check, with %s for a file that is not in place yet."""
+    restarts: tuple[str, ...] = ()
+    """The services that read it when they start."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of the content; of a secret it is not known here."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class HostFolder:
+    """A folder that must be there; what lies in it is not looked at."""
+
+    path: str
+    mode: str = "0755"
+    owner: str = "root"
+    group: str = "root"
+
+
+@dataclass(frozen=True)
+class HostAccount:
+    """An account with a home."""
+
+    name: str
+    uid: int
+
+
+@dataclass(frozen=True)
+class HostCommand:
+    """What no file can say: a check that looks, and a command that is run when it does not see what it should."""
+
+    name: str
+    check: tuple[str, ...]
+    sees: str
+    run: tuple[str, ...]
+    secret: str = ""
+    """The secret that both get on standard input: never as an argument, which every user of a host can read."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of a stage on one host, in the order in which it is done."""
+
+    packages: tuple[str, ...] = ()
+    accounts: tuple[HostAccount, ...] = ()
+    folders: tuple[HostFolder, ...] = ()
+    files: tuple[HostFile, ...] = ()
+    services: tuple[str, ...] = ()
+    commands: tuple[HostCommand, ...] = ()
+
+    def started_with(self, revisions: Mapping[str, int]) -> dict[str, str]:
+        """Return for each service a digest of all files that it reads; of a secret the number of its rotation counts.
+
+        A host keeps these after a restart: one that was killed between a new file and the restart is found out.
+        """
+        read: dict[str, Any] = {}
+        for file in self.files:
+            content = f"{file.secret} {revisions.get(file.secret, 1)}" if file.secret else file.digest
+            for service in file.restarts:
+                read.setdefault(service, hashlib.sha256()).update(f"{file.path} {content}\n".encode())
+        return {service: digest.hexdigest()[:16] for service, digest in read.items()}
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """One host with all its steps, by `STAGE.STEP`."""
+
+    name: str
+    address: str
+    steps: Mapping[str, Step] = field(default_factory=dict)
+
+    def files(self) -> Iterator[HostFile]:
+        """Yield every file of the host, once: two steps may need the same one."""
+        seen: set[str] = set()
+        for step in self.steps.values():
+            for file in step.files:
+                if file.path not in seen:
+                    seen.add(file.path)
+                    yield file
+
+    def packages(self) -> list[str]:
+        """Return every package of the host, once."""
+        return self._each("packages")
+
+    def services(self) -> list[str]:
+        """Return every service of the host, once."""
+        return self._each("services")
+
+    def _each(self, what: str) -> list[str]:
+        names: dict[str, None] = {}
+        for step in self.steps.values():
+            names |= dict.fromkeys(getattr(step, what))
+        return list(names)

@@ -1,0 +1,25 @@
+"""The stages of a bring-up, in their order; each is a table of steps, and a step is a function of site and host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from podwright.bringup.host import Step
+from podwright.bringup.site import Site
+from podwright.bringup.stages import base, mirror, monitoring, registry, slurm
+
+StepOf = Callable[[Site, str], Step | None]
+"""Returns what a step gives a host; None where it gives nothing."""
+
+STAGES: Mapping[str, Mapping[str, StepOf]] = {
+    "base": {"base": base.base},
+    "mirror": {"server": mirror.server, "client": mirror.client},
+    "registry": {"password": registry.password, "server": registry.registry},
+    "slurm": {
+        "database": slurm.database,
+        "accounting": slurm.accounting,
+        "controller": slurm.controller,
+        "nodes": slurm.nodes,
+    },
+    "monitoring": {"exporters": monitoring.exporters, "server": monitoring.server},
+}

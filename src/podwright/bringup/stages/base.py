@@ -1,0 +1,60 @@
+"""The base of every host: names, accounts, the way in, and what the kernel is told."""
+
+from __future__ import annotations
+
+from podwright.bringup.host import HostAccount, HostFile, HostFolder, Step
+from podwright.bringup.site import Site
+from podwright.bringup.slurm import lines_text
+
+_HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
+_SSHD = """\
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+# Many runs and one configuration of many hosts at once come through one login node.
+MaxStartups 100:30:200
+MaxSessions 100
+"""
+# A dash: a kernel that does not have the key, or a container that may not set it, is no fault.
+_SYSCTL = """\
+-net.core.somaxconn = 65535
+-net.ipv4.ip_local_port_range = 32768 60999
+-net.ipv4.tcp_max_syn_backlog = 65535
+-vm.zone_reclaim_mode = 0
+"""
+
+
+def base(site: Site, host: str) -> Step:
+    """Return what every host has."""
+    accounts = site.pod.bringup.users
+    files = [
+        site.remember("hosts file", _hosts_file),
+        HostFile("/etc/hostname", f"{host}\n"),
+        HostFile(
+            "/etc/ssh/sshd_config.d/50-podwright.conf",
+            _HEAD + _SSHD,
+            check="/usr/sbin/sshd -t -f %s",
+            restarts=("ssh",),
+        ),
+        HostFile("/etc/sysctl.d/90-podwright.conf", _HEAD + _SYSCTL, restarts=("systemd-sysctl",)),
+    ]
+    folders = []
+    for account in accounts:
+        home = f"/home/{account.name}"
+        name = account.name
+        folders.append(HostFolder(f"{home}/.ssh", "0700", name, name))
+        files.append(HostFile(f"{home}/.ssh/authorized_keys", lines_text(account.keys), "0600", name, name))
+        if site.is_on("login", host):
+            folders += [HostFolder(f"{mount}/{name}", "0700", name, name) for mount in site.shared_mounts]
+    return Step(
+        packages=("openssh-server", "sudo"),
+        accounts=tuple(HostAccount(account.name, account.uid) for account in accounts),
+        folders=tuple(folders),
+        files=tuple(files),
+        services=("ssh",),
+    )
+
+
+def _hosts_file(site: Site) -> HostFile:
+    """Return /etc/hosts, the same everywhere: no host needs a name server to find another."""
+    rows = [f"{address} {host}" for host, address in site.addresses.items()]
+    return HostFile("/etc/hosts", _HEAD + lines_text(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows]))

@@ -1,0 +1,30 @@
+"""The mirror of packages: each is fetched from outside once, however many hosts install it."""
+
+from __future__ import annotations
+
+from podwright.bringup.host import HostFile, Step
+from podwright.bringup.site import MIRROR_PORT, Site
+
+_CONFIG = "/etc/apt-cacher-ng/podwright.conf"
+
+
+def server(site: Site, host: str) -> Step | None:
+    """Return the mirror itself."""
+    if not site.has("mirror") or not site.is_on("mirror", host):
+        return None
+    rows = [f"Port: {MIRROR_PORT}", f"BindAddress: {site.addresses[host]}", "ReportPage:", "ForceManaged: 0"]
+    text = "# Written by `podwright pod up`. The page of reports, which anybody could use, is off.\n"
+    return Step(
+        packages=("apt-cacher-ng",),
+        files=(HostFile(_CONFIG, text + "".join(f"{row}\n" for row in rows), restarts=("apt-cacher-ng",)),),
+        services=("apt-cacher-ng",),
+    )
+
+
+def client(site: Site, host: str) -> Step | None:
+    """Return what makes apt ask the mirror; what it does not know it fetches through it."""
+    if not site.has("mirror"):
+        return None
+    place = site.addresses[site.roles["mirror"]]
+    text = f'# Written by `podwright pod up`.\nAcquire::http::Proxy "http://{place}:{MIRROR_PORT}";\n'
+    return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text),))

@@ -1,0 +1,235 @@
+"""`data scan`, `find` and `stats`: which files there are, and what their labels hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson
+from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.meter import Meter
+
+if TYPE_CHECKING:
+    from podwright.data.dataset import Dataset, Match
+    from podwright.data.stats import Statistics
+    from podwright.data.store import Store
+
+_BAR = 16
+_NAME_WIDTH = 24
+SIZE_WIDTH = len("1023 KiB") + 2
+SHOWN = 20
+"""How many files a person is shown of what may be millions."""
+
+
+def complete_name(incomplete: str) -> list[str]:
+    """Return the datasets and selections that begin like this; it reads folder names only."""
+    from podwright.runs.store import default_home
+    from podwright.spec.problems import Refusal
+
+    try:
+        home = default_home()
+        paths = [*(home / "catalog").iterdir(), *(home / "selections").glob("*")]
+    except (OSError, Refusal):
+        return []
+    return sorted(path.name for path in paths if path.name.startswith(incomplete))
+
+
+DatasetName = Annotated[
+    str, typer.Argument(metavar="DATASET", help="The name it was scanned under.", autocompletion=complete_name)
+]
+FilterText = Annotated[
+    str | None, typer.Argument(metavar="FILTER", help='Such as `camera=front_center and Car>0`; "..." where needed.')
+]
+
+
+def data_scan_command(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that the dataset lies in.")],
+    name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
+    layout: Annotated[
+        str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")
+    ] = None,
+    checksums: Annotated[
+        bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Scan a tree; exit 1 where a folder could not be read."""
+    store = open_store()
+    from podwright.data.checksums import add_checksums
+    from podwright.data.scan import MOST_NAMED, scan
+
+    with Meter("scan", "files") as meter:
+        scanned = scan(store, path, name, layout, meter.show)
+    if checksums:
+        with Meter("checksums", "files") as meter:
+            generation, summed = add_checksums(store, name, meter.show)
+        scanned = replace(scanned, generation=generation, summed=summed)
+    for folder, why in scanned.unread[:MOST_NAMED]:
+        output.say("unread", f"{folder or '.'}: {why}")
+    if as_json:
+        output.print_json(scanned.as_json())
+    else:
+        held = f"{figures.count(scanned.files, 'file')} in {figures.count(scanned.directories, 'folder')}"
+        kind = f"{figures.size(scanned.size_bytes)}, layout {scanned.layout}"
+        news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
+        for word, text in ((name, f"{held}, {kind}"), ("changed", news)):
+            print("\n".join(output.aligned(word, text, sys.stdout)))
+    return int(bool(scanned.unread))
+
+
+def data_find_command(
+    dataset: DatasetName,
+    filter_text: FilterText = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=0, help=f"At most so many files; else {SHOWN}, or all.")
+    ] = None,
+    print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List files that a filter chooses; a person is shown the first of them, a program gets all."""
+    import time
+
+    from podwright.data.dataset import open_dataset
+
+    started = time.monotonic()
+    with open_dataset(open_store(), dataset) as opened:
+        condition = opened.condition(filter_text)
+        if print0:
+            return _print_paths(opened, opened.find(condition, limit))
+        if not as_json and limit is None:
+            limit = SHOWN
+        files, size_bytes = opened.count(condition)
+        matches = list(opened.find(condition, limit))
+    if as_json:
+        rows = [match.as_json() for match in matches]
+        took_s = round(time.monotonic() - started, 4)
+        return output.print_json({"count": files, "root": opened.root, "files": rows, "took_s": took_s})
+    return print("\n".join(_found(matches, files, size_bytes)))
+
+
+def _found(matches: list[Match], files: int, size_bytes: int) -> Iterator[str]:
+    width = output.width_of(sys.stdout)
+    rows = [(figures.size(match.size), path_text(match.path, width and width - SIZE_WIDTH)) for match in matches]
+    if rows:
+        yield from output.table(("size", "path"), rows)
+    more = files - len(rows)
+    if more:
+        yield f"and {more} more"
+    yield f"{figures.count(files, 'file')}, {figures.size(size_bytes)}"
+
+
+def path_text(path: str, width: int | None) -> str:
+    """Return a path on one line; of one that is too wide the end is shown, which tells files apart."""
+    text = output.one_line(path)
+    if width is None or len(text) <= width:
+        return text
+    return f"...{text[3 - width :]}"
+
+
+def _print_paths(opened: Dataset, matches: Iterator[Match]) -> None:
+    for match in matches:
+        sys.stdout.buffer.write(opened.root_bytes + b"/" + match.path_bytes + b"\0")
+    sys.stdout.buffer.flush()
+
+
+def data_stats_command(
+    dataset: DatasetName,
+    per_image: Annotated[
+        Path | None,
+        typer.Option("--per-image", metavar="FILE", help="Write a row for each label image: .csv or .parquet."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the labels that are not counted yet, and print what all of them hold."""
+    from podwright.data.dataset import open_dataset
+    from podwright.data.stats import check_table, count_labels, write_table
+    from podwright.data.stats import per_image as table_of
+
+    store = open_store()
+    if per_image is not None:
+        check_table(per_image)
+    with Meter("stats", "labels") as meter:
+        statistics = count_labels(store, dataset, meter.show)
+    if per_image is not None:
+        with open_dataset(store, dataset) as opened:
+            write_table(table_of(opened), per_image)
+    for row in statistics.broken_files:
+        output.say("broken", f"{output.one_line(row['path'])}: {row['why']}")
+    if as_json:
+        return output.print_json(statistics.as_json())
+    return print("\n".join(_statistics(statistics)))
+
+
+def _statistics(statistics: Statistics) -> Iterator[str]:
+    """Lay out the classes that are there, the largest first; the rest by name."""
+    head = f"{figures.count(statistics.images, 'label')}, {statistics.broken} broken"
+    if statistics.unknown:
+        head += f", {figures.count(statistics.unknown, 'pixel')} of colours that mean no class"
+    yield head
+    there = sorted((row for row in statistics.classes if row.pixels), key=lambda row: -row.pixels)
+    rows = []
+    for row in there:
+        filled, _ = figures.bar(row.share / there[0].share, _BAR)
+        rows.append(
+            (output.clip(row.name, _NAME_WIDTH), f"{row.images:>7}", f"{row.pixels:>15}", f"{row.share:>7.2%}", filled)
+        )
+    if rows:
+        yield from output.table(("class", " images", "         pixels", "  share", ""), rows)
+    absent = [row.name for row in statistics.classes if not row.pixels]
+    if absent:
+        yield f"and {figures.count(len(absent), 'class', 'classes')} in no label"
+
+
+def data_tag_command(
+    dataset: DatasetName,
+    filter_text: Annotated[str, typer.Argument(metavar="FILTER", help="Which files.")],
+    tag_text: Annotated[str, typer.Argument(metavar="NAME=VALUE", help="An empty value takes the tag away.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a tag to all files that a filter chooses."""
+    store = open_store()
+    from podwright.data.tags import parse_tag, tag
+
+    name, value = parse_tag(tag_text)
+    tagged = tag(store, dataset, filter_text, name, value)
+    if as_json:
+        return output.print_json({"tagged": tagged})
+    return print(figures.count(tagged, "file"))
+
+
+def data_sql_command(
+    dataset: DatasetName,
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="Such as `select scene, count(*) from files group by all`.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Answer a query of the user's own."""
+    store = open_store()
+    from podwright.data.sql import MOST_ROWS, query
+
+    answer = query(store, dataset, sql)
+    if answer.cut:
+        output.say("cut", f"there are more than {MOST_ROWS} rows")
+    if as_json:
+        return output.print_json({"columns": answer.columns, "rows": answer.rows})
+    rows = []
+    for row in answer.rows:
+        rows.append([figures.NONE if value is None else output.one_line(str(value)) for value in row])
+    return print("\n".join(output.table(answer.columns, rows, output.width_of(sys.stdout))))
+
+
+def open_store() -> Store:
+    """Return the datasets of the user's home; refuse where the packages that they need are missing."""
+    from podwright.data.extra import need_packages
+
+    need_packages()
+    from podwright.data.store import Store
+    from podwright.runs import Home
+
+    return Store(Home.open().path)

@@ -1,0 +1,1 @@
+"""Data sets: what files there are, what their labels hold, and which of them a training is given."""

@@ -1,0 +1,32 @@
+"""Which files make a sample, as SQL: the layout says which columns they share and what each is. Pure."""
+
+from __future__ import annotations
+
+from podwright.data.layouts import FileRole, Layout
+from podwright.data.schema import quoted
+
+
+def role_case(layout: Layout) -> str:
+    """Return the SQL of what a file is to its sample; NULL for one that belongs to none."""
+    cases = [f"WHEN {_fits(role)} THEN '{role.name}'" for role in layout.roles]
+    return f"CASE {' '.join(cases)} END"
+
+
+def is_role(layout: Layout, name: str) -> str:
+    """Return the SQL that chooses the files of one role."""
+    return " OR ".join(f"({_fits(role)})" for role in layout.roles if role.name == name)
+
+
+def _fits(role: FileRole) -> str:
+    tests = ["f.type = 'file'"]
+    for column, value in role.where.items():
+        escaped = value.replace("'", "''")
+        tests.append(f"f.{quoted(column)} = '{escaped}'")
+    return " AND ".join(tests)
+
+
+def sample_key(layout: Layout) -> str:
+    """Return the SQL of what tells samples apart; NULL where a file lacks one of the columns."""
+    if not layout.key:
+        return "f.id::VARCHAR"
+    return " || '/' || ".join(f"f.{quoted(name)}::VARCHAR" for name in layout.key)

@@ -1,0 +1,202 @@
+"""Scans a tree into a new generation of a dataset; a tree that is as it was leaves the old one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podwright.data import schema
+from podwright.data.dataset import META, meta_of
+from podwright.data.layouts import Layout, layout_named, layouts, recognised
+from podwright.data.paths import shown
+from podwright.data.staging import Staging
+from podwright.data.store import Store, check_name
+from podwright.data.walk import walk
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MOST_NAMED = 100
+"""Folders that could not be read are counted all, and so many of them are named."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan found."""
+
+    dataset: str
+    root: str
+    layout: str
+    files: int
+    directories: int
+    size_bytes: int
+    changed: int
+    generation: int
+    unread: tuple[tuple[str, str], ...]
+    """Folders that could not be read, and why."""
+    took_s: float
+    summed: int | None = None
+    """How many files were read for their checksums; None where nobody asked."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data scan`."""
+        return {
+            "dataset": self.dataset,
+            "root": self.root,
+            "layout": self.layout,
+            "files": self.files,
+            "directories": self.directories,
+            "bytes": self.size_bytes,
+            "changed": self.changed,
+            "generation": self.generation,
+            "unread": [{"path": path, "why": why} for path, why in self.unread[:MOST_NAMED]],
+            "summed": self.summed,
+            "took_s": round(self.took_s, 3),
+        }
+
+
+def scan(
+    store: Store, root: Path, dataset: str, layout: str | None = None, seen: Callable[[int], None] | None = None
+) -> Scanned:
+    """Scan the tree below a folder under a name; `seen` hears how many files there were so far."""
+    started = time.monotonic()
+    root = _root(root)
+    if check_name(dataset) in store.selection_names():
+        raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
+    wanted = layout_named(layout) if layout else None
+    with store.writing(dataset) as part:
+        return _Scan(store, root, dataset, part, started).run(wanted, seen)
+
+
+def _root(root: Path) -> Path:
+    if not root.exists():
+        raise refuse("there is no such folder", hint="give the folder that the dataset lies in", file=str(root))
+    if not root.is_dir():
+        raise refuse("is a file, not a folder", hint="give the folder that the dataset lies in", file=str(root))
+    return root.resolve()
+
+
+class _Scan:
+    """One scan, from the tree to the published generation."""
+
+    def __init__(self, store: Store, root: Path, dataset: str, part: Path, started: float) -> None:
+        self.store, self.root, self.dataset, self.part = store, root, dataset, part
+        self.started = started
+        self.before = store.generation(dataset)
+
+    def run(self, wanted: Layout | None, seen: Callable[[int], None] | None) -> Scanned:
+        # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
+        staged = self.part / "staging.duckdb"
+        with self.store.building(self.part) as connection:
+            connection.execute(f"ATTACH '{_literal(staged)}' AS staging")
+            staging = self._stage(connection, seen)
+            layout = wanted or _recognised(connection)
+            for statement in schema.build_statements("staging", layout):
+                connection.execute(statement)
+            connection.execute("DETACH staging")
+            changed = self._carry(connection, layout)
+            scanned = self._scanned(connection, layout, changed, staging.unread)
+            if changed or not self.before:
+                _write_meta(connection, scanned)
+                connection.execute(schema.whole_view(layout, class_names(connection)))
+        staged.unlink()
+        if not changed and self.before:
+            return scanned
+        self.store.publish(self.dataset, self.part)
+        return scanned
+
+    def _stage(self, connection: DuckDBPyConnection, seen: Callable[[int], None] | None) -> Staging:
+        staging = Staging(connection, "staging")
+        for batch in walk(os.fsencode(self.root), len(os.sched_getaffinity(0)), seen):
+            staging.take(batch)
+        staging.flush()
+        staging.name_owners()
+        return staging
+
+    def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:
+        """Take over what the old generation knows of files that are still there, and return how many changed."""
+        files = int(_first(connection, "SELECT count(*) FROM file"))
+        if not self.before:
+            return files
+        old = self.store.file(self.dataset, self.before)
+        connection.execute(f"ATTACH '{_literal(old)}' AS old (READ_ONLY)")
+        meta = meta_of(connection, "old.")
+        if meta.get("format") != str(schema.FORMAT) or meta.get("root") != shown(os.fsencode(self.root)):
+            connection.execute("DETACH old")
+            return max(files, 1)
+        changed = int(_first(connection, schema.CHANGED))
+        if meta.get("layout") != layout.name:
+            changed = max(changed, files)
+        if changed:
+            connection.execute(schema.SAME_FILES)
+            for statement in schema.CARRIED:
+                connection.execute(statement)
+            if meta.get("layout") == layout.name:
+                _carry_labels(connection)
+        connection.execute("DETACH old")
+        return changed
+
+    def _scanned(
+        self, connection: DuckDBPyConnection, layout: Layout, changed: int, unread: list[tuple[bytes, str]]
+    ) -> Scanned:
+        row = connection.execute("SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM file").fetchone()
+        files, size_bytes = row or (0, 0)
+        return Scanned(
+            dataset=self.dataset,
+            root=shown(os.fsencode(self.root)),
+            layout=layout.name,
+            files=files,
+            directories=int(_first(connection, "SELECT count(*) FROM directory")),
+            size_bytes=size_bytes,
+            changed=changed,
+            generation=self.before + int(bool(changed) or not self.before),
+            unread=tuple((shown(path), why) for path, why in unread),
+            took_s=time.monotonic() - self.started,
+        )
+
+
+def _recognised(connection: DuckDBPyConnection) -> Layout:
+    query, marks = schema.shares_query("staging", list(layouts().values()))
+    shares = connection.execute(query, marks).fetchone() or ()
+    return recognised({name: share or 0.0 for name, share in zip(layouts(), shares, strict=True)})
+
+
+def _carry_labels(connection: DuckDBPyConnection) -> None:
+    classes = class_names(connection)
+    if classes:
+        connection.execute(schema.label_table(len(classes)))
+        connection.execute(schema.CARRIED_LABELS)
+
+
+def class_names(connection: DuckDBPyConnection) -> list[str]:
+    """Return the classes whose pixels are counted, in their order."""
+    return [name for (name,) in connection.execute("SELECT name FROM class ORDER BY place").fetchall()]
+
+
+def _write_meta(connection: DuckDBPyConnection, scanned: Scanned) -> None:
+    values = {
+        "format": str(schema.FORMAT),
+        "dataset": scanned.dataset,
+        "root": scanned.root,
+        "root_bytes": os.fsencode(scanned.root).hex(),
+        "layout": scanned.layout,
+        "scanned_at": str(time.time()),
+        "unread": str(len(scanned.unread)),
+    }
+    connection.execute(META)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
+
+
+def _first(connection: DuckDBPyConnection, query: str) -> Any:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def _literal(path: Path) -> str:
+    return str(path).replace("'", "''")

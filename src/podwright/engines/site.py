@@ -1,0 +1,45 @@
+"""What a client must know to reach a run on its cluster again: a small file that is written once, before it starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from podwright.runs import RunFolder
+from podwright.runs.files import read_untrusted
+from podwright.spec.problems import Problem, Refusal
+
+SITE = "job/site.json"
+Types = Mapping[str, type | tuple[type, ...]]
+
+
+class SiteLost(Refusal):
+    """The file cannot be read any more: nobody can ask the cluster about the run, or clear up there."""
+
+    def __init__(self, whole: Path, reason: str) -> None:
+        hint = "`podwright rm` removes the run here, and says what may be left there"
+        super().__init__([Problem(str(whole / SITE), None, None, "", f"cannot be read: {reason}", hint)])
+        self.reason = f"{SITE} cannot be read: {reason}"
+
+
+def whole_of(folder: RunFolder) -> Path:
+    """Return the folder of the whole job, where all that its points share lies."""
+    return folder.path.parent / (folder.asked.parent or folder.id)
+
+
+def read_site(whole: Path, types: Types) -> dict[str, Any]:
+    """Return what is known of a job's cluster, with values of these types."""
+    try:
+        site = json.loads(read_untrusted(whole, SITE))
+    except OSError as error:
+        raise SiteLost(whole, (error.strerror or str(error)).lower()) from None
+    except (ValueError, RecursionError):
+        raise SiteLost(whole, "it is no JSON") from None
+    if not isinstance(site, dict):
+        raise SiteLost(whole, "it holds no fields")
+    wrong = [name for name, kind in types.items() if not isinstance(site.get(name), kind)]
+    if wrong:
+        raise SiteLost(whole, f"it does not say {', '.join(wrong)}")
+    return site

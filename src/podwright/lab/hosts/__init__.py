@@ -1,0 +1,1 @@
+"""Bare hosts on this machine: what `podwright pod up` sets up."""

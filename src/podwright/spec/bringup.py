@@ -1,0 +1,95 @@
+"""What a pod's file says of how its hosts become the pod: the way to them, who does what, accounts, versions."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from podwright.spec.types import AsWritten, Count, Line, Strict, Text, pattern, wrong
+
+OperatingSystem = Literal["debian-12", "debian-13"]
+
+
+def _address(value: str) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise wrong(f'"{value}" is not an address', "write it like `10.0.0.1`") from None
+
+
+Address = Annotated[Line, AfterValidator(_address)]
+AccountName = Annotated[
+    Text,
+    pattern(
+        r"[a-z_][a-z0-9_-]{0,30}",
+        '"{}" is not the name of an account',
+        "lower-case letters, digits, dashes and underscores, 31 at most, and a letter first",
+    ),
+]
+SettingName = Annotated[
+    Text, pattern(r"[A-Za-z][A-Za-z0-9]{0,63}", '"{}" is not the name of a setting', "letters and digits")
+]
+SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "write the value alone")]
+PublicKey = Annotated[
+    Line,
+    pattern(
+        r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\r\n]*)?",
+        '"{}" is not a public key of ssh',
+        "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
+    ),
+]
+SlurmVersion = Annotated[
+    Line, pattern(r"\d\d\.\d\d(\.\d+)?", '"{}" is not a version of Slurm', "write it like `22.05`")
+]
+
+
+class Account(Strict):
+    """A person with an account on every host."""
+
+    name: AccountName = Field(description="the account's name")
+    uid: Annotated[Count, Field(ge=1000)] = Field(description="its number, the same on every host")
+    keys: tuple[PublicKey, ...] = Field(default=(), description="public keys of ssh that let it in")
+
+
+class Roles(Strict):
+    """Which host does what beside jobs; left out: the first management host, else the pod's first host."""
+
+    controller: Line | None = Field(default=None, description="slurmctld, slurmdbd and their database")
+    login: Line | None = Field(default=None, description="where people log in")
+    registry: Line | None = Field(default=None, description="the container registry")
+    mirror: Line | None = Field(default=None, description="the mirror of packages")
+    monitoring: Line | None = Field(default=None, description="Prometheus and Alertmanager")
+
+
+class SoftwareVersions(Strict):
+    """Which release is there; left out: what the operating system has."""
+
+    slurm: SlurmVersion | None = Field(default=None, description="such as 22.05; its files are written for it")
+
+
+class SlurmSettings(Strict):
+    """Keys of Slurm's files that stand instead of our choice."""
+
+    conf: dict[SettingName, SettingValue] = Field(default={}, alias="slurm.conf", description="keys of slurm.conf")
+    cgroup: dict[SettingName, SettingValue] = Field(default={}, alias="cgroup.conf", description="keys of cgroup.conf")
+
+
+class SiteLogin(Strict):
+    """How people prove who they are to the registry."""
+
+    kind: Literal["htpasswd"] = Field(default="htpasswd", description="htpasswd: one password of the pod's own")
+
+
+class Bringup(Strict):
+    """How hosts become the pod; `podwright pod plan` and `pod up` read it."""
+
+    user: AccountName = Field(default="root", description="who logs in to the hosts; not root: one who may sudo")
+    ssh_config: Line | None = Field(default=None, description="an ssh configuration to use instead of the user's own")
+    os: OperatingSystem = Field(default="debian-12", description="what the hosts run")
+    roles: Roles = Field(default=Roles(), description="which host does what")
+    versions: SoftwareVersions = Field(default=SoftwareVersions(), description="releases")
+    users: tuple[Account, ...] = Field(default=(), description="accounts on every host")
+    settings: SlurmSettings = Field(default=SlurmSettings(), description="keys of Slurm's files, instead of ours")
+    login: SiteLogin = Field(default=SiteLogin(), description="how the registry knows people")

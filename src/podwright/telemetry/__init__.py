@@ -1,0 +1,1 @@
+"""What a pod tells of itself beside its runs: exporters that Prometheus reads."""

@@ -1,0 +1,143 @@
+"""Bad days of a catalog: killed writers, folders that may not be read, a full disk, damaged files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from podwright.data.dataset import open_dataset
+from podwright.data.scan import scan
+from podwright.data.stats import count_labels
+from podwright.data.store import Store
+from tests.fixtures.a2d2 import write_scenes
+from tests.paths import ROOT
+
+NOBODY = 65534
+
+# Each stops for ever at one place of a write, after it has said so.
+STOPS = {
+    "scan": "walk.walk_some = stop",
+    "build": "schema.whole_view = stop",
+    "publish": "Store.publish = stop",
+    "link": "Path.symlink_to = stop",
+    "stats": "counting.count_images = stop",
+}
+CHILD = """
+import sys, time
+from pathlib import Path
+from podwright.data import counting, scan, schema, stats, walk
+from podwright.data.store import Store
+
+def stop(*arguments, **named):
+    print("here", flush=True)
+    time.sleep(600)
+
+{patch}
+if {stats}:
+    stats.count_labels(Store(Path(sys.argv[1])), "a2d2")
+else:
+    scan.scan(Store(Path(sys.argv[1])), Path(sys.argv[2]), "a2d2")
+"""
+
+
+@pytest.mark.parametrize("place", STOPS)
+def test_a_writer_that_is_killed_leaves_the_old_generation(tmp_path: Path, place: str) -> None:
+    store = Store(tmp_path / "home")
+    tree = write_scenes(tmp_path / "a2d2")
+    scan(store, tree, "a2d2")
+    (tree / "new.txt").touch()
+    script = CHILD.format(patch=STOPS[place], stats=place == "stats")
+    command = [sys.executable, "-c", script, str(store.home), str(tree)]
+    path = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"here\n"
+        child.send_signal(signal.SIGKILL)
+    with open_dataset(store, "a2d2") as before:
+        assert before.count(before.condition("name=new.txt"))[0] == 0
+        assert before.count(before.condition("kind=label"))[0] == 12
+    again = scan(store, tree, "a2d2")
+    assert (again.generation, again.changed) == (2, 1)
+    assert count_labels(store, "a2d2").images == 12
+    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000003", "lock"]
+
+
+@contextmanager
+def as_nobody() -> Iterator[Path]:
+    """Be a user whom permissions hold back, in a folder of his own; whoever is no root is one already."""
+    folder = Path(tempfile.mkdtemp())
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+def test_a_folder_that_may_not_be_read_is_named_and_the_rest_is_scanned() -> None:
+    with as_nobody() as folder:
+        tree = write_scenes(folder / "a2d2", scenes=2)
+        closed = tree / "20180801_145028" / "label"
+        closed.chmod(0)
+        try:
+            scanned = scan(Store(folder / "home"), tree, "a2d2")
+        finally:
+            closed.chmod(0o700)
+    assert scanned.unread == (("20180801_145028/label/", "permission denied"),)
+    assert scanned.files == 6 + 9
+
+
+def test_a_label_that_may_not_be_read_is_broken_and_says_why() -> None:
+    with as_nobody() as folder:
+        tree = write_scenes(folder / "a2d2", scenes=2)
+        next(tree.rglob("*_label_*.png")).chmod(0)
+        scan(Store(folder / "home"), tree, "a2d2")
+        statistics = count_labels(Store(folder / "home"), "a2d2")
+    assert (statistics.images, statistics.broken) == (5, 1)
+    assert statistics.broken_files[0]["why"] == "permission denied"
+
+
+@pytest.mark.netns
+def test_a_full_disk_is_said_in_words_and_the_old_generation_stays(tmp_path: Path) -> None:
+    tree = write_scenes(tmp_path / "a2d2")
+    home = tmp_path / "home"
+    home.mkdir()
+    cli = f"{sys.executable} -c 'import sys; from podwright.cli.main import main; sys.exit(main())'"
+    lines = [
+        "set -eu",
+        f"mount -t tmpfs -o size=8m,mode=700 none {home}",
+        f"{cli} data scan {tree} --name a2d2 >/dev/null",
+        f"touch {tree}/new.txt",
+        f"head -c 100m /dev/zero > {home}/full 2>/dev/null || true",
+        f"! {cli} data scan {tree} --name a2d2",
+        f"{cli} data find a2d2 name=new.txt --json",
+    ]
+    environment = {**os.environ, "PODWRIGHT_HOME": str(home), "PYTHONPATH": str(ROOT / "src")}
+    command = ["unshare", "--mount", "sh", "-c", "\n".join(lines)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "there is no space left" in done.stderr
+    assert json.loads(done.stdout)["count"] == 0
+
+
+def test_a_sparse_file_of_ten_gigabytes_is_not_read(tmp_path: Path) -> None:
+    tree = write_scenes(tmp_path / "a2d2", scenes=1)
+    with (tree / "20180801_145028" / "camera" / "cam_front_center" / "large.png").open("wb") as file:
+        file.truncate(10 << 30)
+    store = Store(tmp_path / "home")
+    assert scan(store, tree, "a2d2").size_bytes > 10 << 30
+    with open_dataset(store, "a2d2") as opened:
+        assert opened.count(opened.condition("size>=10GiB"))[0] == 1

@@ -1,0 +1,307 @@
+"""Bare hosts become a pod, and stay one: what `podwright pod` does to real systems with systemd, sshd and apt.
+
+One lab for all: the tests build on each other in the order in which they stand here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.bringup.site import site_of
+from podwright.bringup.stages.slurm import slurm_site
+from podwright.bringup.vault import vault_of
+from podwright.design.topology import topology_conf, topology_of
+from podwright.lab import cgroups, processes
+from podwright.lab.hosts import lab as hosts
+from podwright.lab.hosts.lab import HostsLab
+from podwright.spec import load_pod
+from tests.paths import ROOT
+from tests.real.clients import PATIENCE_S, Client, until
+from tests.real.labs import aloud, hosts_lab
+
+pytestmark = [
+    pytest.mark.ansible,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("hosts"),
+    pytest.mark.timeout(900, func_only=True),
+]
+EXAMPLE = ROOT / "examples" / "lab-pod.yaml"
+SHORT = "--epochs 1 --size 48x32 --width 4 --batch 2 --tell-every-s 0"
+
+
+@dataclass
+class Bench:
+    """The lab with a client that has brought it up, and what was seen meanwhile."""
+
+    lab: HostsLab
+    client: Client
+    folder: Path
+    first: dict[str, Any] = field(default_factory=dict)
+    arguments: set[bytes] = field(default_factory=set)
+
+    @property
+    def home(self) -> Path:
+        return Path(self.client.environ["PODWRIGHT_HOME"])
+
+    def up(self, *words: str, code: int = 0, file: Path = EXAMPLE) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.client.ask("pod", "up", str(file), "--json", *words, code=code))
+        return document
+
+    def status(self, code: int = 0, file: Path = EXAMPLE) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.client.ask("pod", "status", str(file), "--json", code=code))
+        states: dict[str, Any] = document["hosts"]
+        return states
+
+    def on(self, host: str, line: str, user: str = "root") -> str:
+        done = self.lab.run(host, line, user)
+        assert done.returncode == 0, f"{host}: {line}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def bench(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with hosts_lab(say=aloud(pytestconfig), nodes=4) as lab:
+        folder = tmp_path_factory.mktemp("hosts")
+        bench = Bench(lab, Client(folder, lab.pod_file), folder)
+        with watched_arguments(bench.arguments):
+            bench.first = bench.up()
+        yield bench
+
+
+class watched_arguments:
+    """Collects the arguments of all processes there are, those of the hosts too, as long as it lasts."""
+
+    def __init__(self, seen: set[bytes]) -> None:
+        self.seen, self.over = seen, threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _watch(self) -> None:
+        while not self.over.wait(0.25):
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    self.seen.add(path.read_bytes())
+                except OSError:
+                    continue
+
+
+def changed(document: dict[str, Any]) -> dict[str, int]:
+    return {host: counts["changed"] for host, counts in document["hosts"].items()}
+
+
+def test_every_stage_is_done_on_every_host(bench: Bench) -> None:
+    names = [(stage["name"], stage["state"]) for stage in bench.first["stages"]]
+    assert names == [(name, "done") for name in ("base", "mirror", "registry", "slurm", "monitoring")]
+    assert all(counts["changed"] and not counts["failed"] for counts in bench.first["hosts"].values())
+    assert bench.on("n2", "dpkg --audit") == ""
+
+
+def test_a_second_time_nothing_changes_and_no_host_differs(bench: Bench) -> None:
+    assert changed(bench.up()) == dict.fromkeys(["n1", "n2", "n3", "n4"], 0)
+    assert {host: (entry["state"], entry["drift"]) for host, entry in bench.status().items()} == dict.fromkeys(
+        ["n1", "n2", "n3", "n4"], ("ok", [])
+    )
+    plan = json.loads(bench.client.ask("pod", "plan", str(EXAMPLE), "--json"))
+    assert plan["changes"] == 0
+
+
+def test_slurms_topology_and_gpus_are_the_designs(bench: Bench) -> None:
+    pod = load_pod(bench.home / "pods" / "lab-hosts.yaml")
+    units = topology_of(pod).part(["n2", "n3", "n4"])
+    assert bench.on("n1", "cat /etc/slurm/topology.conf") == topology_conf(units)
+    assert "SwitchName=su1 Level=0 LinkSpeed=1 Nodes=n[2-3]" in bench.on("n1", "scontrol show topology")
+    assert bench.on("n1", "sinfo -h -N -o '%N %G'").split("\n")[:3] == [f"n{i} gpu:a100:2" for i in (2, 3, 4)]
+    assert slurm_site(site_of(pod)).version == (22, 5)
+
+
+def test_a_run_on_three_nodes_succeeds_and_is_accounted(bench: Bench) -> None:
+    example = bench.folder / "examples" / "segmentation.yaml"
+    example.parent.mkdir()
+    shutil.copytree(ROOT / "programs", bench.folder / "programs")
+    shutil.copy(ROOT / "examples" / "segmentation.yaml", example)
+    maker = [sys.executable, str(ROOT / "programs" / "segmentation" / "scenes.py"), str(example.parent / "a2d2-small")]
+    subprocess.run([*maker, "--frames", "48", "--scenes", "3", "--size", "96x64"], check=True, capture_output=True)
+    command = f"command=python programs/segmentation/train.py --data {{data.frames}} {SHORT}"
+    sets = ("--set", "nodes=3", "--set", command, "--set", "goal={metric: mean_iou, at_least: 0}")
+    run = bench.client.run(example, "lab-hosts", *sets)
+    assert (run["state"], run["world_size"], sorted(run["hosts"])) == ("succeeded", 3, ["n2", "n3", "n4"])
+    query = f"sacct --noheader --parsable2 --allocations --name={run['id']} --format=state,nnodes,user"
+    user = bench.lab.user.name
+    until(lambda: bench.on("n1", query) == f"COMPLETED|3|{user}\n", "the run in Slurm's accounting")
+
+
+def test_prometheus_sees_every_host_and_slurm(bench: Bench) -> None:
+    ask = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9090/api/v1/targets').read().decode())"
+
+    def healthy() -> bool:
+        targets = json.loads(bench.on("n1", f'python3 -c "{ask}"'))["data"]["activeTargets"]
+        rows = {(each["labels"]["job"], each["labels"]["host"]): each["health"] for each in targets}
+        return rows == {**{("node", f"n{i}"): "up" for i in (1, 2, 3, 4)}, ("slurm", "n1"): "up"}
+
+    until(healthy, "all targets of Prometheus up")
+    bench.on("n1", "promtool check config /etc/prometheus/prometheus.yml")
+    bench.on("n1", "amtool check-config /etc/prometheus/alertmanager.yml")
+
+
+REGISTRY = """\
+import base64, ssl, sys, urllib.error, urllib.request
+context = ssl.create_default_context(cafile="/etc/containers/certs.d/n1:5000/ca.crt")
+for password in ("", "wrong", sys.stdin.readline().strip()):
+    request = urllib.request.Request("https://n1:5000/v2/")
+    if password:
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"podwright:{password}".encode()).decode())
+    try:
+        print(urllib.request.urlopen(request, context=context).status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+try:
+    urllib.request.urlopen("https://n1:5000/v2/")
+except urllib.error.URLError as error:
+    print(error.reason.verify_message)
+"""
+
+
+def test_the_registry_wants_a_login_and_is_known_by_the_pods_authority(bench: Bench) -> None:
+    password = vault_of(bench.home, "lab-hosts").read().values["registry_password"]
+    line = ["ssh", "-F", str(bench.lab.ssh_config), "n2", f"python3 -c '{REGISTRY}'"]
+    done = subprocess.run(line, input=password + "\n", capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:3] == ["401", "401", "200"], done.stderr
+    assert "certificate" in done.stdout.split("\n")[3]
+
+
+def test_no_secret_is_seen_anywhere(bench: Bench) -> None:
+    """In arguments of processes while hosts were brought up, in what Ansible left, in journals, in what we print."""
+    values = vault_of(bench.home, "lab-hosts").read().values
+    names = ("munge_key", "registry_password", "ca_key", "registry_key")
+    secrets = [line for name in names for line in values[name].splitlines() if len(line) > 20 and "-----" not in line]
+    assert len(secrets) >= 4
+    texts = {"arguments": b"\0".join(bench.arguments)}
+    assert b"ansible" in texts["arguments"]
+    folder = bench.home / "bringup"
+    texts |= {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for host in ("n1", "n2"):
+        texts[f"journal of {host}"] = bench.on(host, "journalctl --no-pager").encode()
+    texts["plan"] = bench.client.ask("pod", "plan", str(EXAMPLE)).encode()
+    shown = [where for where, text in texts.items() if any(secret.encode() in text for secret in secrets)]
+    assert shown == []
+    assert bench.on("n1", "stat -c %a /etc/munge/munge.key").strip() == "400"
+
+
+def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(bench: Bench) -> None:
+    bench.on("n3", "echo '# by hand' >>/etc/slurm/slurm.conf; systemctl stop prometheus-node-exporter")
+    hosts = bench.status(code=1)
+    assert {host: entry["state"] for host, entry in hosts.items()} == {
+        "n1": "ok",
+        "n2": "ok",
+        "n3": "drift",
+        "n4": "ok",
+    }
+    assert [(row["what"], row["found"]) for row in hosts["n3"]["drift"]] == [
+        ("/etc/slurm/slurm.conf", "edited"),
+        ("service prometheus-node-exporter", "inactive, enabled"),
+    ]
+    assert "-# by hand" in bench.client.ask("pod", "plan", str(EXAMPLE), "--limit", "n3")
+    # The file, a restart of what reads it, and the service that was stopped.
+    assert changed(bench.up()) == {"n1": 0, "n2": 0, "n3": 3, "n4": 0}
+    assert bench.status()["n3"] == {"state": "ok", "drift": []}
+
+
+def test_a_host_that_does_not_answer_is_named_and_the_others_go_on(bench: Bench) -> None:
+    bench.lab.cut_node("n4")
+    try:
+        document = bench.up("--only", "base", code=1)
+        assert bench.status(code=1)["n4"]["state"] == "unreachable"
+    finally:
+        bench.lab.heal("n4")
+    assert {host: counts["unreachable"] for host, counts in document["hosts"].items()} == {
+        "n1": 0,
+        "n2": 0,
+        "n3": 0,
+        "n4": 1,
+    }
+
+
+def test_a_rotated_munge_key_ends_no_job(bench: Bench) -> None:
+    job = bench.on("n1", "sbatch --parsable --chdir=/tmp --output=/dev/null --wrap='sleep 3600'").strip()
+    until(lambda: "RUNNING" in bench.on("n1", f"squeue -h -j {job} -o %T"), "the job runs")
+    before = bench.on("n2", "sha256sum /etc/munge/munge.key")
+    bench.client.ask("pod", "secrets", "rotate", str(EXAMPLE), "--only", "munge_key", "--yes", "--json")
+    assert bench.on("n2", "sha256sum /etc/munge/munge.key") != before
+    assert "RUNNING" in bench.on("n1", f"squeue -h -j {job} -o %T")
+    bench.on("n1", f"scancel {job}")
+    until(lambda: not bench.on("n1", "squeue -h").strip(), "the job is gone")
+
+
+def five_hosts(bench: Bench) -> Path:
+    """Writes the example with a fifth host."""
+    file = bench.folder / "five.yaml"
+    file.write_text(EXAMPLE.read_text().replace("n[2-4]", "n[2-5]"))
+    return file
+
+
+def test_a_fifth_host_comes_and_a_dead_one_is_replaced_though_up_was_killed(bench: Bench) -> None:
+    """Both at once, since installing takes its time; the first `up` is killed while packages are being installed."""
+    bench.lab.wipe("n3")
+    lab = hosts.up(bench.lab.folder, name=bench.lab.name, nodes=5)
+    bench.lab = lab
+    bench.client.ask("pod", "add", str(lab.pod_file))
+    file = five_hosts(bench)
+    killed_up(bench, file)
+    document = bench.up(file=file)
+    assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
+    assert [bench.on(host, "dpkg --audit") for host in ("n3", "n5")] == ["", ""]
+    until(
+        lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split("\n")[:4] == [f"n{i} idle" for i in (2, 3, 4, 5)], "idle"
+    )
+    assert bench.on("n1", "srun -N4 hostname | sort").split() == ["n2", "n3", "n4", "n5"]
+    again = json.loads(bench.client.ask("pod", "replace", str(file), "n3", "--json"))
+    assert changed(again) == {"n3": 0}
+
+
+def killed_up(bench: Bench, file: Path) -> None:
+    """Starts a bring-up and kills it, with no chance to clean up, while a fresh host installs packages."""
+    command = [sys.executable, "-c", "from podwright.cli.main import main; main()", "pod", "up", str(file)]
+    process = subprocess.Popen(command, env=bench.client.environ, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        busy = "pgrep --full 'dpkg .*(unpack|configure)' >/dev/null && echo busy; true"
+        assert processes.until(lambda: "busy" in bench.on("n5", busy), PATIENCE_S, every_s=0.1)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_services_are_taken_off_and_data_stays(bench: Bench) -> None:
+    file = five_hosts(bench)
+    bench.client.ask("pod", "down", str(file), code=2)
+    bench.client.ask("pod", "down", str(file), "--yes")
+    states = "systemctl is-active slurmctld slurmdbd mariadb docker-registry prometheus ssh; true"
+    assert bench.on("n1", states).split() == [*["inactive"] * 5, "active"]
+    bench.on("n1", "test -d /var/lib/mysql/slurm_acct_db")
+
+
+def test_nothing_of_the_lab_is_left(bench: Bench) -> None:
+    """The last test: the lab is taken down as `podwright lab down` does."""
+    folder = bench.lab.folder
+    bench.lab.down()
+    assert not folder.exists()
+    assert str(folder) not in Path("/proc/mounts").read_text()
+    assert not list(Path("/sys/fs/cgroup").rglob(cgroups.tree(folder)))
+    assert not processes.running_scripts([str(folder / "bin" / "machine.sh")])

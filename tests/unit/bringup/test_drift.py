@@ -1,0 +1,95 @@
+"""What a host has against what it should have; the program that looks is run on this machine."""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from podwright.bringup import look
+from podwright.bringup.drift import changes, diff, drifts, host_state
+from podwright.bringup.host import HostFile, HostFolder, HostPlan, Step
+from podwright.bringup.observe import question
+from podwright.spec.problems import refuse
+
+
+def me() -> dict[str, str]:
+    return {"owner": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name}
+
+
+def plan_of(folder: Path, text: str) -> HostPlan:
+    file = HostFile(str(folder / "a.conf"), text, "0640", **me())
+    secret = HostFile(str(folder / "key"), mode="0400", secret="key", **me())
+    step = Step(folders=(HostFolder(str(folder), "0755", **me()),), files=(file, secret))
+    return HostPlan("n1", "10.0.0.1", {"base.base": step})
+
+
+def seen(plan: HostPlan) -> dict[str, Any]:
+    """Asks this machine as a host is asked: the program's text, the question on standard input."""
+    program = Path(look.__file__).read_text()
+    asked = json.dumps(question(plan, show=True))
+    done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def put(path: Path, text: str, mode: int) -> None:
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def test_what_differs_is_found_and_nothing_else(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    plan, secrets = plan_of(tmp_path, "wanted\n"), {"key": "hidden"}
+    missing = [drift.found for drift in drifts(plan, seen(plan), secrets)]
+    assert missing == ["missing", "missing"]
+    put(tmp_path / "a.conf", "wanted\n", 0o640)
+    put(tmp_path / "key", "hidden", 0o400)
+    assert drifts(plan, seen(plan), secrets) == []
+    put(tmp_path / "a.conf", "by hand\n", 0o640)
+    (tmp_path / "key").chmod(0o444)
+    rows = [(drift.what, drift.found) for drift in drifts(plan, seen(plan), secrets)]
+    owner = f"{me()['owner']}:{me()['group']}"
+    assert rows == [(f"{tmp_path}/a.conf", "edited"), (f"{tmp_path}/key", f"{owner} 0444")]
+
+
+def test_a_plan_says_what_would_change_and_shows_no_secret(tmp_path: Path) -> None:
+    put(tmp_path / "a.conf", "first\nby hand\n", 0o640)
+    put(tmp_path / "key", "stolen", 0o400)
+    plan = plan_of(tmp_path, "first\nwanted\n")
+    answer = seen(plan)
+    assert [row["change"] for row in changes(plan, answer, {"key": "hidden"})] == ["edit", "edit"]
+    assert [row["change"] for row in changes(plan, None, {})] == ["unknown", "unknown"]
+    config, secret = plan.files()
+    assert diff(config, answer["files"][config.path]) == ["@@ -1,2 +1,2 @@", " first", "-by hand", "+wanted"]
+    assert diff(secret, answer["files"][secret.path]) == ["(the secret key is not shown)"]
+    assert "content" not in answer["files"][secret.path]
+    assert "stolen" not in json.dumps(answer)
+
+
+def test_a_pipe_in_a_files_place_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.conf")
+    plan = plan_of(tmp_path, "wanted\n")
+    assert "edited" in [drift.found for drift in drifts(plan, seen(plan), {})]
+
+
+def test_packages_services_and_gpus_are_compared() -> None:
+    plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("munge",), services=("munge",))})
+    there: dict[str, Any] = {"files": {}, "packages": {"munge": None}, "services": {"munge": "inactive, enabled"}}
+    rows = [drift.as_json() for drift in drifts(plan, {**there, "gpus": 7, "broken": True}, {}, gpus=8)]
+    assert rows == [
+        {"what": "packages", "expected": "whole", "found": "half installed"},
+        {"what": "package munge", "expected": "installed", "found": "missing"},
+        {"what": "service munge", "expected": "active, enabled", "found": "inactive, enabled"},
+        {"what": "GPUs", "expected": "8", "found": "7"},
+    ]
+
+
+def test_a_host_that_does_not_answer_is_unreachable() -> None:
+    assert host_state(refuse("no route"), []) == "unreachable"
+    assert host_state({}, []) == "ok"

@@ -1,0 +1,87 @@
+"""The vault, with the real ansible-vault: random secrets, encrypted, for their owner alone."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+
+from podwright.bringup.site import Site, site_of
+from podwright.bringup.vault import NAMES, Vault
+from podwright.spec import Refusal, load_pod
+from tests.paths import CASES
+
+
+@pytest.fixture
+def site() -> Site:
+    return site_of(load_pod(CASES / "bringup" / "hosts" / "small" / "pod.yaml"))
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_secrets_are_kept_encrypted_and_rotated_one_by_one(tmp_path: Path, site: Site) -> None:
+    vault = Vault(tmp_path / "pods" / "vault.yml", tmp_path / "keys" / "vault.key")
+    first = vault.fill(site)
+    assert set(NAMES) <= set(first.values)
+    assert len(first.values["munge_key"]) == 1024
+    assert vault.read() == first
+    assert vault.file.read_text().startswith("$ANSIBLE_VAULT;")
+    assert [mode_of(path) for path in (vault.file, vault.key_file)] == [0o600, 0o600]
+    assert mode_of(vault.file.parent) == 0o700
+    assert "munge_key" not in repr(Vault.read(vault)).replace("revisions={'munge_key'", "")
+    again = vault.fill(site)
+    assert again == first
+    rotated = vault.fill(site, rotate=["munge_key"])
+    assert rotated.values["munge_key"] != first.values["munge_key"]
+    assert rotated.values["registry_password"] == first.values["registry_password"]
+    assert rotated.revisions["munge_key"] == 2
+
+
+def test_the_registrys_certificate_is_of_the_pods_own_authority(tmp_path: Path, site: Site) -> None:
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    values = vault.fill(site).values
+    for name in ("registry_key", "registry_certificate"):
+        (tmp_path / name).write_text(values[name])
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "registry_certificate", tmp_path / "registry_key")
+    client = ssl.create_default_context(cadata=values["ca_certificate"])
+    ends = [ssl.MemoryBIO() for _ in range(2)]
+    near = client.wrap_bio(ends[0], ends[1], server_hostname="m1")
+    far = server.wrap_bio(ends[1], ends[0], server_side=True)
+    done = set[int]()
+    for _ in range(10):
+        for side, number in ((near, 0), (far, 1)):
+            try:
+                side.do_handshake()
+                done.add(number)
+            except ssl.SSLWantReadError:
+                continue
+    assert done == {0, 1}
+    anew = vault.fill(site, rotate=["ca_key"])
+    assert anew.values["registry_certificate"] != values["registry_certificate"]
+
+
+def test_a_key_that_others_may_read_is_refused(tmp_path: Path, site: Site) -> None:
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    vault.fill(site)
+    vault.key_file.chmod(0o640)
+    with pytest.raises(Refusal, match="others may read the vault's key"):
+        vault.read()
+
+
+def test_another_key_opens_nothing(tmp_path: Path, site: Site) -> None:
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    vault.fill(site)
+    vault.key_file.write_text("another\n")
+    with pytest.raises(Refusal, match=r"vault\.yml") as caught:
+        vault.read()
+    assert "is the key that it was written with" not in str(caught.value).split("\n")[0]
+
+
+def test_a_secret_that_is_none_is_refused(tmp_path: Path, site: Site) -> None:
+    with pytest.raises(Refusal, match='"munge" is not a secret'):
+        Vault(tmp_path / "vault.yml", tmp_path / "vault.key").fill(site, rotate=["munge"])
