@@ -45,7 +45,7 @@ class Config(Shared):
     lr: float = option(
         0.4, positive_of, "highest learning rate, for 256 pictures per step over all ranks; scaled with it"
     )
-    target: float = option(0.9, positive_of, "ends when this share of the held-out pictures is named right")
+    target: float = option(0.95, positive_of, "ends when this share of the held-out pictures is named right")
     synthetic: bool = switch("ResNet-50 on noise of 224 x 224: for speed")
     steps: int = option(200, count_of, "steps of an epoch of synthetic pictures")
 

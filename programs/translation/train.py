@@ -37,13 +37,13 @@ HELD_OUT = 500
 class Config(Shared):
     """How to train."""
 
-    epochs: int = option(6, count_of, "passes over the pairs, at most")
+    epochs: int = option(8, count_of, "passes over the pairs, at most")
     batch: int = option(64, count_of, "pairs per rank and step")
-    samples: int = option(6000, count_of, "pairs to make; 500 more are kept to score on")
+    samples: int = option(3000, count_of, "pairs to make; 500 more are kept to score on")
     lr: float = option(2e-3, positive_of, "highest learning rate")
     width: int = option(64, count_of, "width of the network, a multiple of 4")
     layers: int = option(2, count_of, "of the encoder and of the decoder")
-    target: float = option(0.8, positive_of, "ends when BLEU on the held-out pairs has reached this")
+    target: float = option(0.9, positive_of, "ends when BLEU on the held-out pairs has reached this")
     synthetic: bool = switch("noise instead of sentences: for speed")
     steps: int = option(100, count_of, "steps of an epoch of synthetic pairs")
 
