@@ -24,6 +24,7 @@ sys.path.insert(0, str(PROGRAM))
 
 from scenes import Plan, make  # noqa: E402
 
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 TINY = ["--size", "48x32", "--width", "4", "--batch", "2", "--epochs", "2", "--tell-every-s", "0", "--device", "cpu"]
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from tests.paths import ROOT
-from tests.programs.conftest import told
+from tests.programs.conftest import TORCHRUN, told
 from tests.programs.mlperf import check
 
 Load = Callable[[str, str], ModuleType]
@@ -58,12 +58,14 @@ def test_the_table_is_whole() -> None:
 def test_it_reaches_its_target(name: str, spawn: Spawn, tmp_path: Path) -> None:
     row = ROWS[name]
     program, *arguments = name.split()
+    launcher: tuple[str, ...] = ()
     if program == "segmentation":
+        launcher = TORCHRUN
         made = spawn("segmentation/scenes.py", tmp_path / "frames", "--frames", 480, "--scenes", 4)
         made.communicate(timeout=LIMIT_S)
         assert made.returncode == 0
         arguments += ["--data", str(tmp_path / "frames")]
-    process = spawn(f"{program}/train.py", *arguments, "--out", tmp_path / "out", "--device", "cpu")
+    process = spawn(f"{program}/train.py", *arguments, "--out", tmp_path / "out", launcher=launcher)
     text, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, text
     best = max(told(text, row.metric).values())

@@ -13,10 +13,9 @@ import pytest
 
 from kit.checkpoint import saved
 from kit.timing import PARTS
-from tests.programs.conftest import told
+from tests.programs.conftest import TORCHRUN, told
 
 Spawn = Callable[..., "subprocess.Popen[str]"]
-TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 NEVER = ("--target", 2, "--epochs", 2, "--tell-every-s", 0, "--device", "cpu")
 SHORT = {
     "resnet": ("resnet/train.py", "--samples", 80, "--batch", 16),
