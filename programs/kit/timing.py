@@ -83,10 +83,10 @@ def join_ranks(model: nn.Module, device: torch.device, times: StepTimes) -> Dist
     devices = [device.index] if device.type == "cuda" else None
     joined = DistributedDataParallel(model, device_ids=devices, gradient_as_bucket_view=True)
 
-    def reduce(state: object, bucket: Any) -> Any:
+    def reduce(state, bucket):  # type: ignore[no-untyped-def]  # PyTorch refuses annotations that are strings
         if bucket.is_last():
             times.mark("compute")
-        return allreduce_hook(None, bucket)  # type: ignore[arg-type]
+        return allreduce_hook(state, bucket)
 
     joined.register_comm_hook(None, reduce)
     return joined
