@@ -1,9 +1,9 @@
-"""A ResNet-50 training step on a GPU, with and without the pilot sampling beside it.
+"""The training step of a program on a GPU: its speed, its energy, with and without the pilot sampling beside it.
 
     python3 benchmarks/make_pilot.py                                    where Podwright is installed
-    python3 benchmarks/gpu_step.py [--pairs 12] [--json OUT]            where the GPU is: PyTorch and nothing else
+    python3 benchmarks/gpu_step.py [--case resnet] [--pairs 12] [--json OUT]   where the GPU is: PyTorch, nothing else
 
-Blocks of bf16 steps on synthetic data, in turn with and without `python3 pilot.pyz sample` as a process of its own. A
+Blocks of steps on synthetic data, in turn with and without `python3 pilot.pyz sample` as a process of its own. A
 block is timed whole: a sample disturbs one step in many, so the median step would hide just what is looked for. It
 lasts long enough to hold the readings that come every 10 s. Steps that are not timed lead in to each block: the
 pilot is ready when the clock starts, as in a run, and the GPU is equally warm in both arms.
@@ -11,7 +11,10 @@ pilot is ready when the clock starts, as in a run, and the GPU is equally warm i
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,10 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from measure import ROOT, Row, alternate, compare, conclude, machine, parser, say, start
-from resnet50 import resnet50
 
 GOAL = 1.002
 WITHOUT, WITH = "without", "with pilot"
@@ -34,30 +35,68 @@ WARM_UP_STEPS = 30
 LEAD_IN_S = 3.0
 
 
-@dataclass
+@dataclass(frozen=True)
+class Case:
+    """A program's step: how it is asked for, and what is to be reached."""
+
+    program: str
+    arguments: tuple[str, ...]
+    unit: str
+    goal: float
+
+
+FAST = ("--synthetic", "--compile", "--precision", "bf16")
+BF16 = ("--synthetic", "--compile", "--precision", "fp32", "--weights", "bf16")
+CASES = {
+    "resnet": Case("resnet", (*FAST, "--batch", "1024"), "images/s", 7500),
+    "gpt-124M": Case("transformer", (*BF16, "--size", "124M", "--batch", "64"), "MFU %", 50),
+    "gpt-1.3B": Case("transformer", (*BF16, "--size", "1.3B", "--batch", "48"), "MFU %", 60),
+    "try": Case("transformer", ("--synthetic", "--batch", "1"), "samples/s", 0),
+}
+"""Weights in bf16 need no autocast, which `--precision fp32` leaves out. `try` only tries the script out."""
+PEAK_TFLOPS = {"NVIDIA H200": 989.0}
+"""Of dense bf16 products, by the vendor's data sheet."""
+
+
 class Step:
-    """One training step on data that stays on the device."""
+    """One training step of a program, on data that stays on the device."""
 
-    model: nn.Module
-    optimizer: torch.optim.Optimizer
-    pictures: torch.Tensor
-    labels: torch.Tensor
+    def __init__(self, case: Case, device: str) -> None:
+        sys.path.insert(0, str(ROOT / "programs" / case.program))
+        train, loop, world = (importlib.import_module(name) for name in ("train", "kit.loop", "kit.world"))
+        tell = importlib.import_module("kit.tell")
+        config = train.read_settings(train.Config, "", [*case.arguments, "--device", device])
+        rank = world.enter(config.device)
+        torch.manual_seed(config.seed)
+        self.task = train.Synthetic(config, rank)
+        self.device: torch.device = rank.device
+        self._loop = loop.Loop(config, rank, tell.Teller(False, 1.0), self.task)
+        self._loop.model.train()
+        self._batch = next(self.task.batches(0, 0))
 
-    def __call__(self) -> None:
-        with torch.autocast(self.pictures.device.type, torch.bfloat16):
-            loss = nn.functional.cross_entropy(self.model(self.pictures), self.labels)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+    def __call__(self) -> Any:
+        self._loop.times.begin()
+        self._loop.times.mark("input")
+        return self._loop.train_step(self._batch)
 
 
-def make_step(batch: int, size: int, device: torch.device) -> Step:
-    """The network and a batch of noise."""
-    torch.manual_seed(0)
-    model = resnet50().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    pictures = torch.randn(batch, 3, size, size, device=device).to(memory_format=torch.channels_last)
-    return Step(model, optimizer, pictures, torch.randint(1000, (batch,), device=device))
+class Energy:
+    """The GPU's own count of the energy it has used, by NVIDIA's library; nothing where there is none."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._library = ctypes.CDLL("libnvidia-ml.so.1") if device.type == "cuda" else None
+        self._handle = ctypes.c_void_p()
+        if self._library:
+            self._library.nvmlInit_v2()
+            self._library.nvmlDeviceGetHandleByIndex_v2(device.index, ctypes.byref(self._handle))
+
+    def joules(self) -> float:
+        """Since the driver was loaded."""
+        if self._library is None:
+            return 0.0
+        count = ctypes.c_ulonglong()
+        self._library.nvmlDeviceGetTotalEnergyConsumption(self._handle, ctypes.byref(count))
+        return count.value / 1000
 
 
 def wait_for(device: torch.device) -> None:
@@ -76,8 +115,9 @@ class Blocks:
 
     def __init__(self, step: Step, steps: int, pilot: Path, record: Path) -> None:
         self.step, self.steps, self.pilot, self.record = step, steps, pilot, record
-        self.device = step.pictures.device
+        self.device, self.energy = step.device, Energy(step.device)
         self.gpu_s: dict[str, list[float]] = {WITHOUT: [], WITH: []}
+        self.joules: dict[str, list[float]] = {WITHOUT: [], WITH: []}
 
     def without(self) -> float:
         """A block with nothing beside it."""
@@ -101,7 +141,7 @@ class Blocks:
     def _block(self, arm: str) -> float:
         first, last = mark(self.device), mark(self.device)
         wait_for(self.device)
-        began = time.perf_counter()
+        spent, began = self.energy.joules(), time.perf_counter()
         if first:
             first.record()
         for _ in range(self.steps):
@@ -110,6 +150,7 @@ class Blocks:
             last.record()
         wait_for(self.device)
         took = time.perf_counter() - began
+        self.joules[arm].append(self.energy.joules() - spent)
         if first and last:
             self.gpu_s[arm].append(first.elapsed_time(last) / 1000)
         return took
@@ -159,7 +200,7 @@ def gpu_fields(record: Path) -> dict[str, float]:
 
 def count_steps(step: Step, seconds: float) -> int:
     """How many steps fill a block, once the clocks and the kernels' choice have settled."""
-    device = step.pictures.device
+    device = step.device
     for _ in range(WARM_UP_STEPS if device.type == "cuda" else 1):
         step()
     wait_for(device)
@@ -188,13 +229,39 @@ def find(taken: dict[str, list[float]], gpu_s: dict[str, list[float]], steps: in
     return rows
 
 
+def speed(case: Case, step: Step, steps: int, blocks: Blocks, taken: dict[str, list[float]]) -> dict[str, Any]:
+    """Samples a second, model FLOPs utilisation and energy of a sample, in each arm."""
+    samples, count = steps * step.task.batch, len(taken[WITH])
+    flops, peak = step.task.flops_per_sample, PEAK_TFLOPS.get(gpu_facts(step.device)["gpu"])
+    figures: dict[str, Any] = {"unit": case.unit, "goal": case.goal, "peak_tflops": peak, "flops_per_sample": flops}
+    for arm in (WITHOUT, WITH):
+        per_s = samples / statistics.median(taken[arm])
+        joules = statistics.median(blocks.joules[arm][-count:]) / samples
+        mfu = per_s * flops / peak / 1e10 if peak else None
+        figures[arm] = {"samples_per_s": per_s, "mfu_percent": mfu, "joules_per_sample": joules}
+    return figures
+
+
+def kernels(step: Step, steps: int = 3) -> list[dict[str, Any]]:
+    """Where the GPU's time of a step goes, kernel by kernel, the longest first."""
+    if step.device.type != "cuda":
+        return []
+    activity = torch.profiler.ProfilerActivity.CUDA
+    with torch.profiler.profile(activities=[activity]) as profile:
+        for _ in range(steps):
+            step()
+        wait_for(step.device)
+    rows = sorted(profile.key_averages(), key=lambda row: -row.self_device_time_total)
+    listed = [{"kernel": row.key, "ms": row.self_device_time_total / 1000 / steps, "calls": row.count} for row in rows]
+    return [row for row in listed if row["ms"] > 0][:60]
+
+
 def options_given() -> Any:
     """The command line."""
-    made = parser("A ResNet-50 step with and without the pilot beside it.", pairs=12)
+    made = parser("A program's training step with and without the pilot beside it.", pairs=12)
+    made.add_argument("--case", choices=tuple(CASES), default="resnet", help="(default: %(default)s)")
     made.add_argument("--pilot", type=Path, default=ROOT / "dist" / "pilot.pyz", help="(default: dist/pilot.pyz)")
     made.add_argument("--device", default="cuda", help="cpu only tries the script out (default: %(default)s)")
-    made.add_argument("--batch", type=int, default=256, help="pictures in a step (default: %(default)s)")
-    made.add_argument("--size", type=int, default=224, help="their height and width (default: %(default)s)")
     made.add_argument("--block", type=float, default=12.0, help="seconds of a block (default: %(default)s)")
     options = made.parse_args()
     if not options.pilot.is_file():
@@ -205,21 +272,29 @@ def options_given() -> Any:
 def main() -> int:
     """Measure both arms in turn and show what the pilot read."""
     options = options_given()
-    device = torch.device(options.device)
-    facts = {**machine(), **gpu_facts(device)}
-    torch.backends.cudnn.benchmark = True
+    case = CASES[options.case]
+    step = Step(case, options.device)
+    facts = {**machine(), **gpu_facts(step.device)}
     with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
         record = Path(folder, "pilot.jsonl")
         record.touch()
-        step = make_step(options.batch, options.size, device)
         steps = count_steps(step, options.block)
-        say(f"{steps} steps to a block of about {options.block:g} s, batch {options.batch}")
+        say(f"{steps} steps to a block of about {options.block:g} s, batch {step.task.batch}")
         blocks = Blocks(step, steps, options.pilot, record)
         taken = alternate({WITHOUT: blocks.without, WITH: blocks.with_pilot}, options.pairs)
         fields, events = gpu_fields(record), [line for line in lines(record) if "v" not in line]
-    asked = {"batch": options.batch, "size": options.size, "steps_per_block": steps}
-    raw = {"asked": asked, "seconds": taken, "gpu_seconds": blocks.gpu_s, "gpu_fields": fields, "pilot_events": events}
-    conclude("gpu_step", find(taken, blocks.gpu_s, steps), raw, facts, options.json)
+    figures = speed(case, step, steps, blocks, taken)
+    asked = {"program": case.program, "arguments": case.arguments, "steps_per_block": steps}
+    raw: dict[str, Any] = {
+        "asked": asked,
+        "speed": figures,
+        "seconds": taken,
+        "gpu_seconds": blocks.gpu_s,
+        "joules": blocks.joules,
+    }
+    raw |= {"kernels": kernels(step), "gpu_fields": fields, "pilot_events": events}
+    conclude(f"gpu_step_{options.case}", find(taken, blocks.gpu_s, steps), raw, facts, options.json)
+    say(json.dumps(figures, indent=1))
     print(f"\n{len(fields)} GPU fields sampled")
     print("\n".join(f"  {name:<44} {value:g}" for name, value in sorted(fields.items())))
     return 0

@@ -2,8 +2,8 @@
 
     python benchmarks/run_all.py [--pairs N] [--results DIR] [--no-run]
 
-Raw figures and summary.md go to benchmarks/results. A result of benchmarks/gpu_step.py that lies there is summed up
-too, with the machine and the date it comes from. The exit code is 1 when a goal is missed.
+Raw figures and summary.md go to benchmarks/results. Results of benchmarks/gpu_step.py that lie there are summed up
+too, with the machine and the date they come from. The exit code is 1 when a goal is missed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ NAMES = (
     *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog"),
     *("container", "design_scale", "bringup_scale", "slurm_submit", "slurm_cancel", "kubernetes_submit"),
 )
-SHOWN = (*NAMES, "gpu_step")
 
 Document = Mapping[str, Any]
 
@@ -81,7 +80,8 @@ def main() -> int:
     options = made.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     fine = options.no_run or measure_all(options.results, options.pairs)
-    paths = [options.results / f"{name}.json" for name in SHOWN]
+    paths = [options.results / f"{name}.json" for name in NAMES]
+    paths += sorted(options.results.glob("gpu_step*.json"))
     documents = [json.loads(path.read_text()) for path in paths if path.exists()]
     (options.results / "summary.md").write_text(summary(documents))
     rows = [row for document in documents for row in rows_of(document)]

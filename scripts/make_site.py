@@ -32,6 +32,7 @@ MENU = {
         "kubernetes",
         "images",
         "data",
+        "programs",
         "python-api",
         "predict",
         "capacity",

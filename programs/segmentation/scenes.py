@@ -29,8 +29,9 @@ from PIL import Image, ImageFilter
 import street as streets
 from canvas import Camera, Canvas
 from classes import a2d2_classes, class_of, rgb_of
-from config import count_of, names_of, size_of
+from config import names_of, size_of
 from drawing import draw_street
+from kit.options import count_of
 from street import LABELS, RING_M, Street, make_street
 
 YAWS_DEGREES = {

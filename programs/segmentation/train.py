@@ -24,25 +24,25 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-import checkpoint
 from classes import Classes, read_classes, slug_of
 from config import Config, read_config
 from data import Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
+from kit import checkpoint
+from kit.precision import Precision
+from kit.tell import Teller, Value
+from kit.timing import StepTimes, join_ranks
+from kit.world import Pulse, World, add_up, enter, leave, match_buffers, share
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
 from model import UNet
 from objective import learning_rate, loss_of
 from results import Results
-from tell import Teller, Value
-from world import Pulse, World, add_up, enter, leave, match_buffers, share
 
 STOPPED = 143
 STEEPEST = 1.0  # gradients are cut to this length: a single odd frame must not undo many good steps
@@ -68,6 +68,8 @@ class Training:
     world: World
     teller: Teller
     pulse: Pulse
+    times: StepTimes
+    precision: Precision
     classes: Classes
     net: UNet
     model: nn.Module  # the net, compiled and joined with the other ranks
@@ -98,12 +100,6 @@ class Training:
         return self.config.batch * self.world.size
 
 
-def reduced(config: Config, device: torch.device) -> AbstractContextManager[Any]:
-    """Lower precision where it pays."""
-    auto = config.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return torch.autocast(device.type, torch.bfloat16, enabled=auto or config.precision == "bf16")
-
-
 def to_device(pictures: Tensor, device: torch.device) -> Tensor:
     """Bytes to centred numbers, on the device, in the memory order convolutions like."""
     pictures = pictures.to(device, non_blocking=True, memory_format=torch.channels_last)
@@ -116,15 +112,14 @@ def make_training(config: Config, world: World, teller: Teller) -> Training:
     train_set, score_set = make_sets(config, classes, teller)
     torch.manual_seed(config.seed)
     net = UNet(len(classes.names), config.width).to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    model: nn.Module = torch.compile(net) if config.compile else net  # type: ignore[assignment]
+    model: nn.Module = torch.compile(net) if config.compile or config.tune else net  # type: ignore[assignment]
+    times, precision = StepTimes(world.device), Precision(config.precision, world.device)
     if world.size > 1:
-        devices = [world.device.index] if world.on_gpu else None
-        model = DistributedDataParallel(model, device_ids=devices, gradient_as_bucket_view=True)
+        model = join_ranks(model, world.device, times)
     optimizer = torch.optim.AdamW(net.parameters(), lr=config.lr, weight_decay=0.02, fused=True)
     order = TrainBatches(len(train_set), config.batch, world.rank, world.size, config.seed)
-    return Training(
-        config, world, teller, Pulse(world), classes, net, model, optimizer, train_set, score_set, order, Place()
-    )
+    rank = config, world, teller, Pulse(world), times, precision
+    return Training(*rank, classes, net, model, optimizer, train_set, score_set, order, Place())
 
 
 def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames, Frames]:
@@ -166,7 +161,9 @@ def train_epoch(training: Training) -> None:
     training.model.train()
     clock = Clock(training)
     every = 10 if training.world.on_gpu else 1
+    training.times.begin()
     for pictures, truth in loader(training, training.train_set, training.order):
+        training.times.mark("input")
         loss = train_step(training, pictures, truth)
         training.place.step += 1
         seen = training.pulse.beat(loss if training.place.step % every == 0 else None)
@@ -177,6 +174,8 @@ def train_epoch(training: Training) -> None:
             raise Stopped
         if training.config.checkpoint_steps and training.place.step % training.config.checkpoint_steps == 0:
             save(training)
+            training.times.mark("checkpoint")
+        training.times.begin()
     clock.tell(training.step, training.pulse.flush())
     save(training)
 
@@ -188,13 +187,14 @@ def train_step(training: Training, pictures: Tensor, truth: Tensor) -> Tensor:
     highest = training.config.lr * math.sqrt(training.frames_per_step / 8)
     for group in training.optimizer.param_groups:
         group["lr"] = learning_rate((training.step + 1) / training.steps, highest)
-    with reduced(training.config, device):
+    with training.precision.reduced():
         scores = training.model(to_device(pictures, device))
     loss = loss_of(scores, truth.to(device, non_blocking=True))
     training.optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    nn.utils.clip_grad_norm_(training.net.parameters(), STEEPEST)
-    training.optimizer.step()
+    training.precision.backward(loss)
+    training.times.mark("communication" if training.world.size > 1 else "compute")
+    training.precision.update(training.optimizer, STEEPEST)
+    training.times.mark("compute")
     return loss.detach()
 
 
@@ -212,7 +212,8 @@ class Clock:
         training = self.training
         frames = (training.step - self.first) * training.frames_per_step
         per_s = frames / max(1e-9, time.monotonic() - self.began)
-        training.teller.step(training.progress() | {"step": step, "images_per_s": round(per_s, 2)}, loss)
+        values = training.progress() | {"step": step, "images_per_s": round(per_s, 2)}
+        training.teller.step(values, loss, training.times.told)
 
 
 @torch.no_grad()
@@ -237,7 +238,7 @@ def score(training: Training) -> Tensor:
 @torch.no_grad()
 def predict(training: Training, pictures: Tensor) -> Tensor:
     """The class of every pixel."""
-    with reduced(training.config, training.world.device):
+    with training.precision.reduced():
         scores: Tensor = training.net(to_device(pictures, training.world.device))
     return scores.argmax(1)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from checkpoint import load_latest, save, saved
+from kit.checkpoint import load_latest, save, saved
 
 
 def state(value: int) -> dict[str, object]:

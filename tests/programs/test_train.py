@@ -17,16 +17,15 @@ import pytest
 import torch
 from PIL import Image
 
-from checkpoint import saved
 from classes import a2d2_classes
 from config import read_config
+from kit.checkpoint import saved
 from model import UNet
 from scenes import YAWS_DEGREES, Plan, make
-from tests.programs.conftest import told
+from tests.programs.conftest import TORCHRUN, told
 
 Train = Callable[..., int]
 Start = Callable[..., "subprocess.Popen[str]"]
-TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 def test_results(train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ interpreter_python = /usr/bin/python3
 retry_files_enabled = False
 [ssh_connection]
 pipelining = True
-ssh_args = -o ControlMaster=auto -o ControlPersist=60s
+ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15
 """
 
 

@@ -173,12 +173,12 @@ def run(what: PlaybookRun, on_progress: Callable[[ApplyProgress], None]) -> Appl
     """Run a playbook to its end and return what happened."""
     folder = what.folder
     progress = ApplyProgress({host: HostCount() for host in what.hosts})
-    config = str(folder / "project" / "ansible.cfg")
-    env = {**environment(), "ANSIBLE_CONFIG": config, "ANSIBLE_HOME": str(folder / "ansible")}
     files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
     log = folder / "ansible.log"
     with log.open("w") as errors:
-        process = subprocess.Popen(_command(what), env=env, stderr=errors, pass_fds=[what.lock], **files)
+        process = subprocess.Popen(
+            _command(what), env=_environment(folder), stderr=errors, pass_fds=[what.lock], **files
+        )
     with process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -191,6 +191,16 @@ def run(what: PlaybookRun, on_progress: Callable[[ApplyProgress], None]) -> Appl
         reason = progress.error or last_line(log.read_text(errors="replace"), f"it ended with {process.returncode}")
         raise refuse(f"Ansible could not be run: {reason}", hint=f"its logs are below {folder}")
     return progress
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a run; ansible-runner by itself would take any host for the one that is meant."""
+    return {
+        **environment(),
+        "ANSIBLE_CONFIG": str(folder / "project" / "ansible.cfg"),
+        "ANSIBLE_HOME": str(folder / "ansible"),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+    }
 
 
 def _command(what: PlaybookRun) -> list[str]:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
+import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
-from podwright.bringup.apply import ApplyProgress, Fault, HostCount, reason_of
+from podwright.bringup.ansible import INVENTORY
+from podwright.bringup.apply import ApplyProgress, Fault, HostCount, PlaybookRun, alone, reason_of, run
+from tests.fixtures.sshd import ssh_config
+
+__all__ = ["ssh_config"]
 
 
 def event(kind: str, **data: Any) -> dict[str, Any]:
@@ -36,6 +44,37 @@ def test_stages_hosts_and_faults_are_told() -> None:
         Fault("n2", "slurm", "packages", "held by 77"),
         Fault("n1", "slurm", "look", "No route to host"),
     ]
+
+
+def play(folder: Path, config: Path) -> ApplyProgress:
+    """Runs a playbook that does nothing on the host `loop`, as a bring-up is run."""
+    project = folder / "project"
+    project.mkdir(parents=True, exist_ok=True)
+    reached = {"ansible_ssh_common_args": f"-F '{config}'", "ansible_user": getpass.getuser()}
+    (project / INVENTORY).write_text(json.dumps({"all": {"hosts": {"loop": reached}}}))
+    text = "- name: base.base\n  hosts: all\n  gather_facts: false\n  tasks: [{ansible.builtin.raw: 'true'}]\n"
+    (project / "nothing.yml").write_text(text)
+    # A connection that is kept open is not looked at again.
+    (project / "ansible.cfg").write_text("[ssh_connection]\nssh_args = -o ControlPath=none\n")
+    key = folder / "key"
+    key.write_text("none\n")
+    with alone(folder, lambda: None) as lock:
+        return run(PlaybookRun(folder, ["loop"], key, lock, "nothing.yml"), lambda progress: None)
+
+
+def test_a_host_that_has_another_key_is_left_alone(tmp_path: Path, ssh_config: Path) -> None:
+    """A real sshd; ansible-runner by itself would take any host for the one that is meant."""
+    assert play(tmp_path / "right", ssh_config).hosts == {"loop": HostCount(changed=1, ok=1)}
+    other = tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    known = tmp_path / "known"
+    known.write_text(f"* {other.with_suffix('.pub').read_text()}")
+    changed = tmp_path / "config"
+    strict = f"UserKnownHostsFile {known}\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n"
+    changed.write_text(strict + ssh_config.read_text())
+    progress = play(tmp_path / "wrong", changed)
+    assert progress.hosts == {"loop": HostCount(unreachable=1)}
+    assert "Host key verification failed" in progress.faults[0].reason
 
 
 def test_the_reason_is_that_of_the_item_that_failed() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 Value = float | int
 
@@ -32,19 +34,19 @@ class Teller:
         rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}
         self.line(json.dumps({"podwright": rounded}))
 
-    def step(self, values: dict[str, Value], loss: float) -> None:
-        """Progress of a step, at most once in `every_s`; the loss told is the mean since the last line."""
+    def step(self, values: dict[str, Value], loss: float, parts: Callable[[], dict[str, float]]) -> None:
+        """Progress of a step, at most once in `every_s`; loss and `parts`, where time went, are means since then."""
         self._losses.append(loss)
         now = time.monotonic()
         if now - self._told_at >= self.every_s:
-            self.values(values | {"loss": sum(self._losses) / len(self._losses)})
+            self.values(values | {"loss": sum(self._losses) / len(self._losses)} | parts())
             self._losses.clear()
             self._told_at = now
 
-    def mllog(self, kind: str, key: str, value: Value | None = None, **metadata: str | int) -> None:
+    def mllog(self, kind: str, key: str, value: object = None, **metadata: str | int) -> None:
         """A line of MLPerf's log; `kind` is INTERVAL_START, INTERVAL_END or POINT_IN_TIME."""
         caller = sys._getframe(1)
-        where = {"file": caller.f_code.co_filename, "lineno": caller.f_lineno}
+        where = {"file": Path(caller.f_code.co_filename).name, "lineno": caller.f_lineno}
         entry = {
             "namespace": "",
             "time_ms": time.time_ns() // 1_000_000,

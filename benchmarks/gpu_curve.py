@@ -1,0 +1,72 @@
+"""Whether a language model learns the same with bf16 weights (exact values kept by the optimizer) as with fp32 ones.
+
+    python3 benchmarks/gpu_curve.py [--size 124M] [--steps 200] [--json OUT]        where the GPU is
+
+Both arms see the same text in the same order, from the same first weights, at the rate of the program. Their losses are
+told step by step, and as the mean of the last tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpu_step import gpu_facts
+from measure import RESULTS, ROOT, machine, say, start
+
+ARMS = {
+    "fp32 weights": ("--weights", "fp32", "--precision", "bf16"),
+    "bf16 weights": ("--weights", "bf16", "--precision", "fp32"),
+}
+
+
+def losses_of(arm: tuple[str, ...], size: str, steps: int, device: str) -> list[float]:
+    """Losses of the steps of one arm."""
+    train, loop, world = (importlib.import_module(name) for name in ("train", "kit.loop", "kit.world"))
+    tell = importlib.import_module("kit.tell")
+    given = ["--compile", "--batch", "16", "--lr", "6e-4", "--device", device, *arm]
+    config = dataclasses.replace(train.read_settings(train.Config, "", given), size=size)
+    rank = world.enter(config.device)
+    torch.manual_seed(config.seed)
+    task = train.Text(config, rank)
+    task.epochs = -(-steps // task.steps)
+    training = loop.Loop(config, rank, tell.Teller(False, 1.0), task)
+    losses: list[torch.Tensor] = []
+    while len(losses) < steps:
+        for batch in task.batches(training.place.epoch, 0):
+            losses.append(training.train_step(batch))
+            training.place.step += 1
+        training.place = loop.Place(training.place.epoch + 1)
+    return torch.stack(losses[:steps]).float().tolist()
+
+
+def main() -> int:
+    """Train both arms and write their curves."""
+    given = argparse.ArgumentParser(description="The loss with bf16 weights beside that with fp32 weights.")
+    given.add_argument("--size", default="124M", help="of the network (default: %(default)s)")
+    given.add_argument("--steps", type=int, default=200, help="of each arm (default: %(default)s)")
+    given.add_argument("--device", default="cuda")
+    given.add_argument("--json", type=Path, default=RESULTS / "gpu_curve.json")
+    options = given.parse_args()
+    sys.path.insert(0, str(ROOT / "programs" / "transformer"))
+    curves = {name: losses_of(arm, options.size, options.steps, options.device) for name, arm in ARMS.items()}
+    last = max(1, options.steps // 10)
+    ends = {name: statistics.fmean(curve[-last:]) for name, curve in curves.items()}
+    document: dict[str, Any] = {"size": options.size, "last_tenth": ends, "losses": curves}
+    options.json.write_text(
+        json.dumps({"machine": {**machine(), **gpu_facts(torch.device(options.device))}} | document)
+    )
+    say(json.dumps(ends))
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)

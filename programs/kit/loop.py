@@ -1,0 +1,262 @@
+"""The loop every program trains in: epochs, steps, scores, checkpoints, stopping when asked, telling what happens.
+
+A program hands in a `Task`. A training that finds a checkpoint goes on from it: the order of samples and the learning
+rate are functions of seed, epoch and step, so none of them has a state to lose. SIGTERM ends it after the step at hand,
+with a checkpoint and exit code 143.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import checkpoint
+from .mlperf import Log
+from .options import Shared
+from .precision import Precision
+from .tell import Teller, Value
+from .timing import StepTimes, join_ranks
+from .world import Pulse, World, add_up, enter, leave, match_buffers, share
+
+STOPPED = 143
+TOLD_EVERY_STEPS = 10  # on a GPU: to read a loss is to wait for it
+
+
+class Stopped(Exception):
+    """The training was asked to stop, and is in a state to go on from."""
+
+
+class Task(ABC):
+    """What a program adds to the loop; it sets each of these."""
+
+    benchmark: str
+    """Its name among MLPerf's benchmarks, or its own."""
+    quality: str
+    """Name of the value that is to reach the target."""
+    target: float
+    """Training ends when the quality has reached this; higher is better."""
+    epochs: int
+    steps: int
+    """Steps of an epoch."""
+    batch: int
+    """Samples of a step, of one rank."""
+    train_samples: int
+    eval_samples: int
+    net: nn.Module
+    """What is trained; its output for a batch is the loss."""
+    optimizer: torch.optim.Optimizer
+    steepest: float | None = None
+    """Gradients are cut to this length; None: as they are."""
+    flops_per_sample = 0.0
+    """Floating-point operations of training on one sample; 0: not told."""
+
+    @abstractmethod
+    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
+        """The batches of an epoch from step `start` on, for this rank, on its device."""
+
+    @abstractmethod
+    def rate(self, progress: float) -> float:
+        """The learning rate after this share of the training."""
+
+    @abstractmethod
+    def score(self) -> dict[str, float]:
+        """What the network can do now, over all ranks; holds `quality`."""
+
+    @abstractmethod
+    def shape(self) -> dict[str, Any]:
+        """What must be equal for a checkpoint to fit."""
+
+
+@dataclass
+class Place:
+    """How far a training is: `step` steps of `epoch` are done."""
+
+    epoch: int = 0
+    step: int = 0
+
+
+class Loop:
+    """One training on this rank."""
+
+    def __init__(self, settings: Shared, world: World, teller: Teller, task: Task) -> None:
+        self.settings, self.world, self.teller, self.task = settings, world, teller, task
+        self.log, self.times, self.pulse = Log(teller), StepTimes(world.device), Pulse(world)
+        self.precision = Precision(settings.precision, world.device)
+        model: nn.Module = task.net
+        if settings.compile or settings.tune:
+            model = torch.compile(model, options={"coordinate_descent_tuning": settings.tune})  # type: ignore[assignment]
+        if world.size > 1:
+            model = join_ranks(model, world.device, self.times)
+        self.model, self.place = model, Place()
+        self._began, self._counted = time.monotonic(), 0
+
+    @property
+    def step(self) -> int:
+        """Steps that are done."""
+        return self.place.epoch * self.task.steps + self.place.step
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        return self.task.epochs * self.task.steps
+
+    @property
+    def global_batch(self) -> int:
+        """Samples of a step, over all ranks."""
+        return self.task.batch * self.world.size
+
+    def progress(self) -> dict[str, Value]:
+        """How far we are, for those who watch."""
+        where: dict[str, Value] = {"step": self.step, "steps": self.steps}
+        return where | {"epoch": self.place.epoch + 1, "epochs": self.task.epochs}
+
+    def train(self) -> bool:
+        """Train until the target is reached or the epochs are over; returns whether it was reached."""
+        while self.place.epoch < self.task.epochs:
+            epoch = self.place.epoch + 1
+            with self.log.part("epoch", epoch_num=epoch):
+                self._train_epoch()
+            if self._score(epoch):
+                return True
+            self.place = Place(epoch)
+        return False
+
+    def _train_epoch(self) -> None:
+        self.model.train()
+        self._began, self._counted = time.monotonic(), 0
+        every = TOLD_EVERY_STEPS if self.world.on_gpu else 1
+        self.times.begin()
+        for batch in self.task.batches(self.place.epoch, self.place.step):
+            self.times.mark("input")
+            loss = self.train_step(batch)
+            self.place.step += 1
+            self._counted += 1
+            self._tell(self.step - 1, self.pulse.beat(loss if self.place.step % every == 0 else None))
+            self._keep()
+            self.times.begin()
+        self._tell(self.step, self.pulse.flush())
+        self.save()
+
+    def train_step(self, batch: tuple[Tensor, ...]) -> Tensor:
+        """Forward, backward, update; returns the loss."""
+        task = self.task
+        torch.manual_seed((self.settings.seed << 32) + self.step * self.world.size + self.world.rank)
+        for group in task.optimizer.param_groups:
+            group["lr"] = task.rate((self.step + 1) / self.steps) * group.get("scale", 1.0)
+        with self.precision.reduced():
+            loss: Tensor = self.model(*batch)
+        task.optimizer.zero_grad(set_to_none=True)
+        self.precision.backward(loss)
+        self.times.mark("communication" if self.world.size > 1 else "compute")
+        self.precision.update(task.optimizer, task.steepest)
+        self.times.mark("compute")
+        return loss.detach()
+
+    def _keep(self) -> None:
+        """Write a checkpoint where one is due, and stop where any rank was asked to."""
+        every = self.settings.checkpoint_steps
+        if self.pulse.stop:
+            self.save()
+            add_up(torch.zeros(1))  # a rank that left at once would have the launcher end the one that still writes
+            raise Stopped
+        if every and self.place.step % every == 0:
+            self.save()
+            self.times.mark("checkpoint")
+
+    def _tell(self, step: int, loss: float | None) -> None:
+        if loss is None:
+            return
+        per_s = self._counted * self.global_batch / max(1e-9, time.monotonic() - self._began)
+        values = self.progress() | {"step": step, "samples_per_s": round(per_s, 2)}
+        if self.task.flops_per_sample:
+            values["tflops"] = per_s * self.task.flops_per_sample / self.world.size / 1e12
+        self.teller.step(values, loss, self.times.told)
+
+    def _score(self, epoch: int) -> bool:
+        task, began = self.task, time.monotonic()
+        match_buffers(task.net)
+        task.net.eval()
+        with self.log.part("eval", epoch_num=epoch):
+            values = task.score()
+            self.log.point("eval_accuracy", round(values[task.quality], 6), epoch_num=epoch)
+        self.teller.values(self.progress() | values)
+        listed = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+        self.teller.line(f"epoch {epoch}/{task.epochs}  {listed}  scored in {time.monotonic() - began:.1f} s")
+        return values[task.quality] >= task.target
+
+    def save(self) -> None:
+        """Write a checkpoint, if any are kept; the leader's state is everyone's."""
+        folder = self.settings.checkpoint
+        if folder is None or not self.world.leads:
+            return
+        state = {
+            "model": self.task.net.state_dict(),
+            "optimizer": self.task.optimizer.state_dict(),
+            "epoch": self.place.epoch,
+            "samples": self.place.step * self.global_batch,
+            "shape": self.task.shape(),
+        }
+        checkpoint.save(folder, self.step, state)
+
+    def resume(self) -> None:
+        """Go on from the newest whole checkpoint, if there is one.
+
+        The leader reads it and hands it out, so all ranks go on from the same one. The place is kept in samples: a run
+        may come back with another number of ranks.
+        """
+        folder = self.settings.checkpoint
+        latest = share(checkpoint.load_latest(folder, self.teller.line) if folder and self.world.leads else None)
+        if latest is None:
+            return
+        name, state = latest
+        if state["shape"] != self.task.shape():
+            raise SystemExit(f"{folder}/{name} is of another network\n\nhint: give --checkpoint another folder")
+        self.task.net.load_state_dict(state["model"])
+        self.task.optimizer.load_state_dict(state["optimizer"])
+        done = min(self.task.steps, -(-state["samples"] // self.global_batch))
+        self.place = Place(state["epoch"], done)
+        self.teller.line(f"resumed from {name}: epoch {self.place.epoch + 1}, step {done} of {self.task.steps}")
+
+
+def write_model(folder: Path, task: Task) -> None:
+    """Leave the trained weights, and what they are of, in the results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save({"model": task.net.state_dict(), **task.shape()}, folder / "model.pt")
+
+
+def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
+    """Train as the settings say; returns the exit code."""
+    world = enter(settings.device)
+    teller = Teller(world.leads, settings.tell_every_s)
+    log = Log(teller)
+    log.begin("init_start")
+    torch.manual_seed(settings.seed)
+    task = make_task(world)
+    log.submission(task.benchmark)
+    loop, code = Loop(settings, world, teller, task), 0
+    try:
+        loop.resume()
+        log.sizes(loop.global_batch, task.train_samples, task.eval_samples)
+        log.end("init_stop")
+        log.begin("run_start")
+        reached = loop.train()
+        log.end("run_stop", status="success" if reached else "aborted")
+        if world.leads:
+            write_model(settings.out, task)
+    except Stopped:
+        log.end("run_stop", status="aborted")
+        teller.line(f"stopped at step {loop.step} of {loop.steps}")
+        code = STOPPED
+    except RuntimeError:
+        if loop.pulse.asked:  # a rank that was asked first is gone already, and its connection with it
+            return STOPPED
+        raise
+    leave()
+    return code

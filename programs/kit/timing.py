@@ -1,0 +1,92 @@
+"""Where the time of a step goes: waiting for input, computing, waiting for other ranks, writing checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+from torch.nn.parallel import DistributedDataParallel
+
+PARTS = ("input", "compute", "communication", "checkpoint")
+Mark = tuple[str, Any]
+"""The part that ends here, and the moment: seconds on a CPU, an event of its stream on a GPU."""
+OPEN_AT_MOST = 64
+
+
+class StepTimes:
+    """Means over the steps since they were last told.
+
+    On a GPU the moments are events on its own stream, read when they are long past: nothing waits for them. The time
+    between two events is then what the GPU did or waited for, not what the host was busy with meanwhile.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._on_gpu = device.type == "cuda"
+        self._marks: list[Mark] = []
+        self._open: deque[list[Mark]] = deque()
+        self._sums = dict.fromkeys(PARTS, 0.0)
+        self._steps = 0
+
+    def begin(self) -> None:
+        """A step begins; the one before is over."""
+        if self._marks:
+            self._open.append(self._marks)
+        self._marks = [("", self._now())]
+        while self._open and (len(self._open) > OPEN_AT_MOST or self._is_past(self._open[0])):
+            self._add(self._open.popleft())
+
+    def mark(self, part: str) -> None:
+        """The time since the last mark went into `part`."""
+        self._marks.append((part, self._now()))
+
+    def told(self) -> dict[str, float]:
+        """Seconds of a mean step by part, since the last call; empty when no step has ended."""
+        if self._steps == 0:
+            return {}
+        means = {f"{part}_s": seconds / self._steps for part, seconds in self._sums.items()}
+        self._sums, self._steps = dict.fromkeys(PARTS, 0.0), 0
+        return means
+
+    def _now(self) -> Any:
+        if not self._on_gpu:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
+
+    def _is_past(self, marks: list[Mark]) -> bool:
+        return not self._on_gpu or bool(marks[-1][1].query())
+
+    def _add(self, marks: list[Mark]) -> None:
+        for (_, before), (part, after) in pairwise(marks):
+            self._sums[part] += self._between(before, after)
+        self._steps += 1
+
+    def _between(self, before: Any, after: Any) -> float:
+        if not self._on_gpu:
+            return float(after - before)
+        after.synchronize()
+        return float(before.elapsed_time(after)) / 1000
+
+
+def join_ranks(model: nn.Module, device: torch.device, times: StepTimes) -> DistributedDataParallel:
+    """Have all ranks average their gradients while they compute them.
+
+    From the moment the last gradients are there, a rank only waits for the others: that is communication that computing
+    does not hide. The rest of it costs nothing.
+    """
+    devices = [device.index] if device.type == "cuda" else None
+    joined = DistributedDataParallel(model, device_ids=devices, gradient_as_bucket_view=True)
+
+    def reduce(state, bucket):  # type: ignore[no-untyped-def]  # PyTorch refuses annotations that are strings
+        if bucket.is_last():
+            times.mark("compute")
+        return allreduce_hook(state, bucket)
+
+    joined.register_comm_hook(None, reduce)
+    return joined
