@@ -88,10 +88,6 @@ def problems(findings: Iterable[Finding], document: Document) -> list[Problem]:
 def near(word: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed word that was probably meant."""
     lowered = {name.lower(): name for name in allowed}
-    # Two letters or digits that changed places are the likeliest slip, and the least alike for the ratio below.
-    swapped = [name for name in lowered if sorted(name) == sorted(word.lower())]
-    if swapped:
-        return lowered[swapped[0]]
     close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
     if not close:
         return None
@@ -101,7 +97,9 @@ def near(word: str, allowed: Iterable[str]) -> str | None:
 def one_of(word: str, noun: str, allowed: Iterable[str]) -> str:
     """Return what is allowed, and the nearest of it."""
     names = list(allowed)
-    close = near(word, names)
+    # Letters or digits that changed places are the likeliest slip in a name from a short list.
+    swapped = [name for name in names if sorted(name.lower()) == sorted(word.lower())]
+    close = swapped[0] if swapped else near(word, names)
     allowed_names = f"{noun} is one of {', '.join(names)}"
     if close is None:
         return allowed_names
