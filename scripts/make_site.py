@@ -36,6 +36,8 @@ MENU = {
         "python-api",
         "predict",
         "capacity",
+        "benchmarks",
+        "cost",
         "troubleshooting",
     ),
     "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),

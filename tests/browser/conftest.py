@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from podwright.launch import Session
+from podwright.prove.scale import scaling_curve
+from podwright.prove.suite_folder import CellKey, SuiteFolder, key_json
 from podwright.report import write_comparison, write_run_report
+from podwright.report.suite import write_suite_report
+from podwright.runs import Home
 from tests.fixtures.run_folder import Shape, write_run
+from tests.fixtures.suites import IMAGES, write_history
 
 CHROMIUM = "/usr/bin/chromium"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -32,7 +38,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folders = {name: write_run(base / name, shape) for name, shape in SHAPES.items()}
     made = {name: write_run_report(folder) for name, folder in folders.items()}
     made["comparison"] = write_comparison([folders["succeeded"], folders["bare"]])
-    return made | {"sweep": write_comparison(list(_sweep(base)))}
+    return made | {"sweep": write_comparison(list(_sweep(base))), "suite": _suite(base)}
+
+
+def _suite(base: Path) -> Path:
+    """A suite of two sizes, with how it scales; one image has a name that no page may take for its own words."""
+    home = Home.open(base / "home")
+    folder = SuiteFolder(home.path / "suites" / "night")
+    write_history(folder, [1.0], IMAGES[:1])
+    hostile = CellKey("resnet", "local", "container", 4, HOSTILE)
+    folder.note("asked", round=1, cell=key_json(hostile), warmup=False, run="resnet-hhhh")
+    folder.note("done", run="resnet-hhhh", state="succeeded", values={"duration_s": 17.0}, version=HOSTILE)
+    return write_suite_report(Session(home), folder, scaling_curve(folder.cells(), "strong"))
 
 
 def _sweep(base: Path) -> Iterator[Path]:

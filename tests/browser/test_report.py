@@ -25,7 +25,7 @@ def focused(page: Page) -> str:
     [
         *(
             (name, theme, width)
-            for name in (*SHAPES, "comparison", "sweep")
+            for name in (*SHAPES, "comparison", "sweep", "suite")
             for theme, width in (("light", 1440), ("dark", 390))
         ),
         *((name, "light", width) for name in ("succeeded", "comparison") for width in (360, 390, 820)),

@@ -1,10 +1,12 @@
 """The commands there are: one table, from which the overview, each command's help and completion are made.
 
 It is apart from the commands' code so that `podwright --help` reads this file and nothing else: importing the command
-line library alone takes five times as long as starting Python. For the same reason nothing is imported here.
+line library alone takes five times as long as starting Python. For the same reason nothing but texts is imported here.
 """
 
 from __future__ import annotations
+
+from podwright.cli import details
 
 
 class Command:
@@ -27,10 +29,10 @@ class Command:
 
         Their functions are in this command's file, or in another one.
         """
-        for name, summary, arguments, details in rows:
+        for name, summary, arguments, more in rows:
             whole = f"{self.name} {name}"
             example = f"podwright {whole} {arguments}".rstrip()
-            self.commands[name] = Command(whole, self.group, module or self.module, summary, example, details)
+            self.commands[name] = Command(whole, self.group, module or self.module, summary, example, more)
         return self
 
     @property
@@ -44,62 +46,6 @@ class Command:
         return "\n\n".join(part for part in (f"{self.summary}.", self.details) if part)
 
 
-_RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
-
-_UP_TOO = (
-    "What the machine lacks (Slurm, containerd, ...) is reported with the command that installs it.\n"
-    "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
-)
-
-_PLAN_TOO = "Nothing changes. With --out it is a project that plain `ansible-playbook` runs too."
-
-_POD_UP_TOO = (
-    "Stages: base, mirror, registry, slurm, monitoring. What is as it should be is not touched; after an end in between"
-    " it goes on where it was. It needs `pip install 'podwright[bringup]'`."
-)
-
-_STATUS_TOO = "Works before any `up`, too. Exit code 1 when a host differs or does not answer."
-
-_REPLACE_TOO = "Only this host is touched; its name and address are those of the host that is gone."
-
-_SECRETS_TOO = (
-    "Secrets are munge_key, registry_password, ca_key, registry_key; left out: all of them. They lie encrypted in the"
-    " home; PODWRIGHT_VAULT_KEY_FILE names the file of the key. `up` brings them to the hosts."
-)
-
-_DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
-
-_GRANT_TOO = (
-    "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
-    " again changes nothing."
-)
-
-_SCAN_TOO = (
-    "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
-    " Exit code 1: some folders could not be read; they are named."
-)
-
-_STATS_TOO = (
-    "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
-    " before are not read again. Then filters know the classes: Car>0."
-)
-
-_SELECT = "a2d2 --name s --split train=0.8,test=0.2 --by scene"
-_SELECT_TOO = (
-    "A sample is an image with its label. `data: {frames: selection:street/train}` of a\nworkload gives the program its"
-    " files. The same seed chooses the same samples."
-)
-
-_SQL_TOO = (
-    "The view `files` has a row for each file and every column of filters. A query only reads,\nand only this dataset:"
-    " no other files, no extensions, no settings."
-)
-
-_FIND_TOO = (
-    "Filters have = != < <= > >=, ~ (a part of the path), and, or, not, brackets. Names and\nvalues with other"
-    " characters stand in double quotes."
-)
-
 _ROWS = (
     Command(
         "run",
@@ -107,9 +53,9 @@ _ROWS = (
         "run",
         "Start a workload and follow it to its end",
         "podwright run workload.yaml --set nodes=4",
-        _RUN_TOO,
+        details.RUN_TOO,
     ),
-    Command("attach", "Run", "run", "Follow a run that was started before", "podwright attach last", _RUN_TOO),
+    Command("attach", "Run", "run", "Follow a run that was started before", "podwright attach last", details.RUN_TOO),
     Command(
         "wait",
         "Run",
@@ -139,6 +85,61 @@ _ROWS = (
         "Write the report of a run, or of several side by side",
         "podwright report last",
         "Prints the path of an HTML file that needs no network.",
+    ),
+    Command(
+        "compare",
+        "Prove",
+        "compare",
+        "Say whether runs take equally long, how sure it is, and what differs",
+        "podwright compare resnet-7f3k resnet-9k2p --margin 3%",
+        "The exit code is 0 where they are the same, and 1 where they differ or nothing is\nproven. `report` shows runs"
+        " side by side; `compare` judges them.",
+    ),
+    Command(
+        "bench",
+        "Prove",
+        "bench",
+        "Run suites of workloads, score logs, show published results",
+        "podwright bench published --benchmark resnet --system dgx1",
+    ).with_commands(
+        ("run", "Run a suite, or what of it is still to be done", "examples/suite.yaml", details.BENCH_RUN_TOO),
+        (
+            "scale",
+            "Measure how a workload scales with its nodes",
+            "workload.yaml --sizes 1,2,4 --on adas",
+            details.SCALE_TOO,
+        ),
+        ("gate", "Say what became slower, and since which image", "examples/suite.yaml", details.GATE_TOO),
+        (
+            "system",
+            "Print the description of a pod that MLPerf asks for",
+            "pod.yaml --submitter ours",
+            details.SYSTEM_TOO,
+        ),
+        (
+            "score",
+            "Score logs of MLPerf Training: the olympic mean",
+            "logs/result_0.txt logs/result_1.txt",
+            details.SCORE_TOO,
+        ),
+        (
+            "published",
+            "List published results of MLPerf Training",
+            "--benchmark resnet --system dgx1",
+            details.PUBLISHED_TOO,
+        ),
+    ),
+    Command(
+        "cost",
+        "Prove",
+        "cost",
+        "Reckon what a pod and a result cost, and whether to rent instead",
+        "podwright cost pod pod.yaml",
+        "Prices are those of `costs:` in the pod's file. What has no price is named, and\nthe total says `at least`.",
+    ).with_commands(
+        ("pod", "What owning a pod costs, and a GPU hour of it", "pod.yaml", ""),
+        ("run", "What a result cost, failed tries included", "last --pod pod.yaml", ""),
+        ("compare", "Owning against renting, and where both cost the same", "pod.yaml --rate 0.92", details.RENT_TOO),
     ),
     Command(
         "pull",
@@ -199,18 +200,23 @@ _ROWS = (
         ("add", "Make a pod known under its name", "pod.yaml", "One of the same name that was known is replaced."),
         ("ls", "List the pods that are known", "--json", ""),
         ("forget", "Forget a pod", "adas", "Its runs are followed as before: each has a copy of the pod of its own."),
-        ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers", _GRANT_TOO),
+        (
+            "grant",
+            "Give a namespace what runs need there",
+            "adas --namespace vision --group researchers",
+            details.GRANT_TOO,
+        ),
     )
     .with_commands(
-        ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline", _PLAN_TOO),
-        ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]", _POD_UP_TOO),
-        ("status", "Compare each host with the plan", "pod.yaml --json", _STATUS_TOO),
+        ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline", details.PLAN_TOO),
+        ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]", details.POD_UP_TOO),
+        ("status", "Compare each host with the plan", "pod.yaml --json", details.STATUS_TOO),
         module="pod_hosts",
     )
     .with_commands(
-        ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", _REPLACE_TOO),
-        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", _SECRETS_TOO),
-        ("down", "Take a pod's services off its hosts", "pod.yaml --yes", _DOWN_TOO),
+        ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", details.REPLACE_TOO),
+        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
+        ("down", "Take a pod's services off its hosts", "pod.yaml --yes", details.DOWN_TOO),
         module="pod_day_two",
     ),
     Command(
@@ -237,7 +243,7 @@ _ROWS = (
         "Every node has processes, a network and a name of its own, and may be killed or\ncut off. A lab is a pod: `run"
         " --on lab-slurm` uses it. It needs root.",
     ).with_commands(
-        ("up", "Start a lab, or whatever of it has died", "slurm --nodes 4", _UP_TOO),
+        ("up", "Start a lab, or whatever of it has died", "slurm --nodes 4", details.UP_TOO),
         ("status", "List the machines of a lab", "--json", ""),
         ("kill-node", "Power a node off", "n2", "All its processes are gone at once."),
         ("cut-node", "Take a node off the network", "n2", "What runs on it goes on, and nobody hears of it."),
@@ -253,12 +259,12 @@ _ROWS = (
         "podwright data scan /data/a2d2 --name a2d2",
         "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
     ).with_commands(
-        ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", _SCAN_TOO),
-        ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", _FIND_TOO),
-        ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", _STATS_TOO),
+        ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", details.SCAN_TOO),
+        ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", details.FIND_TOO),
+        ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", details.STATS_TOO),
         ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
-        ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", _SQL_TOO),
-        ("select", "Choose samples and freeze them under a name", _SELECT, _SELECT_TOO),
+        ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", details.SQL_TOO),
+        ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
         ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
@@ -320,6 +326,7 @@ _GROUPS = {
     "Run": "Run a workload",
     "Look": "Look at runs",
     "Keep": "Keep and clear away",
+    "Prove": "Measure, compare, cost",
     "Pods": "Design and try pods",
     "Data": "Know and choose data",
     "Files": "The two files",

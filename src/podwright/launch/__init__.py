@@ -45,11 +45,18 @@ def render(
     return prepare(session, workload, on, run_id or f"{workload.name}-0000").files
 
 
-def start(session: Session, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None) -> Run:
-    """Start a run and return once it is submitted."""
+def start(
+    session: Session,
+    workload: Workload,
+    on: str = "local",
+    repeat: int = 1,
+    after: str | None = None,
+    run_id: str | None = None,
+) -> Run:
+    """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     home = session.home
     before = home.resolve(after) if after else None
-    prepared = prepare(session, workload, on, home.new_id(workload.name), repeat, before)
+    prepared = prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before)
     return Run(session, _start(session, prepared))
 
 

@@ -12,6 +12,7 @@ from podwright.engines import Engine
 from podwright.engines.base import Status
 from podwright.engines.mirror import TOO_LARGE
 from podwright.engines.site import SiteLost
+from podwright.launch.cost import cost_of
 from podwright.launch.ended import clean_ended, is_in
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
@@ -186,8 +187,11 @@ class _Look:
             note(folder, "answered")
         return self.home.read(folder.id)
 
-    def _close(self, folders: Sequence[RunFolder], records: Mapping[str, Record]) -> None:
-        """Bring the last of the records and the results here, in one exchange for all, then seal the folders."""
+    def _close(self, folders: Sequence[RunFolder], records: dict[str, Record]) -> None:
+        """Bring the last of the records and the results here, in one exchange for all, then seal the folders.
+
+        What each run cost is reckoned now, when all of it is known.
+        """
         if not folders:
             return
         gaps = self.engine.collect(folders)
@@ -202,8 +206,19 @@ class _Look:
             _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
+            records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
                 seal(folder, records[folder.id])
+
+    def _with_cost(self, folder: RunFolder, record: Record) -> Record:
+        """Return the record with what the run cost, which is noted for all who read the run from its events."""
+        if record.cost is not None or folder.is_sealed:
+            return record
+        cost = cost_of(folder, record)
+        if cost is None:
+            return record
+        note(folder, "cost", **cost)
+        return self.home.read(folder.id)
 
     def _note_left_out(self, folder: RunFolder) -> None:
         """Note once that events could not be understood; a sealed folder is closed and stays as it is."""

@@ -84,6 +84,15 @@ class Gap(ClientEvent):
     text: str
 
 
+class CostReckoned(ClientEvent):
+    """What the run cost, reckoned when it was over."""
+
+    kind = "cost"
+    amount: float
+    currency: str
+    origin: str = ""
+
+
 class TargetSilent(ClientEvent):
     """The target did not answer a client; `since` when it was asked first."""
 

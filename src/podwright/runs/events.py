@@ -16,6 +16,7 @@ from podwright.runs import fields
 from podwright.runs.client_events import (
     CancelAsked,
     ClientEvent,
+    CostReckoned,
     Created,
     EngineEnded,
     FoundGone,
@@ -65,6 +66,7 @@ __all__ = [
     "CancelAsked",
     "CheckpointSeen",
     "ClientEvent",
+    "CostReckoned",
     "Created",
     "DeviceSeen",
     "EngineEnded",
@@ -140,6 +142,7 @@ _OF_OTHERS: tuple[type[Event], ...] = (
     CancelAsked,
     Lost,
     Gap,
+    CostReckoned,
     TargetSilent,
     TargetAnswered,
     KeeperStarted,

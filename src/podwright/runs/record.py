@@ -196,6 +196,7 @@ class Fold:
         self._lost: kinds.Lost | None = None
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._clock = TrainingClock()
+        self._cost: dict[str, Any] | None = None
         self._cancelled = False
         self._why, self._why_at = "", 0.0
         self._gone_at: float | None = None
@@ -233,6 +234,8 @@ class Fold:
                 self._cancelled = True
             case kinds.Lost():
                 self._lost = event
+            case kinds.CostReckoned():
+                self._cost = {"amount": event.amount, "currency": event.currency, "origin": event.origin}
             case kinds.FoundGone() if self._gone_at is None:
                 self._gone_at = event.time
             case kinds.TargetSilent():
@@ -288,6 +291,7 @@ class Fold:
             duration_s=_seconds(started, ended or now),
             time_to_train_s=self._clock.took_s,
             results={name: value for name, (_, _, value) in sorted(self._results.items())},
+            cost=self._cost,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             silent_since=silent.since if silent else None,
@@ -368,8 +372,18 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         started_at=started,
         ended_at=ended,
         duration_s=duration_s,
+        cost=_whole_cost(points),
         goal=asked.goal,
     )
+
+
+def _whole_cost(points: Sequence[Record]) -> dict[str, Any] | None:
+    """Return what the points cost together; None where one has no cost, or another currency."""
+    costs = [point.cost for point in points if point.cost is not None]
+    if not costs or len(costs) < len(points) or len({cost["currency"] for cost in costs}) > 1:
+        return None
+    amount = round(sum(cost["amount"] for cost in costs), 4)
+    return {"amount": amount, "currency": costs[0]["currency"], "origin": f"the sum of {len(costs)} runs"}
 
 
 def _exit_code(state: str, points: Sequence[Record]) -> int | None:

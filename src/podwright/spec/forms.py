@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from podwright.spec.check import Check, Model, checked, mapping, no_gaps
 from podwright.spec.findings import Finding
 from podwright.spec.problems import refuse
-from podwright.spec.types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
+from podwright.spec.types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict, Whole
 from podwright.spec.yaml_document import parse
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Size",
     "Speed",
     "Strict",
+    "Whole",
     "read_text",
 ]
 

@@ -36,6 +36,7 @@ from podwright.spec.types import (
     Power,
     Price,
     Ratio,
+    ShareUsed,
     Size,
     Strict,
     Text,
@@ -148,6 +149,9 @@ class Racks(Strict):
         return min(fed, self.cooling_w or fed)
 
 
+Percent = Annotated[Number, Field(ge=0, le=100)]
+
+
 class CablePrices(Strict):
     """What one cable costs, by its kind."""
 
@@ -166,14 +170,20 @@ class Costs(Strict):
     switch_price: Price | None = Field(default=None, description="of one switch whose model has no price")
     cable_prices: CablePrices = Field(default=CablePrices(), description="of one cable, by its kind")
     gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
-    staff_price_year: Price | None = Field(default=None, description="of the people who run the pod")
+    staff_year: Price | None = Field(default=None, description="of the people who run the pod, a year")
+    space_m2_year: Price | None = Field(default=None, description="of a square metre of floor, a year")
+    storage_tb_month: Price | None = Field(default=None, description="of a terabyte that is kept, a month")
+    support_percent: Percent | None = Field(default=None, description="of what was bought, a year")
+    finance_percent: Percent | None = Field(default=None, description="interest on what was bought, a year")
+    other_year: dict[Line, Price] = Field(default={}, description="anything else, by name: {insurance: 9000}, a year")
+    grid_co2_kg_kwh: Annotated[Number, Field(ge=0, le=5)] | None = Field(
+        default=None, description="of the grid: kilograms of CO2 for a kilowatt hour"
+    )
     years: Annotated[Number, Field(gt=0)] | None = Field(
         default=None, description="over which the price of a node is spread"
     )
     pue: Ratio | None = Field(default=None, description="power of the whole building to that of the machines")
-    utilization: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        default=None, description="share of hours that are used"
-    )
+    utilization: ShareUsed | None = Field(default=None, description="share of hours that are used")
 
 
 Scheduler = Annotated[SlurmScheduler | KubernetesScheduler, Field(discriminator="kind")]

@@ -67,6 +67,18 @@ def _number(value: Any) -> float:
     return value
 
 
+def _price(value: Any) -> float:
+    if _number(value) < 0:
+        raise wrong("must be 0 or more", "leave a price out where it is not known")
+    return float(value)
+
+
+def _share_used(value: Any) -> float:
+    if not 0 < _number(value) <= 1:
+        raise wrong("must be more than 0 and at most 1", "0.7 says that 70 of 100 hours are used")
+    return float(value)
+
+
 def _whole(least: int) -> BeforeValidator:
     message = "must be a whole number, zero or more"
     if least:
@@ -222,7 +234,8 @@ Duration = Annotated[Span, AfterValidator(_positive)]
 Count = Annotated[int, Field(ge=1), _whole(1)]
 Whole = Annotated[int, Field(ge=0), _whole(0)]
 Number = Annotated[float, BeforeValidator(_number)]
-Price = Annotated[float, Field(ge=0), BeforeValidator(_number)]
+Price = Annotated[float, Field(ge=0), BeforeValidator(_price)]
+ShareUsed = Annotated[float, Field(gt=0, le=1), BeforeValidator(_share_used)]
 Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.engines.base import QueuedJob
 from podwright.runs.record import iso
 from podwright.usage.gather import TargetQueue, TargetWaste
-from podwright.usage.waste import JobUse, Price, Use
+from podwright.usage.waste import JobUse, Use
+
+if TYPE_CHECKING:
+    from podwright.analysis.costs import Price
 
 
 def queue_document(queue: TargetQueue) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from podwright.runs.parquet import Unreadable
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
-from podwright.usage.waste import Price, Waste, busy_gpus, gpu_hour_price, sum_up
+from podwright.usage.waste import Waste, busy_gpus, sum_up
 
 if TYPE_CHECKING:
+    from podwright.analysis.costs import Price
     from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
 
 
@@ -255,8 +256,11 @@ def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWast
 def _price(target: UsageTarget) -> Price | None:
     if target.pod is None or target.scheduler is None:
         return None
-    hosts = target.pod.scheduler_hosts(target.scheduler)
-    return gpu_hour_price(target.pod.costs, target.pod.model_of(hosts[0]))
+    from podwright.analysis.costs import pod_price
+
+    with suppress(Refusal):  # a pod that can be used, and that nobody could build as it is written
+        return pod_price(target.pod)
+    return None
 
 
 def _measured(home: Home, allocation: Allocation, until: float) -> float | None:

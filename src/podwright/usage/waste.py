@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from podwright.engines.usage import Allocation
 from podwright.pilot.sensors import is_of
 from podwright.runs.events import Sample
 
-if TYPE_CHECKING:
-    from podwright.spec import Costs, NodeModel
-
 HOUR_S = 3600.0
-YEAR_H = 8760.0
-YEARS = 5.0
-"""Over which the price of a node is spread when the pod does not say."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +41,6 @@ class JobUse:
     gpus: int
     gpus_asked: int
     use: Use
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a GPU hour costs, and how that is known."""
-
-    per_gpu_hour: float
-    currency: str
-    origin: str
 
 
 @dataclass(frozen=True)
@@ -216,26 +200,3 @@ def busy_gpus(samples: Iterable[Sample], since: float, until: float) -> float | 
     if not sums:
         return None
     return sum(total / count for total, count in sums.values()) / 100
-
-
-def gpu_hour_price(costs: Costs, model: NodeModel) -> Price | None:
-    """Return the rent where one is given, else what owning costs: the node over its years, and its power.
-
-    Spread over the hours that are used, when the pod says how many those are.
-    """
-    if costs.gpu_hour_price is not None:
-        return Price(costs.gpu_hour_price, costs.currency, "gpu_hour_price of the pod")
-    node = model.price
-    if costs.node_price is not None:
-        node = costs.node_price
-    if node is None or model.gpus is None or not model.gpus.count:
-        return None
-    years, share = costs.years or YEARS, costs.utilization or 1.0
-    assumed = "" if costs.years else " (assumed)"
-    terms = [f"a node's price over {years:g} years{assumed}"]
-    per_hour = node / years / YEAR_H
-    if costs.power_price_kwh is not None and model.power_w is not None:
-        per_hour += model.power_w / 1000 * (costs.pue or 1.0) * costs.power_price_kwh
-        terms.append("its full power")
-    terms.append(f"{share:.0%} of hours used" if costs.utilization else "every hour counted")
-    return Price(per_hour / model.gpus.count / share, costs.currency, f"modelled: {', '.join(terms)}")

@@ -52,7 +52,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     made = Home.open(tmp_path / "home")
     pods.add(made, tmp_path / "far.yaml")
     site = json.dumps({"folder": "/scratch/u", "step": [], "wrap": []}).encode()
-    spec = {"spec/pod.yaml": pods.folder(made) / "far.yaml"}
+    spec = {"spec/pod.yaml": made.store((pods.folder(made) / "far.yaml").read_bytes(), "pod.yaml")}
     folder = made.create(asked(RUN, target="far", engine="slurm"), {"job/site.json": site}, spec)
     write_lines(folder.path / "client.jsonl", {"t": 1.0, "k": "submitted", "handle": "70"})
     write_lines(folder.record_path / "n0.r0" / "events.jsonl", go(), result(2.0, loss=0.5))

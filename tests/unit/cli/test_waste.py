@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from podwright.analysis.costs import Price
 from podwright.cli.commands import waste
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_past
 from podwright.usage.documents import waste_document
 from podwright.usage.gather import TargetWaste
-from podwright.usage.waste import Price, sum_up
+from podwright.usage.waste import sum_up
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "usage"

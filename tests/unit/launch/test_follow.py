@@ -84,6 +84,23 @@ def test_a_run_that_ended_between_two_looks_is_not_lost(home: Home, session: Ses
     assert engine.cleaned == []
 
 
+def test_a_run_that_is_over_has_its_cost_in_every_answer(home: Home, session: Session, engine: FakeEngine) -> None:
+    pod = "name: adas\nnodes: [{hosts: n1, model: dgx-a100}]\ncosts: {currency: EUR, gpu_hour_price: 3600}\n"
+    workload = {"name": "toy", "resources": {"gpus": 1}}
+    folder = add(home, workload=workload)
+    (folder / "spec").mkdir()
+    (folder / "spec" / "pod.yaml").write_text(pod)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), end())
+    record = launch.find(session, "toy-2222").record()
+    assert record.duration_s is not None
+    assert record.cost is not None
+    assert (record.cost["amount"], record.cost["currency"]) == (pytest.approx(2 * record.duration_s), "EUR")
+    assert json.loads((folder / "record.json").read_text())["cost"] == record.cost
+    assert launch.find(another(session), "toy-2222").record().cost == record.cost
+    assert notes(folder).count("cost") == 1
+
+
 def test_a_run_that_is_over_is_sealed_only_when_its_processes_are_gone(
     home: Home, session: Session, engine: FakeEngine
 ) -> None:

@@ -46,6 +46,7 @@ GOOD: tuple[dict[str, Any], ...] = (
             "cancel": {},
             "lost": {"why": "x"},
             "gap": {"text": "x"},
+            "cost": {"amount": 2.5, "currency": "EUR", "origin": "x"},
             "silent": {"since": 1.0, "why": "x"},
             "answered": {},
             "kept": {"pid": 1, "job": "x"},

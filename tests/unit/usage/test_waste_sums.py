@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright import spec
 from podwright.engines.usage import Allocation
 from podwright.runs.events import Sample
-from podwright.usage.waste import Use, backfill_gpu_s, busy_gpus, gpu_hour_price, sum_up
+from podwright.usage.waste import Use, backfill_gpu_s, busy_gpus, sum_up
 
 HOUR = 3600.0
 
@@ -135,34 +133,3 @@ def test_busy_gpus_come_from_samples_of_that_time() -> None:
     assert busy_gpus(samples, 0, 5) == pytest.approx(1.0)
     assert busy_gpus(samples, 20, 30) is None
     assert busy_gpus([Sample(1.0, (0, 0), 0, {"cpu_percent": 3.0})], 0, 5) is None
-
-
-@pytest.mark.parametrize(
-    ("costs", "price", "origin"),
-    [
-        ("{gpu_hour_price: 2.5, node_price: 100000}", 2.5, "gpu_hour_price of the pod"),
-        ("{}", None, ""),
-        (
-            "{node_price: 175200, years: 5}",
-            0.5,
-            "modelled: a node's price over 5 years, every hour counted",
-        ),
-        (
-            "{node_price: 175200, utilization: 0.5}",
-            1.0,
-            "modelled: a node's price over 5 years (assumed), 50% of hours used",
-        ),
-        (
-            "{node_price: 175200, years: 5, power_price_kwh: 0.4, pue: 1.25}",
-            0.5 + 6.5 * 1.25 * 0.4 / 8,
-            "modelled: a node's price over 5 years, its full power, every hour counted",
-        ),
-    ],
-)
-def test_the_price_of_a_gpu_hour(tmp_path: Path, costs: str, price: float | None, origin: str) -> None:
-    path = tmp_path / "pod.yaml"
-    path.write_text(f"name: a\nnodes: [{{hosts: n1, model: dgx-a100}}]\ncosts: {costs}\n")
-    pod = spec.load_pod(path)
-    found = gpu_hour_price(pod.costs, pod.model_of("n1"))
-    assert ((found and found.origin) or "") == origin
-    assert (found and found.per_gpu_hour) == (price if price is None else pytest.approx(price))

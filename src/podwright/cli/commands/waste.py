@@ -14,8 +14,9 @@ from podwright.cli.terminal import output
 from podwright.cli.terminal.verdict import UNREACHABLE, worst
 
 if TYPE_CHECKING:
+    from podwright.analysis.costs import Price
     from podwright.usage.gather import TargetWaste
-    from podwright.usage.waste import JobUse, Price, Use, Waste
+    from podwright.usage.waste import JobUse, Use, Waste
 
 MOST_ROWS = 10
 _HEADS = ("gpu hours", "idle", "not measured")

@@ -1,0 +1,127 @@
+"""What differs between two sides of a comparison, and where the time of their steps went. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from statistics import median
+from typing import Any
+
+from podwright.analysis.traits import STEPS, SensorValue, Traits
+
+LEAST_APART = 0.02
+"""SensorValue values that are closer are not named: sensors differ that much by themselves."""
+_MOST_TEXT = 60
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One difference: `step` (where time went), `measured` (by sensors) or `setting` (what was given)."""
+
+    kind: str
+    what: str
+    a: str | float | None
+    b: str | float | None
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `compare --json` lists it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The seconds of a run that went into one part of its steps, in the middle of each side; None: not reported."""
+
+    name: str
+    a: float | None
+    b: float | None
+
+    @property
+    def apart_s(self) -> float | None:
+        """Return how much longer it took on side B."""
+        if self.a is None or self.b is None:
+            return None
+        return self.b - self.a
+
+
+def step_times(a: Sequence[Traits], b: Sequence[Traits]) -> list[StepTime]:
+    """Return the four parts of a step, whether they were reported or not."""
+    return [StepTime(name, _middle(a, name), _middle(b, name)) for name in STEPS]
+
+
+def _middle(side: Sequence[Traits], name: str) -> float | None:
+    values = [traits.steps[name] for traits in side if name in traits.steps]
+    if not values:
+        return None
+    return median(values)
+
+
+def causes_of(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
+    """Return all differences, the most telling first: steps by seconds, sensors by share, then what was given."""
+    return [*_of_steps(a, b), *_of_sensors(a, b), *_of_settings(a, b)]
+
+
+def _of_steps(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
+    """Return the parts of the steps that explain at least a tenth of what all of them differ by."""
+    apart = {step: step.apart_s for step in step_times(a, b)}
+    known = {step: seconds for step, seconds in apart.items() if seconds}
+    whole = sum(abs(seconds) for seconds in known.values())
+    causes = []
+    for step, seconds in sorted(known.items(), key=lambda item: -abs(item[1])):
+        if abs(seconds) >= 0.1 * whole:
+            text = f"{step.name} {seconds:+.2f} s, {abs(seconds) / whole:.0%} of what the steps differ by"
+            causes.append(Cause("step", step.name, step.a, step.b, text))
+    return causes
+
+
+def _of_sensors(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
+    rows: list[tuple[float, Cause]] = []
+    for name in _names(traits.measured for traits in (*a, *b)):
+        left = [traits.measured[name] for traits in a if name in traits.measured]
+        right = [traits.measured[name] for traits in b if name in traits.measured]
+        if left and right and not _overlap(left, right):
+            low, high = _mid(left), _mid(right)
+            share = abs(high.value - low.value) / max(abs(high.value), abs(low.value))
+            if share >= LEAST_APART:
+                text = f"{name} {low.text} and {high.text}"
+                rows.append((share, Cause("measured", name, low.value, high.value, text)))
+    return [cause for _, cause in sorted(rows, key=lambda row: -row[0])]
+
+
+def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return all keys in the order in which they first come."""
+    return list(dict.fromkeys(chain.from_iterable(rows)))
+
+
+def _overlap(left: Sequence[SensorValue], right: Sequence[SensorValue]) -> bool:
+    lows, highs = [reading.value for reading in left], [reading.value for reading in right]
+    return max(lows) >= min(highs) and max(highs) >= min(lows)
+
+
+def _mid(readings: Sequence[SensorValue]) -> SensorValue:
+    return SensorValue(median(reading.value for reading in readings), readings[0].unit)
+
+
+def _of_settings(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
+    causes = []
+    for name in _names(traits.settings for traits in (*a, *b)):
+        left, right = _values(a, name), _values(b, name)
+        if left != right:
+            text = f"{name} {_short(left)} and {_short(right)}"
+            causes.append(Cause("setting", name, left, right, text))
+    return causes
+
+
+def _values(side: Sequence[Traits], name: str) -> str | None:
+    values = sorted({traits.settings.get(name, "") for traits in side} - {""})
+    return " or ".join(values) or None
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "none"
+    if len(text) > _MOST_TEXT:
+        return f"{text[: _MOST_TEXT - 3]}..."
+    return text

@@ -1,0 +1,1 @@
+"""Prove: benchmarks, comparisons, published results and what things cost."""

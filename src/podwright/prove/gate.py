@@ -1,0 +1,83 @@
+"""The gate of a suite: what became slower over its latest rounds, since which image, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podwright.analysis.causes import Cause, causes_of
+from podwright.analysis.comparison import PairComparison
+from podwright.analysis.history import slowdowns
+from podwright.launch import Session
+from podwright.prove.sides import cell_traits
+from podwright.prove.suite_folder import Cell, SuiteFolder, by_key, rounds_of
+
+ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class GateFinding:
+    """A cell that became slower: the last good round, the first slow one, and the first that was good again."""
+
+    before: Cell
+    since: Cell
+    until: Cell | None
+    comparison: PairComparison
+    causes: tuple[Cause, ...]
+
+    @property
+    def same_version(self) -> bool:
+        """Tell whether the image, or the code, is the one that was good: then it is not to blame."""
+        return bool(self.since.version) and self.since.version == self.before.version
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench gate` lists it."""
+        row = self.comparison.as_json()
+        return {
+            "cell": self.since.name,
+            **{name: row[name] for name in ("ratio", "interval", "p", "n")},
+            "since": self.since.version or None,
+            "round": self.since.round,
+            "until": self.until.version if self.until else None,
+            "same_version": self.same_version,
+            "causes": [cause.as_json() for cause in self.causes],
+        }
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """What the gate says of a suite."""
+
+    suite: str
+    rounds: int
+    cells: int
+    findings: tuple[GateFinding, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `bench gate`."""
+        verdict = "slower" if self.findings else "clean"
+        rows = [finding.as_json() for finding in self.findings]
+        return {"verdict": verdict, "findings": rows, "suite": self.suite, "rounds": self.rounds}
+
+
+def judge(session: Session, folder: SuiteFolder, metric: str, margin: float, last: int = ROUNDS) -> GateVerdict:
+    """Judge the latest rounds of a suite, cell by cell; a round in which a cell has no samples is passed over."""
+    histories = by_key(rounds_of(folder, last))
+    findings: list[GateFinding] = []
+    for history in histories.values():
+        measured = [cell for cell in history if cell.values(metric)]
+        findings += _findings(session, measured, metric, len(histories), margin)
+    # Several images in one round are a history too.
+    longest = max(map(len, histories.values()), default=0)
+    return GateVerdict(folder.name, longest, len(histories), tuple(findings))
+
+
+def _findings(session: Session, history: Sequence[Cell], metric: str, cells: int, margin: float) -> list[GateFinding]:
+    rows = []
+    for change in slowdowns([cell.values(metric) for cell in history], cells, margin):
+        before, since = history[change.since - 1], history[change.since]
+        until = None if change.until is None else history[change.until]
+        causes = causes_of(cell_traits(session, before), cell_traits(session, since))
+        rows.append(GateFinding(before, since, until, change.comparison, tuple(causes)))
+    return rows

@@ -1,0 +1,114 @@
+"""How a workload scales: times at several sizes, efficiency with intervals, the fitted law, the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from podwright.analysis.bootstrap import Interval, interval_of, median_interval, ratio_draws
+from podwright.design.predict.scaling import Measured, Range, ScalingPoint, StepLaw, fit, forecast
+from podwright.prove.suite_folder import Cell
+
+STRONG, WEAK = "strong", "weak"
+
+
+@dataclass(frozen=True)
+class SizeMeasured:
+    """One size: its samples, how well the nodes are used, and what law and prediction say of it."""
+
+    size: int
+    samples: tuple[float, ...]
+    efficiency: float
+    interval: Interval | None
+    fitted_s: float | None
+    predicted: Range
+    """From the smallest size alone, before any larger one was measured."""
+
+    @property
+    def median_s(self) -> float:
+        """Return the time in the middle."""
+        return median(self.samples)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row of `bench scale`."""
+        between = median_interval(self.samples)
+        return {
+            "size": self.size,
+            "n": len(self.samples),
+            "median_s": self.median_s,
+            "interval": list(between) if between else None,
+            "efficiency": self.efficiency,
+            "efficiency_interval": list(self.interval) if self.interval else None,
+            "fitted_s": self.fitted_s,
+            "predicted_s": {
+                "low": self.predicted.low,
+                "expected": self.predicted.expected,
+                "high": self.predicted.high,
+            },
+        }
+
+
+@dataclass(frozen=True)
+class ScalingCurve:
+    """The sizes of one workload on one target, smallest first."""
+
+    workload: str
+    target: str
+    kind: str
+    sizes: tuple[SizeMeasured, ...]
+    law: StepLaw | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `bench scale`."""
+        rows = [size.as_json() for size in self.sizes]
+        return {"workload": self.workload, "target": self.target, "kind": self.kind, "sizes": rows}
+
+
+def scaling_curve(cells: Sequence[Cell], kind: str, metric: str = "duration_s") -> ScalingCurve | None:
+    """Return the curve of cells that differ in size alone; None where none has samples.
+
+    The law is fitted to the smallest and the largest size. Strong: the same work on more nodes. Weak: the same work on
+    each node.
+    """
+    ordered = sorted((cell for cell in cells if cell.values(metric)), key=lambda cell: cell.key.size)
+    if not ordered:
+        return None
+    times = {cell.key.size: cell.values(metric) for cell in ordered}
+    smallest, largest = ordered[0].key.size, ordered[-1].key.size
+    law = None
+    if largest > smallest:
+        ends = [_point(size, median(times[size]), kind) for size in (smallest, largest)]
+        law = fit(ends[0], ends[1])
+    sizes = tuple(_size(size, times, kind, law) for size in times)
+    return ScalingCurve(ordered[0].key.workload, ordered[0].key.target, kind, sizes, law)
+
+
+def _batch(size: int, kind: str) -> float:
+    """Return the work in all, in units of what the smallest measure has: it grows with the nodes or it does not."""
+    return float(size) if kind == WEAK else 1.0
+
+
+def _point(size: int, time_s: float, kind: str) -> ScalingPoint:
+    batch = _batch(size, kind)
+    return ScalingPoint(size, time_s, batch, batch)
+
+
+def _size(size: int, times: dict[int, list[float]], kind: str, law: StepLaw | None) -> SizeMeasured:
+    smallest = min(times)
+    base, own = times[smallest], times[size]
+    gain = 1.0 if kind == WEAK else smallest / size
+    interval = None
+    if min(len(base), len(own)) > 1 and size != smallest:
+        low, high = interval_of(ratio_draws(base, own), 0.95)
+        interval = gain / high, gain / low
+    row = forecast(Measured(smallest, median(base)), size, (0.0, 0.0))
+    return SizeMeasured(
+        size=size,
+        samples=tuple(own),
+        efficiency=gain * median(base) / median(own),
+        interval=interval,
+        fitted_s=None if law is None else law.step_s(size, _batch(size, kind)),
+        predicted=row.same_local_step_s if kind == WEAK else row.same_batch_step_s,
+    )

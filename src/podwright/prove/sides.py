@@ -1,0 +1,123 @@
+"""A side of a comparison as a user names it: a run, a cell of a suite, or a file of samples."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.analysis.figures import as_number
+from podwright.analysis.traits import Traits, traits_of
+from podwright.launch import Session, find
+from podwright.prove.suite_folder import Cell, find_cell
+from podwright.runs import Record, RunFolder
+from podwright.spec.problems import Refusal, refuse, short
+from podwright.spec.source import decode, read_source
+
+METRIC = "duration_s"
+_OF_IDS = "abcdefghijklmnopqrstuvwxyz0123456789-"
+"""What an id of a run is made of: a name of these alone is never a file's."""
+_OF_RECORD = ("duration_s", "time_to_train_s")
+
+
+@dataclass(frozen=True)
+class Side:
+    """The samples of one side, what is known of the runs behind them, and what did not count."""
+
+    name: str
+    samples: tuple[float, ...]
+    traits: tuple[Traits, ...] = ()
+    left_out: str = ""
+    cell: Cell | None = None
+
+
+def side_of(session: Session, ref: str, metric: str = METRIC) -> Side:
+    """Return the side that a user means; refuse what has no samples that could be compared."""
+    if ref.endswith(".json") or (ref.strip(_OF_IDS) and Path(ref).is_file()):
+        return _from_file(Path(ref))
+    if "/" in ref:
+        return _from_cell(session, ref, metric)
+    return _from_run(session, ref, metric)
+
+
+def _from_file(path: Path) -> Side:
+    text = decode(read_source(path), str(path))
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise refuse(f"is not JSON: {error}", hint='write {"samples": [61.2, 60.8]}', file=str(path)) from None
+    samples = document.get("samples") if isinstance(document, dict) else None
+    if not isinstance(samples, list) or not samples:
+        raise refuse("has no samples", hint='write {"samples": [61.2, 60.8]}', file=str(path), field="samples")
+    values = [as_number(sample) for sample in samples]
+    wrong = [index for index, value in enumerate(values) if value is None or value <= 0]
+    if wrong:
+        field, seen = f"samples[{wrong[0]}]", short(json.dumps(samples[wrong[0]]))
+        raise refuse(f"{seen} is no positive number", hint="samples are times or rates", file=str(path), field=field)
+    return Side(path.stem, tuple(value for value in values if value is not None))
+
+
+def _from_cell(session: Session, ref: str, metric: str) -> Side:
+    cell = find_cell(session.home, ref)
+    samples = [sample for sample in cell.values(metric) if math.isfinite(sample) and sample > 0]
+    if not samples:
+        names = ", ".join(cell.metrics()) or "none yet"
+        raise refuse(f"{ref} has no samples of {metric}", hint=f"its metrics are {names}", field="--metric")
+    left_out = ""
+    if cell.failed:
+        left_out = f"{cell.failed} that did not succeed"
+    return Side(cell.name, tuple(samples), cell_traits(session, cell), left_out, cell)
+
+
+def cell_traits(session: Session, cell: Cell) -> tuple[Traits, ...]:
+    """Return what is known of a cell's runs that are still there: a suite outlives them."""
+    folders = [session.home.folder(run) for run in cell.runs if session.home.has(run)]
+    return tuple(map(folder_traits, folders))
+
+
+def folder_traits(folder: RunFolder) -> Traits:
+    """Return what a run's folder says of it; what cannot be read says nothing."""
+    try:
+        return traits_of(folder.asked, folder.events(), folder.samples(), folder.series())
+    except (Refusal, OSError, ValueError):
+        return Traits()
+
+
+def _from_run(session: Session, ref: str, metric: str) -> Side:
+    run = find(session, ref)
+    whole, points = run.records()
+    records = points or [whole]
+    if any(record.matrix for record in records):
+        hint = "compare runs that were started with --repeat, or cells of a suite"
+        raise refuse(f"{run.id} has points of a matrix, which differ on purpose", hint=hint)
+    good = [record for record in records if record.state == "succeeded"]
+    if not good:
+        raise refuse(f"no run of {run.id} has succeeded", hint=f"podwright show {run.id}")
+    samples = [_value(record, metric) for record in good]
+    left_out = ""
+    if len(good) < len(records):
+        left_out = f"{len(records) - len(good)} that did not succeed"
+    traits = tuple(folder_traits(session.home.folder(record.id)) for record in good)
+    return Side(run.id, tuple(samples), traits, left_out)
+
+
+def _value(record: Record, metric: str) -> float:
+    row: dict[str, Any] = {name: getattr(record, name) for name in _OF_RECORD}
+    value = as_number((row | record.results).get(metric))
+    if value is None:
+        names = [name for name in _OF_RECORD if row[name] is not None] + sorted(record.results)
+        raise refuse(f"{record.id} has no {metric}", hint=f"it has {', '.join(names)}", field="--metric")
+    if value <= 0:
+        raise refuse(f"{metric} of {record.id} is {value:g}, and a ratio needs more than zero", field="--metric")
+    return value
+
+
+def names_of(sides: Sequence[Side]) -> list[str]:
+    """Return what each side is called in a table: A and B where the names are the same."""
+    names = [side.name for side in sides]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({letter})" for name, letter in zip(names, "ABCDEFGHIJ", strict=False)]

@@ -1,0 +1,258 @@
+"""A suite in the home: its journal, which outlives client and runs, and the cells that it adds up to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podwright.analysis.figures import as_number
+from podwright.pilot.protocol import rows_of
+from podwright.runs import Home
+from podwright.runs.files import make_private
+from podwright.runs.store import home_refusal
+from podwright.spec.problems import Refusal, refuse, short
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """What makes a cell; the image is empty where the suite names none."""
+
+    workload: str
+    target: str
+    runtime: str
+    size: int
+    image: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the cell as it is written on a command line, behind the suite's name."""
+        parts = (self.workload, self.target, self.runtime, str(self.size), self.image.replace("/", "_"))
+        return "/".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a cell: what was asked for, and what came of it once it ended."""
+
+    key: CellKey
+    round: int
+    warmup: bool
+    run: str
+    state: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
+    version: str = ""
+    """What was measured: the image's digest, or that of the code where there is no image."""
+    ended_at: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether it is a sample: it succeeded and was no warm-up."""
+        return self.state == "succeeded" and not self.warmup
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The trials of one cell in one round."""
+
+    suite: str
+    key: CellKey
+    round: int
+    trials: tuple[Trial, ...]
+
+    @property
+    def name(self) -> str:
+        """Return its name with the suite's."""
+        return f"{self.suite}/{self.key.name}"
+
+    @property
+    def runs(self) -> list[str]:
+        """Return the runs that count."""
+        return [trial.run for trial in self.trials if trial.counts]
+
+    @property
+    def failed(self) -> int:
+        """Return how many ended otherwise."""
+        return sum(bool(trial.state) and trial.state != "succeeded" for trial in self.trials)
+
+    @property
+    def version(self) -> str:
+        """Return what was measured, by its digest; the latest where it changed meanwhile."""
+        return next((trial.version for trial in reversed(self.trials) if trial.counts), "")
+
+    @property
+    def ended_at(self) -> float | None:
+        """Return when its last run ended."""
+        return max((trial.ended_at for trial in self.trials if trial.ended_at), default=None)
+
+    def values(self, metric: str) -> list[float]:
+        """Return the samples of a metric."""
+        return [trial.values[metric] for trial in self.trials if trial.counts and metric in trial.values]
+
+    def metrics(self) -> list[str]:
+        """Return what it has samples of."""
+        names: dict[str, None] = {}
+        for trial in self.trials:
+            if trial.counts:
+                names |= dict.fromkeys(trial.values)
+        return list(names)
+
+
+class SuiteFolder:
+    """Reads and appends; a line is written whole or not at all, whoever is killed meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """Return the suite's name."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """Return the file that says what was run."""
+        return self.path / "journal.jsonl"
+
+    def note(self, kind: str, **fields: Any) -> None:
+        """Append a line to the journal and wait until it is on disk: what it says is never done twice."""
+        line = json.dumps({"t": round(time.time(), 3), "k": kind, **fields}).encode() + b"\n"
+        try:
+            make_private(self.path)
+            file = os.open(self.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, line)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise home_refusal(self.path, error) from None
+
+    def trials(self) -> list[Trial]:
+        """Return what was asked for, in that order, with what came of it."""
+        rows = list(rows_of(str(self.journal)))
+        ends = {row.get("run"): row for row in rows if row.get("k") == "done"}
+        return [_trial(row, ends.get(row.get("run"), {})) for row in rows if row.get("k") == "asked"]
+
+    def round(self) -> int:
+        """Return the number of the newest round, 0 before the first."""
+        rows = list(rows_of(str(self.journal)))
+        return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
+
+    @property
+    def file(self) -> str:
+        """Return the suite's file as it was named when it was last run."""
+        rows = list(rows_of(str(self.journal)))
+        return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
+
+    def cells(self, number: int | None = None) -> list[Cell]:
+        """Return the cells of a round, by default the newest, in the order they were first run."""
+        number = number or self.round()
+        grouped: dict[CellKey, list[Trial]] = {}
+        for trial in self.trials():
+            if trial.round == number:
+                grouped.setdefault(trial.key, []).append(trial)
+        return [Cell(self.name, key, number, tuple(trials)) for key, trials in grouped.items()]
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value
+
+
+def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
+    cell = asked.get("cell")
+    row = cell if isinstance(cell, dict) else {}
+    texts = {name: str(row.get(name) or "") for name in ("workload", "target", "runtime", "image")}
+    given = end.get("values")
+    numbers = {name: as_number(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    return Trial(
+        key=CellKey(size=_whole(row.get("size")), **texts),
+        round=_whole(asked.get("round")),
+        warmup=bool(asked.get("warmup")),
+        run=str(asked.get("run") or ""),
+        state=str(end.get("state") or ""),
+        values={name: value for name, value in numbers.items() if value is not None},
+        version=str(end.get("version") or ""),
+        ended_at=as_number(end.get("t")),
+    )
+
+
+def key_json(key: CellKey) -> dict[str, Any]:
+    """Return a cell's key as the journal has it."""
+    return asdict(key)
+
+
+def suites_path(home: Home) -> Path:
+    """Return where suites lie."""
+    return home.path / "suites"
+
+
+def known_suites(home: Home) -> list[str]:
+    """Return the names of the suites that were run."""
+    return sorted(path.parent.name for path in suites_path(home).glob("*/journal.jsonl"))
+
+
+def suite_folder(home: Home, name: str) -> SuiteFolder:
+    """Return the folder of a suite of this name, whether it was ever run or not."""
+    if _NAME.fullmatch(name) is None:
+        raise _unknown(home, name)
+    return SuiteFolder(suites_path(home) / name)
+
+
+def known_suite(home: Home, name: str) -> SuiteFolder:
+    """Return the folder of a suite that was run."""
+    folder = suite_folder(home, name)
+    if not folder.journal.exists():
+        raise _unknown(home, name)
+    return folder
+
+
+def _unknown(home: Home, name: str) -> Refusal:
+    names = known_suites(home)
+    hint = "run one with `podwright bench run SUITE.yaml`"
+    if names:
+        hint = f"suites here: {', '.join(names)}"
+    return refuse(f"there is no suite {short(name)!r}", hint=hint)
+
+
+def find_cell(home: Home, ref: str) -> Cell:
+    """Return the one cell that `SUITE[@ROUND]/PART/...` means: the parts that tell it from the others are enough."""
+    name, *parts = ref.strip("/").split("/")
+    name, _, number = name.partition("@")
+    folder = known_suite(home, name)
+    if number and not number.isdecimal():
+        raise refuse(f"{short(number)!r} is no round", hint=f"rounds of {name} are 1 to {folder.round()}")
+    cells = folder.cells(int(number or 0))
+    fitting = [cell for cell in cells if set(parts) <= set(cell.key.name.split("/"))]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = ", ".join(cell.key.name for cell in fitting or cells)
+    if fitting:
+        raise refuse(f"{short(ref)!r} may be any of {listed}", hint="name more of its parts")
+    raise refuse(f"{name} has no cell {short('/'.join(parts))!r}", hint=f"its cells are {listed}")
+
+
+def rounds_of(folder: SuiteFolder, last: int) -> Iterator[list[Cell]]:
+    """Yield the cells of the latest rounds, oldest first."""
+    newest = folder.round()
+    for number in range(max(1, newest - last + 1), newest + 1):
+        yield folder.cells(number)
+
+
+def by_key(rounds: Iterable[list[Cell]]) -> dict[CellKey, list[Cell]]:
+    """Return the history of each cell, oldest first; a cell of another image is the same cell later."""
+    history: dict[CellKey, list[Cell]] = {}
+    for cells in rounds:
+        for cell in cells:
+            key = CellKey(cell.key.workload, cell.key.target, cell.key.runtime, cell.key.size)
+            history.setdefault(key, []).append(cell)
+    return history

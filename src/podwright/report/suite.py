@@ -1,0 +1,204 @@
+"""The report of a suite: times of its cells, what may be concluded from them, and what else was measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from podwright.analysis.bootstrap import median_interval
+from podwright.analysis.traits import Traits
+from podwright.launch import Session
+from podwright.prove.compare import BY, SidesCompared, compare_cells
+from podwright.prove.scale import ScalingCurve
+from podwright.prove.sides import cell_traits
+from podwright.prove.suite_folder import Cell, SuiteFolder
+from podwright.report.page import page
+from podwright.report.scaling import drawing_of
+from podwright.runs.files import write_whole
+from podwright.spec.problems import Refusal
+from podwright.theme import words
+
+_METRIC = "duration_s"
+_MARGIN = 0.03
+_LOOKS = {"same": "good", "different": "bad", "not proven": "open"}
+_SENSED = ("GPU utilisation", "GPU power", "CPU utilisation")
+_EDGE = 3.0
+"""Room at both ends of an axis, in per cent, so that no mark is cut."""
+
+
+@dataclass(frozen=True)
+class StripAxis:
+    """Where values lie on a drawing, in per cent of its width."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Return the place of a value; what lies outside is drawn at the edge."""
+        span = (self.high - self.low) or 1.0
+        share = min(1.0, max(0.0, (value - self.low) / span))
+        return round(_EDGE + (100 - 2 * _EDGE) * share, 2)
+
+
+def write_suite_report(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> Path:
+    """Write the report of the newest round into the suite's folder, and return its path."""
+    path = folder.path / "report.html"
+    write_whole(path, render_suite(session, folder, curve).encode())
+    return path
+
+
+def render_suite(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> str:
+    """Return the page; of a suite that measured how a workload scales, the curve too."""
+    cells = folder.cells()
+    compared = {by: pairs for by in BY if (pairs := _pairs(session, folder, by))}
+    groups = [_group(session, name, group) for name, group in _by_workload(cells)]
+    view = {
+        "title": folder.name,
+        "sentence": _scaling_sentence(curve) if curve else _sentence(cells, compared),
+        "round": folder.round(),
+        "groups": groups,
+        "columns": _columns(groups),
+        "verdicts": [{"by": by, "rows": _verdict_rows(pairs)} for by, pairs in compared.items()],
+        "margin": words.percent(_MARGIN),
+        "scaling": drawing_of(curve) if curve else None,
+        "sections": _sections(curve),
+        "read_at": words.date_and_clock(time.time()),
+    }
+    return page("suite.html.j2", view, {"from": 0, "to": 1, "attempts": [], "charts": [], "curves": []})
+
+
+def _sections(curve: ScalingCurve | None) -> list[tuple[str, str]]:
+    sections = [("verdict", "Verdict"), ("times", "Times"), ("verdicts", "Comparisons")]
+    if curve is not None:
+        sections.insert(1, ("scaling", "Scaling"))
+    return sections
+
+
+def _pairs(session: Session, folder: SuiteFolder, by: str) -> list[SidesCompared]:
+    try:
+        return compare_cells(session, folder, by, _METRIC, _MARGIN)
+    except Refusal:
+        return []
+
+
+def _sentence(cells: Sequence[Cell], compared: dict[str, list[SidesCompared]]) -> str:
+    runs = sum(len(cell.values(_METRIC)) for cell in cells)
+    start = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that count"
+    verdicts: list[str] = []
+    for by, pairs in compared.items():
+        if by in ("target", "runtime", "image"):
+            verdicts += [pair.comparison.verdict for pair in pairs]
+    if not verdicts:
+        return f"{start}."
+    parts = [f"{verdicts.count(name)} {name}" for name in _LOOKS if name in verdicts]
+    return f"{start}; of {words.count(len(verdicts), 'comparison')} {', '.join(parts)}."
+
+
+def _scaling_sentence(curve: ScalingCurve) -> str:
+    last = curve.sizes[-1]
+    return f"{curve.workload} uses {words.count(last.size, 'node')} to {words.percent(last.efficiency)}."
+
+
+def _by_workload(cells: Iterable[Cell]) -> Iterator[tuple[str, list[Cell]]]:
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key.workload, []).append(cell)
+    yield from groups.items()
+
+
+def _group(session: Session, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
+    values: list[float] = []
+    for cell in cells:
+        values += cell.values(_METRIC)
+    axis = StripAxis(min(values, default=0.0), max(values, default=1.0))
+    ends = [words.duration(axis.low), words.duration(axis.high)]
+    return {"name": name, "rows": [_row(session, cell, axis) for cell in cells], "ends": ends}
+
+
+def _columns(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the further columns of which any cell has a value."""
+    columns: dict[str, None] = {}
+    for group in groups:
+        for row in group["rows"]:
+            columns |= dict.fromkeys(name for name, text in row["more"].items() if text != words.NONE)
+    return list(columns)
+
+
+def _row(session: Session, cell: Cell, axis: StripAxis) -> dict[str, Any]:
+    samples, traits = cell.values(_METRIC), cell_traits(session, cell)
+    interval = median_interval(samples)
+    row: dict[str, Any] = {
+        "target": cell.key.target,
+        "runtime": cell.key.runtime,
+        "size": cell.key.size,
+        "image": cell.key.image,
+        "n": len(samples),
+        "failed": cell.failed,
+        "median": words.duration(median(samples)) if samples else words.NONE,
+        "interval": words.NONE,
+        "dots": [(axis.at(sample), words.duration(sample)) for sample in samples],
+        "middle": axis.at(median(samples)) if samples else None,
+        "bar": None,
+        "more": {name: _sensed(traits, name) for name in _SENSED} | {"Cost a run": _cost(session, cell)},
+    }
+    if interval:
+        row["interval"] = f"{words.duration(interval[0])} to {words.duration(interval[1])}"
+        row["bar"] = axis.at(interval[0]), axis.at(interval[1])
+    return row
+
+
+def _sensed(traits: Sequence[Traits], name: str) -> str:
+    readings = [trait.measured[name] for trait in traits if name in trait.measured]
+    if not readings:
+        return words.NONE
+    return words.quantity(median(reading.value for reading in readings), readings[0].unit.lower())
+
+
+def _cost(session: Session, cell: Cell) -> str:
+    """Return what a run of the cell cost in the middle; a dash where no prices are given."""
+    records = [session.home.read_anyway(run) for run in cell.runs if session.home.has(run)]
+    costs = [record.cost for record in records if record.cost]
+    amounts = [float(cost["amount"]) for cost in costs if isinstance(cost.get("amount"), int | float)]
+    if not amounts:
+        return words.NONE
+    return f"{median(amounts):,.2f} {costs[0].get('currency') or ''}".strip()
+
+
+def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:
+    ends: list[float] = [1 - 2 * _MARGIN, 1 + 2 * _MARGIN]
+    for pair in pairs:
+        ends += pair.comparison.interval or (pair.comparison.ratio or 1.0,)
+    axis = StripAxis(min(ends), max(ends))
+    return [_verdict_row(pair, axis) for pair in pairs]
+
+
+def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
+    comparison = pair.comparison
+    interval, p = comparison.interval, comparison.p
+    return {
+        "a": pair.a.name.partition("/")[2],
+        "b": pair.b.name.partition("/")[2],
+        "n": f"{comparison.n[0]} and {comparison.n[1]}",
+        "ratio": words.number(comparison.ratio, 4),
+        "interval": f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else words.NONE,
+        "p": words.NONE if p is None else f"{p:.2g}",
+        "verdict": comparison.verdict,
+        "look": _LOOKS[comparison.verdict],
+        "needed": comparison.needed,
+        "bar": (axis.at(interval[0]), axis.at(interval[1])) if interval else None,
+        "middle": axis.at(comparison.ratio or 1.0),
+        "margin": (axis.at(1 - comparison.margin), axis.at(1 + comparison.margin)),
+        "one": axis.at(1.0),
+        "causes": [cause.text for cause in pair.causes],
+        "steps": [(step.name, _step(step.a), _step(step.b)) for step in pair.steps],
+    }
+
+
+def _step(seconds: float | None) -> str:
+    if seconds is None:
+        return "not reported"
+    return words.duration(seconds)
