@@ -67,7 +67,7 @@ def test_unknown_power_is_at_least() -> None:
     assert designed(20).floor.power_text == "at least 130.0 kW"
 
 
-@pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200", "dgx-b200"])
+@pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200"])
 def test_newer_systems_have_all_fabrics(model: str) -> None:
     design = designed(31, model)
     assert list(design.wired) == ["compute", "storage"]

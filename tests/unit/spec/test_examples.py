@@ -12,8 +12,10 @@ from podwright import spec
 from tests.paths import ROOT
 
 FOLDER = ROOT / "examples"
-FILES = sorted(path.name for path in FOLDER.glob("*.yaml") if not path.name.startswith("capacity-"))
-"""Pods and workloads; what `podwright capacity` reads is tested with it."""
+OTHERS = ("capacity-", "suite")
+"""What `podwright capacity` and `podwright bench run` read is tested with them."""
+FILES = sorted(path.name for path in FOLDER.glob("*.yaml") if not path.name.startswith(OTHERS))
+"""Pods and workloads."""
 
 
 def lay_out(name: str, folder: Path) -> Path:
