@@ -23,6 +23,7 @@ from podwright.lab import kubernetes
 from podwright.lab.slurm.lab import SlurmLab
 from podwright.launch import Run, pods
 from podwright.runs import Home
+from podwright.runs.series import ToldValue
 from tests.real.clients import PATIENCE_S, pod_of
 from tests.rows import event_rows
 
@@ -74,6 +75,15 @@ class Site(ABC):
     def events(self, run: Run, kind: str) -> list[dict[str, Any]]:
         run.record()
         return [row for row in event_rows(run.folder.path) if row["k"] == kind]
+
+    def steps(self, run: Run, rank: int | None = None) -> list[int]:
+        """Every step that this rank, or all ranks, told, rank by rank: events have the last of a second only."""
+        return [int(told.value) for told in self.told(run, "step") if rank in (None, told.rank)]
+
+    def told(self, run: Run, name: str) -> list[ToldValue]:
+        """Every value of this name."""
+        run.record()
+        return [told for told in run.folder.series() if told.name == name]
 
     def wait_step(self, run: Run, step: int, rank: int | None = None) -> None:
         """Until this rank, or some rank, has told this step."""

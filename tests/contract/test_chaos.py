@@ -112,7 +112,7 @@ def trial(site: LocalSite, seed: int) -> None:
         assert record.state in allowed, f"seed {seed}, {victim}: {record.state}, {record.reason}"
         assert until(lambda run=run: not site.processes(run), "all processes of the run end")
         if record.state == "succeeded":
-            told = [e["values"]["step"] for e in site.events(run, "result") if e["rank"] == 1]
+            told = site.steps(run, 1)
             assert told[-1] == STEPS, f"seed {seed}"
             untold = set(range(1, STEPS + 1)) - set(told)
             kills = len(site.events(run, "go")) - 1

@@ -92,7 +92,7 @@ def test_a_retry_goes_on_from_the_checkpoint(shared: Site) -> None:
     run = shared.start("--steps 8 --fail-at 5 --rank 0", nodes=2, retries=2)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2)
-    told = [e["values"]["step"] for e in shared.events(run, "result") if e["rank"] == 0]
+    told = shared.steps(run, 0)
     assert told == list(range(1, 5)) + list(range(5, 9)), "the loss curve goes on where it was"
     goes = shared.events(run, "go")
     assert [go["e"] for go in goes] == [[0, 0], [0, 1]]

@@ -39,7 +39,7 @@ def ended_once(site: KubernetesSite, run: Run, steps: int) -> None:
     """The run succeeds in one attempt, and every step was told once."""
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 1), run.explain()
-    told = [event["values"]["step"] for event in site.events(run, "result")]
+    told = site.steps(run)
     assert told == list(range(1, steps + 1))
 
 

@@ -132,7 +132,7 @@ def test_a_kubelet_that_stays_away_holds_no_run_up(kubernetes: KubernetesSite) -
     with struck(kubernetes, kubernetes.lab.kill_kubelet, host):
         record = run.wait(END_S)
     assert record.state == "succeeded", run.explain()
-    told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
+    told = kubernetes.steps(run, 0)
     assert sorted(set(told)) == list(range(1, 401))
 
 
@@ -157,7 +157,7 @@ def test_a_run_that_is_suspended_waits_and_goes_on(
     suspend(kubernetes, kind, run, False)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
-    told = [event["values"]["step"] for event in kubernetes.events(run, "result") if event["rank"] == 0]
+    told = kubernetes.steps(run, 0)
     assert sorted(set(told)) == list(range(1, 17))
     assert told.count(1) == 1, "it began anew instead of going on from its checkpoint"
 

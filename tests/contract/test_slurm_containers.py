@@ -157,5 +157,5 @@ def test_a_pilot_that_is_killed_in_a_container_is_replaced(containers: Container
     containers.kill_pilot(run, 1)
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
-    told = [event["values"]["step"] for event in containers.events(run, "result") if event["rank"] == 0]
+    told = containers.steps(run, 0)
     assert sorted(set(told)) == list(range(1, 7))

@@ -65,9 +65,9 @@ def went_on(site: SlurmSite, run: Run, rank: int) -> Record:
     script = site.lab.shared / "runs" / run.id / "slurm.log"
     assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain(), script.read_text())
     newest = max(tuple(go["e"]) for go in site.events(run, "go"))
-    results = [event for event in site.events(run, "result") if event["rank"] == rank]
-    told = [event["values"]["step"] for event in results if tuple(event["e"]) == newest]
-    before = [event["values"]["step"] for event in results if tuple(event["e"]) < newest]
+    steps = [told for told in site.told(run, "step") if told.rank == rank]
+    told = [int(step.value) for step in steps if (step.restart, step.retry) == newest]
+    before = [step.value for step in steps if (step.restart, step.retry) < newest]
     assert told == list(range(told[0], STEPS + 1)), "the last attempt counts without a gap to the end"
     assert before, "there was an attempt before"
     assert told[0] > 1, "and it was not begun anew"

@@ -121,7 +121,7 @@ def test_a_preempted_run_waits_and_goes_on(slurm: SlurmSite) -> None:
     assert urgent.wait(END_S).state == "succeeded", urgent.explain()
     record = first.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), first.explain()
-    told = [e["values"]["step"] for e in slurm.events(first, "result") if e["rank"] == 0]
+    told = slurm.steps(first, 0)
     assert sorted(set(told)) == list(range(1, 7))
 
 
