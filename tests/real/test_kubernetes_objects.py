@@ -21,7 +21,7 @@ CASES = ALL_CASES / "kubernetes"
 FILES = sorted(path for path in CASES.rglob("*.yaml") if path.name not in ("workload.yaml", "pod.yaml"))
 OPENSHIFT = ("build.openshift.io", "image.openshift.io", "route.openshift.io")
 """Kinds that only OpenShift serves: its own description of them stands for it."""
-NOT_SERVED = ("trainer.kubeflow.org", "kueue.x-k8s.io")
+NOT_SERVED = ("trainer.kubeflow.org", "kueue.x-k8s.io", "scheduling.volcano.sh")
 """Kinds of operators that the lab has not."""
 
 

@@ -191,7 +191,9 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert client.returncode == -signal.SIGKILL, client.stderr
     second = site.adopt(client.stdout.strip())
     job = job_of(site, second)
-    assert (job["spec"]["suspend"], job["metadata"]["annotations"]["podwright.dev/held"]) == (True, first.id)
+    notes = job["metadata"]["annotations"]
+    held = notes["podwright.dev/held"], notes["podwright.dev/held-for"]
+    assert (job["spec"]["suspend"], held) == (True, ("after", first.id))
     record = second.record()
     assert (record.state, record.reason) == ("pending", f"waits for {first.id} to succeed")
     assert job_of(site, second)["spec"]["suspend"], "a look releases nothing while the other waits"
