@@ -142,7 +142,7 @@ class Progress:
     def news(self) -> str:
         """Return how far the run is and how good, in one line; of one that waits, why."""
         if self.record.state == "pending":
-            return self.waiting_for()
+            return self.record.reason or ""
         return "  ".join(filter(None, (self.how_far(), self.quality())))
 
     def waiting_for(self) -> str:
