@@ -185,7 +185,7 @@ def test_every_engine_with_a_queue_is_asked_in_the_same_way(cloud: Home) -> None
 def test_whoever_looks_at_the_queue_releases_what_is_held(cloud: Home) -> None:
     engine = FakeEngine(cluster=Cluster())
     session = launch.Session(cloud, schedulers={"kubernetes": lambda pod, name: engine})
-    spec = {"spec/pod.yaml": pods.folder(cloud) / "cloud.yaml"}
+    spec = {"spec/pod.yaml": cloud.store((pods.folder(cloud) / "cloud.yaml").read_bytes(), "pod.yaml")}
     first = cloud.create(asked("first-2222", target="cloud"), {}, spec)
     write_lines(first.record_path / "n0.r0" / "events.jsonl", event("pilot", host="a"), go(0.0), end(10.0))
     cloud.create(asked("toy-2222", target="cloud", after="first-2222"), {}, spec)
@@ -202,7 +202,7 @@ def test_nobody_is_told_to_release_the_job_of_a_run_that_has_ended(cloud: Home) 
 
     engine = FakeEngine(cluster=Held())
     session = launch.Session(cloud, schedulers={"kubernetes": lambda pod, name: engine})
-    spec = {"spec/pod.yaml": pods.folder(cloud) / "cloud.yaml"}
+    spec = {"spec/pod.yaml": cloud.store((pods.folder(cloud) / "cloud.yaml").read_bytes(), "pod.yaml")}
     ran = cloud.create(asked("toy-2222", target="cloud"), {}, spec)
     write_lines(ran.record_path / "n0.r0" / "events.jsonl", event("pilot", host="a"), go(0.0), end(10.0))
     stopped = cloud.create(asked("other-2222", target="cloud"), {}, spec)
