@@ -31,9 +31,10 @@ from tests.paths import ROOT
 from tests.real.clients import PATIENCE_S, Client, until
 from tests.real.labs import aloud, hosts_lab
 
+# Nightly until it has a bound: an `apt update` of a host was seen to wait for ever behind the pod's mirror.
 pytestmark = [
     pytest.mark.ansible,
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.xdist_group("hosts"),
     pytest.mark.timeout(900, func_only=True),
 ]
