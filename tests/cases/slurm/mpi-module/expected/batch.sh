@@ -117,7 +117,7 @@ nap() {
     wait "$napping"
 }
 end_step() {
-    trap 'kill "$napping"; exit' TERM  # no nap outlives the job
+    trap 'kill "$napping" 2>/dev/null; exit' TERM  # no nap outlives the job
     until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
         nap 2
         kill -0 "$step" || return 0
