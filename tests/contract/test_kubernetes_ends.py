@@ -76,7 +76,7 @@ def test_points_of_a_killed_client_start_as_well(site: KubernetesSite) -> None:
     runs = [site.adopt(path.name) for path in site.home.runs.iterdir()]
     for run in runs:
         if run.points():
-            run.wait(END_S)
+            assert run.wait(END_S).state == "succeeded", run.explain()
         else:
             ended_once(site, run, 2)
 
