@@ -12,6 +12,7 @@ from typing import Any
 from podwright.engines.site import SiteLost
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
+from podwright.launch.origin import left_behind
 from podwright.launch.session import Session
 from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
@@ -280,9 +281,12 @@ class Run:
         """Return which of its nodes were replaced, and when."""
         return replacements(self.folder.events())
 
-    def explain(self) -> list[str]:
-        """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
-        return explain(self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+    def explain(self, record: Record | None = None) -> list[str]:
+        """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
+        lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+        if missed := left_behind(self.folder.asked.code, self.folder.path / "job" / "code.tar", lines):
+            lines.append(f"hint {missed}")
+        return lines
 
 
 def last_results(events: Iterable[Event]) -> list[Event]:

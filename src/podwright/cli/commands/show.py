@@ -23,8 +23,6 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
-    from podwright.launch.run import explain
-    from podwright.runs.events import DeviceSeen, RankFailed
 
     with Session.open() as session:
         shown = find(session, run)
@@ -36,7 +34,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
             return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
-            why = explain(record, shown.folder.events_of(RankFailed, DeviceSeen))
+            why = shown.explain(record)
     for word, text in (*facts(record, len(points), why), *_replaced(replaced), ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
