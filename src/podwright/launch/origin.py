@@ -22,7 +22,7 @@ STARTED_IN = re.compile(r"/code-[0-9a-f]+/")
 
 
 @dataclass(frozen=True)
-class Origin:
+class CodeOrigin:
     """A code folder's place in its history."""
 
     folder: str
@@ -36,20 +36,20 @@ class Origin:
         return {"folder": self.folder, "commit": self.commit, "changed": self.changed}
 
 
-def origin_of(folder: Path) -> Origin:
+def origin_of(folder: Path) -> CodeOrigin:
     """Ask git where a code folder stands; without git, or without a commit, there is only the folder."""
     status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", ".")
     if status is None:
-        return Origin(str(folder))
+        return CodeOrigin(str(folder))
     lines = status.decode(errors="replace").splitlines()
     oid = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
     if oid == "(initial)":
-        return Origin(str(folder))
+        return CodeOrigin(str(folder))
     changed = any(not line.startswith("#") for line in lines)
     diff = b""
     if changed:
         diff = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or b""
-    return Origin(str(folder), oid, changed, diff[:MOST_DIFF_BYTES])
+    return CodeOrigin(str(folder), oid, changed, diff[:MOST_DIFF_BYTES])
 
 
 def _git(folder: Path, *command: str) -> bytes | None:

@@ -18,7 +18,7 @@ from podwright.engines.code_files import Wanted
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
-from podwright.launch.origin import DIFF, Origin, origin_of
+from podwright.launch.origin import DIFF, CodeOrigin, origin_of
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -143,7 +143,7 @@ def start(session: Session, prepared: Prepared) -> str:
     return request.run_id
 
 
-def _links(home: Home, prepared: Prepared, origin: Origin | None) -> dict[str, Path]:
+def _links(home: Home, prepared: Prepared, origin: CodeOrigin | None) -> dict[str, Path]:
     """Store what runs have in common once, and return where: the two files, the pilot, the code and its changes."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
     links = {
@@ -194,7 +194,7 @@ def _check_secrets(workload: Workload) -> None:
         raise workload.refusal(("secrets", f"{name} is not set here", hint) for name in missing)
 
 
-def _asked(prepared: Prepared, origin: Origin | None) -> Asked:
+def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
     """Return what is asked in all: of a single run, or of the parent of several."""
     from podwright.spec import workload_json
 

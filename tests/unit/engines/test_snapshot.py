@@ -120,7 +120,15 @@ def test_data_inside_the_code_travels_although_it_is_ignored(code: Path) -> None
     git(code, "init", "-q")
     put(code, "a.py", "data/frames/1.png", "data/frames/deep/2.png", "data/other/3.png", "labels.json")
     (code / ".gitignore").write_text("data\nlabels.json\n")
-    made = snapshot(code, Wanted(data=(code / "data/frames", code / "labels.json",)))
+    made = snapshot(
+        code,
+        Wanted(
+            data=(
+                code / "data/frames",
+                code / "labels.json",
+            )
+        ),
+    )
     assert names(made) == [".gitignore", "a.py", "data/frames/1.png", "data/frames/deep/2.png", "labels.json"]
 
 

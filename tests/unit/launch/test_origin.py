@@ -63,7 +63,7 @@ WORDS = "data/train.bin is ignored by git and did not travel: name it under `dat
     [
         ("FileNotFoundError: [Errno 2] No such file or directory: 'data/train.bin'", WORDS),
         ("FileNotFoundError: [Errno 2] No such file or directory: './data/../data/train.bin'", WORDS),
-        ("FileNotFoundError: [Errno 2] No such file or directory: '/scratch/r-1/code-e32f9eeb3ff3/data/train.bin'", WORDS),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/r-1/code-e32f9eeb3ff3/data/train.bin'", WORDS),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'train.py'", None),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.bin'", None),
         ("FileNotFoundError: [Errno 2] No such file or directory: '../work/data/train.bin'", None),
