@@ -20,17 +20,17 @@ ENVIRONMENT = "pyvenv.cfg"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AlsoTravels:
     """What travels although git ignores it: data folders inside the code folder, and patterns of `include:`."""
 
     data: tuple[Path, ...] = ()
     patterns: tuple[str, ...] = ()
 
 
-NO_MORE = Wanted()
+NO_MORE = AlsoTravels()
 
 
-def files_that_travel(folder: Path, root: Path, wanted: Wanted) -> tuple[list[str], int]:
+def files_that_travel(folder: Path, root: Path, wanted: AlsoTravels) -> tuple[list[str], int]:
     """Return the files that travel, and how large they are; refuse a folder that cannot be read, or has no end."""
     if root.is_relative_to("/proc") or root.is_relative_to("/sys"):
         message = f"{folder} holds no files: the kernel makes them up as they are read"

@@ -16,7 +16,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from podwright.engines.code_files import NO_MORE, Wanted, files_that_travel
+from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -94,7 +94,7 @@ class Snapshot:
     files: int
 
 
-def snapshot(folder: Path, wanted: Wanted = NO_MORE, spool: Path | None = None) -> Snapshot:
+def snapshot(folder: Path, wanted: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
     """Pack what git tracks or would add, else all but .podwrightignore, and what is `wanted` beside it.
 
     What is too much for memory lies in the folder `spool` meanwhile, or where temporary files do.

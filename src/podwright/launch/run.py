@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -171,17 +172,18 @@ class Run:
     def logs(self, rank: int | None = None, follow: bool = False) -> Iterator[LogLine]:
         """Return the lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""
         if follow:
-            lines: Iterator[LogLine] = self._follow_logs()
+            lines: Iterator[LogLine] = chain.from_iterable(self.follow_logs())
         else:
             self.record()
             lines = self.folder.log_lines()
         return (line for line in lines if rank is None or line.rank == rank)
 
-    def _follow_logs(self) -> Iterator[LogLine]:
+    def follow_logs(self) -> Iterator[list[LogLine]]:
+        """Yield the lines that are there, then those that come, as they come, until the run is over."""
         tail = LogTail(self.folder)
         while True:
             record = self.record()
-            yield from tail.read()
+            yield tail.read()
             if self._is_over(record):
                 return
             self._session.clock.sleep(0.2)

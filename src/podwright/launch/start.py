@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
-from podwright.engines.code_files import Wanted
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
@@ -108,7 +108,7 @@ def _code(workload: Workload, home: Home) -> Snapshot | None:
     if root is None:
         return None
     data = tuple(root / given.text for given in workload.inputs().values() if given.kind == "code")
-    return snapshot(root, Wanted(data, workload.include), home.code if home.code.is_dir() else None)
+    return snapshot(root, AlsoTravels(data, workload.include), home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:

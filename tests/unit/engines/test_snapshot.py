@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from podwright.engines import payload
-from podwright.engines.code_files import Wanted
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
 from podwright.pilot.setup import SetupFailed, unpack
 from podwright.spec.problems import Refusal
@@ -98,7 +98,7 @@ def test_what_is_included_travels_although_git_ignores_it(code: Path) -> None:
     git(code, "init", "-q")
     put(code, "train.py", "data/a.bin", "data/deep/b.bin", "data/c.txt", "cache/x/y.bin", "outside.bin")
     (code / ".gitignore").write_text("data\ncache\n*.bin\n")
-    travelling = names(snapshot(code, Wanted(patterns=("data/**/*.bin", "cache/x"))))
+    travelling = names(snapshot(code, AlsoTravels(patterns=("data/**/*.bin", "cache/x"))))
     assert travelling == [".gitignore", "cache/x/y.bin", "data/a.bin", "data/deep/b.bin", "train.py"]
 
 
@@ -122,7 +122,7 @@ def test_data_inside_the_code_travels_although_it_is_ignored(code: Path) -> None
     (code / ".gitignore").write_text("data\nlabels.json\n")
     made = snapshot(
         code,
-        Wanted(
+        AlsoTravels(
             data=(
                 code / "data/frames",
                 code / "labels.json",
