@@ -249,6 +249,12 @@ class Engine(Protocol):
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
 
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes that a part of the runs' folders has elsewhere, and remove it there where that is asked.
+
+        A run that has no such part there is missing.
+        """
+
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
 
