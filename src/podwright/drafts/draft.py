@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from podwright.drafts.script import MPI, Option, ScriptContents
+from podwright.pilot.protocol import RANK_NAMES
 
 PACKAGES = {
     "Crypto": "pycryptodome",
@@ -35,7 +36,6 @@ GENERIC = {"main", "run", "train", "training", "script"}
 DATA = re.compile(r"(data|dataset|frames|images|imgs|input|train)(-?(dir|root|path|folder))?|root|root-dir")
 KEPT = re.compile(r"(checkpoint|ckpt|save|weights|model)s?-?(dir|root|path|folder)")
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW")
-CONTRACT = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"}
 QUIET = {"code", "runtime"}
 """Fields that are the same for every script: nothing was guessed."""
 COLUMN = 44
@@ -204,7 +204,7 @@ def _hints(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) ->
         secrets.add("WANDB_API_KEY")
     if secrets:
         yield f"# secrets: [{', '.join(sorted(secrets))}]   taken from your own environment, never written down"
-    variables = sorted(script.variables - secrets - CONTRACT)
+    variables = sorted(script.variables - secrets - set(RANK_NAMES))
     if variables:
         yield f"# it reads {', '.join(variables)} from the environment: set them under `env:`"
 

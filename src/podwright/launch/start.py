@@ -91,12 +91,14 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
 
 
 def _code(workload: Workload) -> Snapshot | None:
-    """Take a snapshot of the code; data inside its folder travels with it."""
+    """Take a snapshot of the code; data inside its folder travels with it, and so does the ranks' input."""
     root = workload.code_folder
     if root is None:
         return None
-    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
-    return snapshot(root, inside)
+    inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
+    if workload.stdin_in_code:
+        inside.append(workload.stdin_in_code)
+    return snapshot(root, [root / text for text in inside])
 
 
 def start(session: Session, prepared: Prepared) -> str:
