@@ -116,7 +116,8 @@ def _fields(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -
     yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.argv)), command.keeps)
     yield DraftLine("nodes", "1")
     launcher, why = _launcher(script)
-    yield DraftLine("launcher", launcher, why)
+    if launcher:
+        yield DraftLine("launcher", launcher, why)
     yield from _resources(script, facts, launcher)
     if command.data:
         yield DraftLine("data", _mapping(command.data), "what the script reads by default")
@@ -132,21 +133,22 @@ def name_of(facts: ScriptFacts) -> str:
 
 
 def _launcher(script: ScriptContents) -> tuple[str, str]:
+    """Return what starts its ranks; nothing for one plain process, which would take RANK for the word of others."""
     if script.uses_mpi:
         return "mpi", f"it imports {', '.join(sorted(script.packages & MPI))}"
     if script.is_distributed:
         return "torchrun", "it uses torch.distributed, which takes ranks from torchrun"
-    return "ranks", "one plain process; it does not talk to others"
+    return "", ""
 
 
 def _resources(script: ScriptContents, facts: ScriptFacts, launcher: str) -> Iterator[DraftLine]:
     gpus, why = _gpus(script, facts)
-    if launcher == "ranks" and gpus > 1:
+    if not launcher and gpus > 1:
         # Without a launcher only DataParallel spreads one process over several GPUs.
         if "DataParallel" not in script.names:
             gpus = 1
         yield DraftLine("ranks_per_node", "1", "one process drives all GPUs it gets")
-    elif launcher != "ranks" and not gpus:
+    elif launcher and not gpus:
         yield DraftLine("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
     yield DraftLine("resources", f"{{gpus: {gpus}}}", why)
 

@@ -13,7 +13,7 @@ import stat
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .paths import make_private
 from .patterns import fits
@@ -76,8 +76,8 @@ def write_listing(folder: str, file: str) -> None:
         return
     listing = {name: (facts.st_size, facts.st_mtime_ns) for name, _, facts in walk(folder)}
     part = f"{file}.{os.getpid()}"
-    with open(part, "w", encoding="utf-8") as out:
-        json.dump(listing, out)
+    with _create(part) as out:
+        out.write(json.dumps(listing).encode())
     os.rename(part, file)
 
 
@@ -214,7 +214,7 @@ class Keeping:
         """Copy a file so that it is never seen by half under its name."""
         part = target + ".part"
         try:
-            with open_to_read(path) as source, open(part, "wb") as copy:
+            with open_to_read(path) as source, _create(part) as copy:
                 for piece in iter(lambda: source.read(PIECE_BYTES), b""):
                     self._check_time()
                     copy.write(piece)
@@ -243,6 +243,12 @@ class Keeping:
         if len(self._left) < NAMED:
             shown = os.fsencode(name).decode("utf-8", "backslashreplace")
             self._left.append({"path": shown, "why": why})
+
+
+def _create(path: str) -> BinaryIO:
+    """Open a file of this user's alone, to be written from its beginning."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def _mib(size: int) -> int:
