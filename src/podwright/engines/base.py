@@ -235,9 +235,13 @@ class Engine(Protocol):
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        """Bring these parts of the runs' folders to this machine.
+        """Bring these parts of the runs' folders to this machine, `but` those inside them.
 
         Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
         missing could not be brought just now.
@@ -303,7 +307,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         run=request.part_id(index),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
-        launcher=workload.launcher,
+        launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],
         setup=list(workload.setup),
         env={**of_engine.pop("env", {}), **{name: fill(text, values) for name, text in workload.env.items()}},
@@ -317,6 +321,8 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         join_timeout_s=workload.join_timeout_s,
         goal=goal,
         checkpoint=workload.checkpoint,
+        stdin=workload.stdin_in_code or "",
+        keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         **of_engine,
     )

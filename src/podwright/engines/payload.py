@@ -13,12 +13,12 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import filter as filter_names
 from functools import cache
 from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from podwright.pilot.protocol import fits
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -189,11 +189,11 @@ def _steps_out(link: Path, target: Path) -> bool:
 
 def _code_files(root: Path) -> Iterator[str]:
     listed = _git_files(root)
-    patterns = _ignore_patterns(root)
+    patterns = [*IGNORED, *_ignore_patterns(root)]
     names = listed or _walk(root, root)  # a folder that its repository ignores as a whole is taken as one without git
     for name in names:
         path = root / name
-        if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
+        if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
             yield name
 
 
@@ -229,16 +229,6 @@ def _ignore_patterns(root: Path) -> list[str]:
     except OSError:
         return []
     return [line.strip().rstrip("/") for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _is_ignored(name: str, patterns: list[str]) -> bool:
-    """Return whether a pattern fits the whole path, a folder it lies in, or any one part of it, as in .gitignore."""
-    parts = name.split("/")
-    if any(part in IGNORED for part in parts):
-        return True
-    folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    candidates = [*folders, *parts]
-    return any(filter_names(candidates, pattern.lstrip("/")) for pattern in patterns)
 
 
 def _walk(root: Path, folder: Path) -> Iterator[str]:

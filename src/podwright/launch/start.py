@@ -98,15 +98,17 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
 
 
 def _code(workload: Workload, home: Home) -> Snapshot | None:
-    """Take a snapshot of the code; data inside its folder travels with it.
+    """Take a snapshot of the code; data inside its folder travels with it, and so does the ranks' input.
 
     A large one waits where it will be stored: temporary files may lie in memory. `render` makes no home for it.
     """
     root = workload.code_folder
     if root is None:
         return None
-    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
-    return snapshot(root, inside, home.code if home.code.is_dir() else None)
+    inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
+    if workload.stdin_in_code:
+        inside.append(workload.stdin_in_code)
+    return snapshot(root, [root / text for text in inside], home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:

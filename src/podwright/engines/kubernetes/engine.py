@@ -26,6 +26,7 @@ from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.submit import submit
 from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
+from podwright.engines.mirror import Trees
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -197,13 +198,17 @@ class KubernetesEngine:
         return {}
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)
+                left |= self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, but), pods)
             else:
                 left |= {folder.id: [] for folder in members}
         return left

@@ -234,7 +234,11 @@ class LocalEngine:
         }
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         return {folder.id: [] for folder in folders}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
 from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
-from podwright.engines.mirror import Mirror
+from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
@@ -312,14 +312,16 @@ class SlurmEngine:
         return self._gaps
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
-        return here | self._exchange(self._far(folders), names, limit_bytes)
+        return here | self._exchange(self._far(folders), Trees(names, limit_bytes, but))
 
-    def _exchange(
-        self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def _exchange(self, folders: Sequence[RunFolder], trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -333,7 +335,7 @@ class SlurmEngine:
             return answer.out
 
         with Mirror(submitted) as mirror:
-            brought = mirror.bring(ask, root, names, limit_bytes)
+            brought = mirror.bring(ask, root, trees)
             self._gaps.update(mirror.gaps)
             return brought
 
