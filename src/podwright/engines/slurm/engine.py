@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
-from podwright.engines.slurm.containers import JOB, RUN
+from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
@@ -27,7 +28,7 @@ from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.events import AttemptStarted, CancelAsked
+from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -104,7 +105,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL}
+        return {"selection": SELECTION_IS_LOCAL, "route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -353,24 +354,18 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
-        step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
-        if hosts and node < len(hosts[-1]):
-            step.append(f"--nodelist={hosts[-1][node]}")
-        shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
+        return self._reach.terminal(shell_step(folder, site_of(folder), self._queue.handle(folder), node))
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        return self._reach.connect(host_at_work(folder, node), port)
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        raise refuse(NO_ROUTE)
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
     """Return how a run's cluster is reached again."""
     return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
-
-
-def _filled(text: str, root: str, folder: RunFolder) -> str:
-    """Return a word of the batch script with its variables filled in as the script fills them."""
-    parent = folder.asked.parent or folder.id
-    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
 
 
 def _is_overdue(folder: RunFolder) -> bool:
