@@ -77,15 +77,16 @@ def test_a_folder_of_sockets_that_is_taken_is_passed_over(
 
 
 def test_a_port_is_reached_through_the_login_node(ssh_config: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with Ssh("loop", str(ssh_config)).connect("127.0.0.1", server.getsockname()[1]) as line:
-            there, _ = server.accept()
-            with there:
-                line.sendall(b"question")
-                line.shutdown(socket.SHUT_WR)
-                assert there.makefile("rb").read() == b"question"
-                there.sendall(b"answer")
-            assert line.makefile("rb").read() == b"answer"
+    reach = Ssh("loop", str(ssh_config))
+    with socket.create_server(("127.0.0.1", 0)) as server, reach.connect(*server.getsockname()) as line:
+        there, _ = server.accept()
+        with there, there.makefile("rb") as heard:
+            line.sendall(b"question")
+            line.shutdown(socket.SHUT_WR)
+            assert heard.read() == b"question"
+            there.sendall(b"answer")
+        with line.makefile("rb") as heard:
+            assert heard.read() == b"answer"
 
 
 def test_a_port_where_nobody_listens_ends_without_a_word(ssh_config: Path) -> None:

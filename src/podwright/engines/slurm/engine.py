@@ -18,6 +18,7 @@ from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
+from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
@@ -55,7 +56,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-ABSENT = 'for path; do test -e "$path" || echo "$path"; done'
 PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
@@ -101,6 +101,7 @@ class SlurmEngine:
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
         self._looked_at = -LOOK_S
+        self._forgotten: dict[str, str] = {}
 
     # pure
 
@@ -216,6 +217,7 @@ class SlurmEngine:
                 job = self._queue.find(run_id)
             if job:
                 return job
+            self._give([folder.id for folder in folders])
             answer = self._try(command, env)
             if answer.code == 0:
                 return answer.text.strip().partition(";")[0]
@@ -224,6 +226,12 @@ class SlurmEngine:
                 raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
             may_be_there = True
             self._wait_for_controller(deadline)
+
+    def _give(self, ids: Sequence[str]) -> None:
+        """Let the next job have runs whose own was lost."""
+        places = [self._forgotten.pop(run_id) for run_id in ids if run_id in self._forgotten]
+        if places:
+            forgotten.give(self._reach, places)
 
     def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
         try:
@@ -270,9 +278,9 @@ class SlurmEngine:
         if deaf:
             self._queue.stop(deaf, gently=False)
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
-        forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
-        if forgotten:
-            statuses |= self._lost_by_controller(forgotten)
+        unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
+        if unknown:
+            statuses |= self._lost_by_controller(unknown)
         return statuses
 
     def _put_back(self, folders: Sequence[RunFolder]) -> None:
@@ -286,18 +294,16 @@ class SlurmEngine:
                 self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Return the jobs that the controller took and lost before it had saved them.
-
-        One that began has left its output, and is none of them.
-        """
-        outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
+        """Return the jobs that the controller took and lost before it had saved them."""
+        places = {f"{site_of(folder)['folder']}/runs/{folder.id}": folder for folder in folders}
         with suppress(Refusal):
-            missing = self._reach.call(["sh", "-c", ABSENT, "podwright", *outputs]).text.splitlines()
-            lost = [outputs[line] for line in missing if line in outputs]
-            for folder in lost:
-                self._queue.look_again(folder)
-            return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
-        return {}
+            for place in forgotten.lost(self._reach, places):
+                if place in places:
+                    self._forgotten[places[place].id] = place
+        lost = [folder for folder in folders if folder.id in self._forgotten]
+        for folder in lost:
+            self._queue.look_again(folder)
+        return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: what waits here needs no client."""
