@@ -25,7 +25,7 @@ from .paths import FolderWatch, Paths
 from .place import NodePlace
 from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
-from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
+from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
@@ -138,9 +138,11 @@ class Node:
             self._memory.remove()
         self.paths.clear()
         self.journal.close()
-        # Tells the shipper that all is written.
+        # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
         with suppress(OSError):
-            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
+            file = open_to_add(os.path.join(self.paths.record, CLOSED))
+            os.write(file, b"closed\n")
+            os.close(file)
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")

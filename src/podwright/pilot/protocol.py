@@ -43,6 +43,8 @@ FRAME_NUMBERS = 1 << 40
 SERIES_BYTES = 128 * 1024 * 1024
 """Of the series of one rank: some two million lines whole, and years of thinned ones."""
 SERIES_SUFFIX = ".series.jsonl"
+CLOSED = "closed"
+"""Beside a record that is written to its end."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 # The short keys of a line of the record and of a message between pilots; every other key is written out. An event has

@@ -129,7 +129,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         assert sorted(lines)[0] == "e"
         assert f"rank {rank} of 2 in toy-2222" in lines
     assert list(rows_of(str(record / "metrics.jsonl")))
-    assert (record / "closed").exists()
+    assert (record / "closed").read_text() == "closed\n"
 
 
 def test_bytecode_in_the_pilot_is_what_runs(tmp_path: Path) -> None:
