@@ -191,7 +191,8 @@ class Node:
 
     def facts(self) -> Dict[str, Any]:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
-        own = {"node": self.place.node, "host": self.place.host, "restart": self.place.restart}
+        place = self.place
+        own = {"node": place.node, "host": place.host, "restart": place.restart, "lost": place.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
         return {**own, **state, "epoch": self.epoch, **self._counters}
 
