@@ -13,7 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
-from podwright.pilot.protocol import GROWING_BYTES, SERIES_BYTES, parse_line, parse_record_name, parse_series_name
+from podwright.pilot.protocol import (
+    CLOSED,
+    GROWING_BYTES,
+    SERIES_BYTES,
+    parse_line,
+    parse_record_name,
+    parse_series_name,
+)
 from podwright.runs import RunFolder, fields
 from podwright.runs.copies import LeftOut
 from podwright.runs.files import KINDS, make_private, read_untrusted, write_whole
@@ -21,7 +28,7 @@ from podwright.runs.locks import try_lock
 from podwright.runs.metrics import METRICS_FILE
 from podwright.runs.series import SERIES_FILE
 
-GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
+GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", CLOSED})
 STATE = "mirror.json"
 OWN = frozenset(
     [

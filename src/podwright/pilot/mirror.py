@@ -17,9 +17,9 @@ from itertools import islice
 from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 from .plain import odd_kind, open_to_read
-from .protocol import GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
+from .protocol import CLOSED, GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
 
-GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
+GROWING = ("events.jsonl", "metrics.jsonl", "merged.log", CLOSED)
 PIECE_BYTES = 1 << 20
 ANSWER_BYTES = 32 << 20
 """Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""

@@ -51,6 +51,8 @@ SERIES_BYTES = 128 * 1024 * 1024
 GROWING_BYTES = 4 * 1024 * 1024 * 1024
 """Of any other file that grows in the record of a node: a month of events, when eight ranks tell values each second."""
 SERIES_SUFFIX = ".series.jsonl"
+CLOSED = "closed"
+"""Beside a record that is written to its end."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 # The short keys of a line of the record and of a message between pilots; every other key is written out. An event has

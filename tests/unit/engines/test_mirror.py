@@ -350,3 +350,10 @@ def test_a_forged_kind_is_not_believed(sides: Sides, odd: Any) -> None:
     assert read_piece({"f": "results/a", "odd": odd}, ("results",)) == Piece(
         "results/a", left_out="something odd, no plain file"
     )
+
+
+def test_that_a_record_is_closed_is_known_here(sides: Sides) -> None:
+    sides.write(EVENTS, "{}\n")
+    sides.write("record/n0.r0/closed", "closed\n")
+    sides.exchange()
+    assert (sides.here / "record" / "n0.r0" / "closed").exists()
