@@ -22,6 +22,8 @@ SHORT = {
     "gpt": ("transformer/train.py", "--limit", 11, "--batch", 2),
     "bert": ("transformer/train.py", "--model", "bert", "--limit", 11, "--batch", 2),
     "translation": ("translation/train.py", "--samples", 80, "--batch", 16),
+    "detection": ("detection/train.py", "--samples", 80, "--batch", 16, "--width", 4),
+    "gan": ("gan/train.py", "--samples", 80, "--batch", 16, "--width", 4),
 }
 """Five steps an epoch."""
 WAIT_S = 300
@@ -62,9 +64,10 @@ def test_asked_to_stop(spawn: Spawn, tmp_path: Path) -> None:
     assert not (tmp_path / "model.pt").exists()
 
 
-def test_two_ranks(spawn: Spawn, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["resnet", "detection", "gan"])
+def test_two_ranks(name: str, spawn: Spawn, tmp_path: Path) -> None:
     """One rank speaks; each step tells where its time went, waiting for the other rank too."""
-    launched = spawn(*SHORT["resnet"], *NEVER, "--batch", 8, "--out", tmp_path, launcher=TORCHRUN)
+    launched = spawn(*SHORT[name], *NEVER, "--batch", 8, "--out", tmp_path, launcher=TORCHRUN)
     text, _ = launched.communicate(timeout=WAIT_S)
     assert launched.returncode == 0, text
     assert list(told(text, "loss")) == list(range(1, 11))
@@ -83,9 +86,18 @@ def test_what_is_told(spawn: Spawn, tmp_path: Path) -> None:
     assert keys[keys.index("init_stop") :] == ["init_stop", "run_start", *epoch, *epoch, "run_stop"]
 
 
-@pytest.mark.parametrize("script", ["resnet/train.py", "transformer/train.py", "translation/train.py"])
-def test_wrong_settings(script: str, spawn: Spawn) -> None:
-    process = spawn(script, "--lr", "-1")
+@pytest.mark.parametrize("name", ["detection", "gan"])
+def test_synthetic(name: str, spawn: Spawn, tmp_path: Path) -> None:
+    """Noise shows the speed of a step, and no target ends it."""
+    size = ("--side", 32, "--width", 4, "--batch", 2, "--steps", 3, "--epochs", 1)
+    text, _ = spawn(f"{name}/train.py", "--synthetic", *size, *NEVER[-4:], "--out", tmp_path).communicate(timeout=WAIT_S)
+    assert list(told(text, "loss")) == [1, 2, 3], text
+    assert logged(text)[-1]["metadata"]["status"] == "aborted"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["resnet", "transformer", "translation", "detection", "gan"])
+def test_wrong_settings(name: str, spawn: Spawn) -> None:
+    process = spawn(f"{name}/train.py", "--lr", "-1")
     text, _ = process.communicate(timeout=WAIT_S)
     assert process.returncode == 2
     assert '"-1" is not a number above 0' in text
