@@ -1,7 +1,7 @@
-"""Boxes: how far they overlap, which default box answers for which shape, which guesses are kept, and how good they are.
+"""Boxes: how far they overlap, which default box answers for which shape, which guesses are kept and how good.
 
-Boxes are (left, top, right, bottom); offsets say how a default box must be moved and stretched to fit, as in SSD (Liu et
-al., 2016).
+Boxes are (left, top, right, bottom); offsets say how a default box must be moved and stretched to fit, as in SSD
+(Liu et al., 2016).
 """
 
 from __future__ import annotations

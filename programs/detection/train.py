@@ -4,8 +4,8 @@
     torchrun --nproc-per-node 8 programs/detection/train.py --synthetic --compile --side 320 --width 64 --batch 64
     podwright run examples/detection.yaml
 
-The score is the mean average precision at an overlap of one half. Synthetic pictures are noise that stays on the device:
-they show the speed of the step and teach nothing.
+The score is the mean average precision at an overlap of one half. Synthetic pictures are noise that stays on the
+device: they show the speed of the step and teach nothing.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ normalisation keeps the judge smooth, and pictures are made with a running mean 
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +62,7 @@ class Maker(nn.Module):
         widths = _widths(side, width)[::-1]
         self.kinds = nn.Embedding(kinds, KIND_WIDTH)
         self.first = nn.Linear(NOISE + KIND_WIDTH, widths[0] * FIRST**2)
-        self.blocks = nn.ModuleList(Up(*pair) for pair in zip(widths, widths[1:], strict=False))
+        self.blocks = nn.ModuleList(Up(*pair) for pair in pairwise(widths))
         self.last = nn.Sequential(nn.BatchNorm2d(widths[-1]), nn.ReLU(), nn.Conv2d(widths[-1], colours, 3, 1, 1))
 
     def forward(self, noise: Tensor, kinds: Tensor) -> Tensor:
@@ -93,7 +94,7 @@ class Judge(nn.Module):
         super().__init__()
         widths = _widths(side, width)
         self.first = spectral_norm(nn.Conv2d(colours, widths[0], 3, 1, 1))
-        self.blocks = nn.Sequential(*(Down(*pair) for pair in zip(widths, widths[1:], strict=False)))
+        self.blocks = nn.Sequential(*(Down(*pair) for pair in pairwise(widths)))
         self.last = spectral_norm(nn.Linear(widths[-1], 1))
         self.kinds = spectral_norm(nn.Embedding(kinds, widths[-1]))
 

@@ -100,6 +100,10 @@ def likeness(ours: Tensor, theirs: Tensor) -> float:
     overlaps = []
     for own, other in zip(ours.T, theirs.T, strict=True):
         edges = torch.quantile(own, shares)
-        heights = [torch.bucketize(side.contiguous(), edges).bincount(minlength=BINS) / len(side) for side in (own, other)]
-        overlaps.append(float(torch.minimum(*heights).sum()))
+        overlaps.append(float(torch.minimum(heights(own, edges), heights(other, edges)).sum()))
     return sum(overlaps) / len(overlaps)
+
+
+def heights(values: Tensor, edges: Tensor) -> Tensor:
+    """The share of values in each bin."""
+    return torch.bucketize(values.contiguous(), edges).bincount(minlength=BINS) / len(values)

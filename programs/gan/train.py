@@ -36,13 +36,13 @@ COLOURS = 3
 class Config(Shared):
     """How to train."""
 
-    epochs: int = option(30, count_of, "passes over the showers, at most")
-    batch: int = option(64, count_of, "showers per rank and step")
+    epochs: int = option(12, count_of, "passes over the showers, at most")
+    batch: int = option(32, count_of, "showers per rank and step")
     samples: int = option(6400, count_of, "showers to make; 2000 more are kept to score on")
-    lr: float = option(1e-3, positive_of, "learning rate of the judge")
+    lr: float = option(2e-3, positive_of, "learning rate of the judge")
     slower: float = option(0.5, positive_of, "the maker's learning rate, as a share of the judge's")
-    width: int = option(16, count_of, "channels at the full side")
-    target: float = option(0.75, positive_of, "ends when the likeness to real showers has reached this")
+    width: int = option(8, count_of, "channels at the full side")
+    target: float = option(0.65, positive_of, "ends when the likeness to real showers has reached this")
     synthetic: bool = switch("noise instead of showers: for speed")
     side: int = option(128, count_of, "pixels of a side of a synthetic picture, a power of 2")
     steps: int = option(100, count_of, "steps of an epoch of synthetic pictures")

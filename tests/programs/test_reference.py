@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -86,11 +86,41 @@ def test_what_is_told(spawn: Spawn, tmp_path: Path) -> None:
     assert keys[keys.index("init_stop") :] == ["init_stop", "run_start", *epoch, *epoch, "run_stop"]
 
 
+def test_a_profile(spawn: Spawn, tmp_path: Path) -> None:
+    """Three of ten steps, after those that are skipped; asked for as `podwright run --profile` does."""
+    process = spawn(*SHORT["resnet"], *NEVER, "--out", tmp_path, PODWRIGHT_PROFILE="3")
+    text, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, text
+    profile = json.loads((tmp_path / "profile.json").read_text())
+    assert (profile["steps"], profile["device"], profile["gaps"]) == (3, "cpu", [])
+    seconds = [row["seconds"] for row in profile["operations"]]
+    assert seconds == sorted(seconds, reverse=True)
+    assert any("conv" in row["name"] for row in profile["operations"])
+    assert 0 < profile["parts"]["compute_s"] <= profile["wall_s"]
+
+
+def test_idle_stretches_of_a_gpu(load: Callable[[str, str], ModuleType]) -> None:
+    """No GPU is here: kernels as the profiler lists them. Two overlap, then 3 ms of nothing, then one more."""
+    module = load("resnet", "kit.profile")
+    spans = [(0, 2000, "first"), (1000, 4000, "second"), (7000, 8000, "third")]
+    kernels = [
+        SimpleNamespace(time_range=SimpleNamespace(start=start, end=end), name=name, device_type=module.DeviceType.CUDA)
+        for start, end, name in spans
+    ]
+    host = SimpleNamespace(
+        time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type=module.DeviceType.CPU
+    )
+    busy, gaps = module.idle(SimpleNamespace(events=lambda: [host, *kernels]))
+    assert busy == pytest.approx(0.005)
+    assert gaps == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]
+
+
 @pytest.mark.parametrize("name", ["detection", "gan"])
 def test_synthetic(name: str, spawn: Spawn, tmp_path: Path) -> None:
     """Noise shows the speed of a step, and no target ends it."""
     size = ("--side", 32, "--width", 4, "--batch", 2, "--steps", 3, "--epochs", 1)
-    text, _ = spawn(f"{name}/train.py", "--synthetic", *size, *NEVER[-4:], "--out", tmp_path).communicate(timeout=WAIT_S)
+    process = spawn(f"{name}/train.py", "--synthetic", *size, *NEVER[-4:], "--out", tmp_path)
+    text, _ = process.communicate(timeout=WAIT_S)
     assert list(told(text, "loss")) == [1, 2, 3], text
     assert logged(text)[-1]["metadata"]["status"] == "aborted"  # type: ignore[index]
 

@@ -90,9 +90,7 @@ def _pairs(session: Session, refs: Sequence[str], metric: str, margin: float) ->
 def _until(session: Session, refs: Sequence[str], metric: str, margin: float, limit: int) -> SidesCompared:
     from podwright.prove.compare import until_proven
 
-    return until_proven(
-        session, (refs[0], refs[1]), metric, margin, limit, lambda name, state: output.say(state, name)
-    )
+    return until_proven(session, (refs[0], refs[1]), metric, margin, limit, lambda name, state: output.say(state, name))
 
 
 def _by(session: Session, refs: Sequence[str], by: str, metric: str, margin: float) -> list[SidesCompared]:
