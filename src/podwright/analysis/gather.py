@@ -17,7 +17,8 @@ from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
 from podwright.analysis.figures import as_number
-from podwright.analysis.profile import StepsProfile, profile_of
+from podwright.analysis.profile import StepsProfile
+from podwright.analysis.profile_file import profile_of
 from podwright.analysis.told import Told, summed_up
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample

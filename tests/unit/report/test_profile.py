@@ -11,8 +11,8 @@ from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
 from podwright.report import gather, render_run
 from podwright.report.verdict import figures_of
-from tests.fixtures.facts import parsed
 from tests.fixtures.run_folder import Shape, write_run
+from tests.unit.runs.made import event, parsed
 
 PROFILE = {
     "steps": 4,
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def test_it_is_shown(folder: Path) -> None:
     (folder / "results" / "profile.json").write_text(json.dumps(PROFILE))
     page = render_run(gather(folder))
-    assert "4 steps of 100 ms each; NVIDIA H200 worked 75% of the time, and 15% went into waiting for input." in page
+    assert "4 steps of 100 ms each; NVIDIA H200 worked 75 % of the time, and 15 % went into waiting for input." in page
     assert "<code>sm90_xmma_gemm&lt;bf16&gt;</code>" in page
     assert '<td class="num">50 ms</td><td class="num">100</td>' in page
     assert '<td class="num">4 ms</td>' in page
@@ -60,14 +60,14 @@ def test_without_one_there_is_no_section(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("gpus", "shown"),
     [
-        (["NVIDIA H200", "NVIDIA H200"], "50%"),
+        (["NVIDIA H200", "NVIDIA H200"], "50 %"),
         (["NVIDIA H200", "NVIDIA A100-SXM4-80GB"], None),  # of two kinds there is no one peak
         (["NVIDIA H100 PCIe"], None),  # not that of SXM, and not listed
         ([], None),
     ],
 )
 def test_operations_told_are_held_against_the_peak(gpus: list[str], shown: str | None) -> None:
-    pilot = {"k": "pilot", "t": 1.0, "gpus": [{"index": index, "name": name} for index, name in enumerate(gpus)]}
+    pilot = event("pilot", gpus=[{"index": index, "name": name} for index, name in enumerate(gpus)])
     record = {"id": "x", "state": "succeeded", "results": {"tflops": 494.5}}
     data = ReportData(record=record, asked={}, read_at=2.0, events=tuple(parsed(pilot)))
     figures = {figure.label: figure.value for figure in figures_of(story_of(data))}
