@@ -47,11 +47,20 @@ class Prepared:
 
 
 def prepare(
-    session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
+    session: Session,
+    workload: Workload,
+    target: str,
+    run_id: str,
+    repeat: int = 1,
+    after: str | None = None,
+    code: Snapshot | None = None,
 ) -> Prepared:
-    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing.
+
+    Code that is handed in is taken as it is, and the folder is not looked at.
+    """
     engine, pod = session.target(target)
-    code = _code(workload, session.home)
+    code = code or _code(workload, session.home)
     data, pinned = resolve(session, workload, pod)
     request = Request(
         run_id=run_id,
@@ -213,6 +222,7 @@ def _asked(prepared: Prepared) -> Asked:
         after=request.after,
         command_line=sys.argv,
         version=__version__,
+        file=str(workload.path),
     )
 
 
