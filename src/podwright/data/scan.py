@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podwright.data import schema
+from podwright.data import bitmaps, schema
 from podwright.data.dataset import META, meta_of
+from podwright.data.files import literal
 from podwright.data.layouts import Layout, layout_named, layouts, recognised
 from podwright.data.paths import shown
 from podwright.data.staging import Staging
@@ -93,7 +94,7 @@ class _Scan:
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
         staged = self.part / "staging.duckdb"
         with self.store.building(self.part) as connection:
-            connection.execute(f"ATTACH '{_literal(staged)}' AS staging")
+            connection.execute(f"ATTACH '{literal(staged)}' AS staging")
             staging = self._stage(connection, seen)
             layout = wanted or _recognised(connection)
             for statement in schema.build_statements("staging", layout):
@@ -103,7 +104,9 @@ class _Scan:
             scanned = self._scanned(connection, layout, changed, staging.unread)
             if changed or not self.before:
                 _write_meta(connection, scanned)
-                connection.execute(schema.whole_view(layout, class_names(connection)))
+                classes = class_names(connection)
+                connection.execute(schema.whole_view(layout, classes))
+                bitmaps.build(connection, layout, len(classes))
         staged.unlink()
         if not changed and self.before:
             return scanned
@@ -124,7 +127,7 @@ class _Scan:
         if not self.before:
             return files
         old = self.store.file(self.dataset, self.before)
-        connection.execute(f"ATTACH '{_literal(old)}' AS old (READ_ONLY)")
+        connection.execute(f"ATTACH '{literal(old)}' AS old (READ_ONLY)")
         meta = meta_of(connection, "old.")
         if meta.get("format") != str(schema.FORMAT) or meta.get("root") != shown(os.fsencode(self.root)):
             connection.execute("DETACH old")
@@ -196,7 +199,3 @@ def _first(connection: DuckDBPyConnection, query: str) -> Any:
     row = connection.execute(query).fetchone()
     assert row is not None
     return row[0]
-
-
-def _literal(path: Path) -> str:
-    return str(path).replace("'", "''")

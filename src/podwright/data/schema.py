@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from podwright.data.conditions import Field, Kind, Vocabulary
 from podwright.data.layouts import Layout, TypedColumn, sort_columns
 
-FORMAT = 1
+FORMAT = 2
 """Of a generation's file; one of another format is scanned anew."""
 _TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
 _FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"
@@ -61,7 +61,8 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
     yield f"""CREATE TABLE directory AS
         SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
-            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns
+            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
+            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
         FROM {staged}.staged_folder d
         JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
         ORDER BY path"""
@@ -72,7 +73,8 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
             SELECT d.id AS dir, f.name, f.raw,
                 lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
                 {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
-                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256{typed}
+                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
+                f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
             FROM {staged}.staged_file f JOIN directory d ON d.staged = f.folder
             JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
             ORDER BY {order})"""

@@ -229,7 +229,7 @@ def open_store() -> Store:
     from podwright.data.extra import need_packages
 
     need_packages()
-    from podwright.data.store import Store
+    from podwright.data.store import open_store as open_catalog
     from podwright.runs import Home
 
-    return Store(Home.open().path)
+    return open_catalog(Home.open().path)
