@@ -3,7 +3,7 @@
 bitmap    of a field with few values: the rows that hold each value, with their number and bytes (a facet);
           without a value: the rows that hold any
 span      of a field of numbers: its rows in the order of the numbers, cut into blocks of 65,536
-trigram   of paths: the blocks of 128 rows in which three letters stand in a row
+trigram   of paths: the blocks of 32 rows in which three letters stand in a row
 
 Rows are places in the table `file`. Sets of them are Roaring bitmaps: sparse ones are lists, dense ones plain bits.
 """

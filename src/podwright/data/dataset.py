@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Dataset:
 
     def __init__(self, store: Store, name: str, opened: Opened) -> None:
         self.store, self.name, self.connection = store, name, opened.connection
+        self.left_out = opened.left_out
         connection = self.connection
         meta = meta_of(connection)
         if meta.get("format") != str(schema.FORMAT):
@@ -93,12 +95,11 @@ class Dataset:
         """Return how many files each value has, of the typed columns that are texts and have few values."""
         facets: dict[str, dict[str, int]] = {}
         for column in self.layout.columns:
-            if column.kind != "text":
-                continue
-            query = "SELECT value, sum(files)::BIGINT FROM bitmap WHERE field = ? AND value IS NOT NULL GROUP BY ALL"
-            rows = self.connection.execute(f"{query} ORDER BY 1", [column.name]).fetchall()
-            if len(rows) <= _MOST_VALUES:
-                facets[column.name] = dict(rows)
+            counts: Counter[str] = Counter()
+            for part in self._parts:
+                counts.update(part.lookup.facet(column.name))
+            if column.kind == "text" and len(counts) <= _MOST_VALUES:
+                facets[column.name] = dict(sorted(counts.items()))
         return facets
 
     def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
@@ -126,11 +127,11 @@ class _Part:
 
     def __init__(self, connection: DuckDBPyConnection, part: Part) -> None:
         self._connection, self._part = connection, part
-        self._lookup = Lookup(connection, part.alias, part.rows)
+        self.lookup = Lookup(connection, part.alias, part.rows)
 
     def _chosen(self, condition: Condition) -> tuple[BitMap | None, bool]:
         """Return the rows to look at, None for all of them, and whether they all fit."""
-        candidates = self._lookup.candidates(condition)
+        candidates = self.lookup.candidates(condition)
         if candidates is None:
             return None, False
         most = _MOST_IDS if candidates.exact else min(_MOST_IDS, self._part.rows // _WORTH)
@@ -139,7 +140,7 @@ class _Part:
         return candidates.rows, candidates.exact
 
     def count(self, condition: Condition) -> int:
-        candidates = self._lookup.candidates(condition)
+        candidates = self.lookup.candidates(condition)
         if candidates is not None and candidates.exact:
             return len(candidates.rows)
         return self.sums(condition)[0]
@@ -162,25 +163,35 @@ class _Part:
         return tables_of(condition, f"{self._part.alias}.")
 
     def find(self, condition: Condition, names: Sequence[str], limit: int | None) -> Iterator[tuple[Any, ...]]:
-        alias = self._part.alias
         rows, exact = self._chosen(condition)
         if rows is not None and exact:
-            ids = rows[:limit].to_array().tolist()
-            chosen, values = f"SELECT f.id FROM {alias}.file f WHERE {_BY_ROW}", [ids]
-        else:
-            where, values = self._where(condition)
-            chosen = f"SELECT f.id FROM {self._source(condition)} WHERE {where} ORDER BY f.id"
-            if limit is not None:
-                chosen += f" LIMIT {int(limit)}"
-        typed = "".join(f", f.{schema.quoted(name)}" for name in names)
-        query = f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode{typed}
-            FROM ({chosen}) c JOIN {alias}.file f ON f.id = c.id JOIN {alias}.directory d ON d.id = f.dir
-            ORDER BY f.id"""
+            yield from self._by_row(rows[:limit], names)
+            return
+        where, values = self._where(condition)
+        chosen = f"SELECT f.id FROM {self._source(condition)} WHERE {where} ORDER BY f.id"
+        if limit is not None:
+            chosen += f" LIMIT {int(limit)}"
+        query = f"{self._columns(names)} WHERE f.id IN ({chosen}) ORDER BY f.id"
         answer = self._connection.execute(query, values)
         while fetched := answer.fetchmany(10_000):
             yield from fetched
 
+    def _by_row(self, rows: BitMap, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        if len(rows) > _FEW:
+            query = f"{self._columns(names)} WHERE {_BY_ROW} ORDER BY f.id"
+            yield from self._connection.execute(query, [rows.to_array().tolist()]).fetchall()
+            return
+        # A row by its place needs no plan over the whole table.
+        for row in rows:
+            yield from self._connection.execute(f"{self._columns(names)} WHERE f.rowid = {row}").fetchall()
 
+    def _columns(self, names: Sequence[str]) -> str:
+        typed = "".join(f", f.{schema.quoted(name)}" for name in names)
+        return f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode{typed}
+            FROM {self._part.alias}.file f JOIN {self._part.alias}.directory d ON d.id = f.dir"""
+
+
+_FEW = 4
 _BY_ROW = "f.rowid IN (SELECT unnest(?::BIGINT[]))"
 
 

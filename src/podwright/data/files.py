@@ -39,6 +39,8 @@ class Opened:
 
     connection: DuckDBPyConnection
     parts: tuple[Part, ...]
+    left_out: int = 0
+    """How many files for this reader are not what was published."""
 
     def __enter__(self) -> Opened:
         return self
@@ -49,16 +51,19 @@ class Opened:
         self.connection.close()
 
 
-def readable_files(generation: Path) -> list[Path]:
+def readable_files(generation: Path) -> tuple[list[Path], int]:
     """Return the files of a generation that this user may open: all in one, or those that are shared with him.
 
-    A file that belongs to somebody else may have been written over by him: one that is not what was published is left out.
+    A file that belongs to somebody else may have been written over by him: one that is not what was published is left
+    out, and counted.
     """
     own = generation / FILE
     if os.access(own, os.R_OK):
-        return [own]
-    listed = json.loads((generation / SHARED).read_bytes())
-    return [generation / row["path"] for row in listed["files"] if _is_as_published(generation / row["path"], row)]
+        return [own], 0
+    listed = json.loads((generation / SHARED).read_bytes())["files"]
+    readable = [row for row in listed if os.access(generation / row["path"], os.R_OK)]
+    sound = [generation / row["path"] for row in readable if _is_as_published(generation / row["path"], row)]
+    return sound, len(readable) - len(sound)
 
 
 def seal(path: Path) -> dict[str, int]:
@@ -68,13 +73,10 @@ def seal(path: Path) -> dict[str, int]:
 
 
 def _is_as_published(path: Path, row: dict[str, int]) -> bool:
-    try:
-        return os.access(path, os.R_OK) and all(row[key] == value for key, value in seal(path).items())
-    except OSError:  # a folder on the way is closed to us
-        return False
+    return all(row[key] == value for key, value in seal(path).items())
 
 
-def open_files(paths: Sequence[Path]) -> Opened:
+def open_files(paths: Sequence[Path], left_out: int = 0) -> Opened:
     """Open files read-only and lock the connection; tables of several are seen as one."""
     import duckdb
 
@@ -93,7 +95,7 @@ def open_files(paths: Sequence[Path]) -> Opened:
     except BaseException:
         connection.close()
         raise
-    return Opened(connection, tuple(parts))
+    return Opened(connection, tuple(parts), left_out)
 
 
 def literal(path: Path) -> str:
@@ -104,7 +106,8 @@ def literal(path: Path) -> str:
 def _names(connection: DuckDBPyConnection, parts: Sequence[Part]) -> list[str]:
     if len(parts) == 1:
         return [f"USE {parts[0].alias}"]
-    query = "SELECT DISTINCT table_name FROM information_schema.tables WHERE table_catalog LIKE 'part%'"
+    query = """SELECT DISTINCT table_name FROM information_schema.tables
+        WHERE table_catalog LIKE 'part%' AND table_type = 'BASE TABLE'"""
     statements = []
     for (name,) in connection.execute(query).fetchall():
         union = " UNION ALL BY NAME ".join(f"SELECT * FROM {part.alias}.{name}" for part in parts)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyroaring import BitMap
 
-from podwright.data.bitmaps import class_field, tag_field
+from podwright.data.bitmaps import bitmap_of, class_field, tag_field
 from podwright.data.conditions import Condition, Inverse, Joint, Test, Tests
 from podwright.data.trigrams import BLOCK_ROWS, trigrams_of
 
@@ -65,6 +65,7 @@ class Lookup:
         self._every.add_range(0, rows)
         self._bitmaps: dict[int, BitMap] = {}
         self._blocks: dict[int, tuple[Any, Any]] = {}
+        self._ranges: dict[tuple[str, int, int], BitMap] = {}
         self._postings: dict[int, BitMap | None] = {}
 
     def candidates(self, condition: Condition) -> Candidates | None:
@@ -97,12 +98,24 @@ class Lookup:
             return None
         return Candidates(BitMap.union(*[part.rows for part in known]), all(part.exact for part in known))
 
+    def facet(self, field: str) -> dict[str, int]:
+        """Return how many files have each value of a field; of one with too many values, none."""
+        return {value: count for (of, value), count in self._counts.items() if of == field}
+
+    @cached_property
+    def _heads(self) -> list[tuple[str, str | None, int, int]]:
+        query = f"SELECT field, value, files, rowid FROM {self._alias}.bitmap"
+        return self._connection.execute(query).fetchall()
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, str], int]:
+        return {(field, value): files for field, value, files, _ in self._heads if value is not None}
+
     @cached_property
     def _values(self) -> dict[str, dict[str | None, int]]:
         """The place of each bitmap in its table, by field and value."""
         every: dict[str, dict[str | None, int]] = {}
-        query = f"SELECT field, value, rowid FROM {self._alias}.bitmap"
-        for field, value, place in self._connection.execute(query).fetchall():
+        for field, value, _, place in self._heads:
             every.setdefault(field, {})[value] = place
         return every
 
@@ -189,12 +202,15 @@ class Lookup:
         value = test.value
         assert isinstance(value, int)
         if sign == "!=":
-            return Candidates(self._span_rows(spans[-1]) - self._between(spans[:-1], value, value))
-        least, most = _RANGES[sign](value)
-        return Candidates(self._between(spans[:-1], least, most))
+            return Candidates(self._span_rows(spans[-1]) - self._between(test.field.name, value, value))
+        return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
 
-    def _between(self, spans: list[_Span], least: int, most: int) -> BitMap:
-        return BitMap.union(BitMap(), *self._parts(spans, least, most))
+    def _between(self, name: str, least: int, most: int) -> BitMap:
+        asked = (name, least, most)
+        if asked not in self._ranges:
+            _make_room(self._ranges)
+            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(self._spans[name][:-1], least, most))
+        return self._ranges[asked]
 
     def _parts(self, spans: list[_Span], least: int, most: int) -> Iterator[BitMap]:
         for span in spans:
@@ -206,7 +222,7 @@ class Lookup:
             values, rows = self._sorted(span)
             start = np.searchsorted(values, max(least, span.least) - span.least, "left")
             end = np.searchsorted(values, min(most, span.most) - span.least, "right")
-            yield BitMap(rows[start:end].tolist())
+            yield bitmap_of(np.sort(rows[start:end]))
 
     def _span_rows(self, span: _Span) -> BitMap:
         # Beside the bitmaps of values, whose places count from 0.
@@ -286,7 +302,7 @@ _READERS: dict[str, Callable[[Lookup, Test, bool], Candidates | None]] = {
 }
 
 
-def _make_room(kept: dict[int, Any]) -> None:
+def _make_room(kept: dict[Any, Any]) -> None:
     """Let go of what was read first where too much is kept."""
     while len(kept) >= _MOST_KEPT:
         del kept[next(iter(kept))]

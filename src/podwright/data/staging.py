@@ -52,6 +52,11 @@ class Staging:
         if self._held >= _ROWS:
             self.flush()
 
+    @property
+    def folders(self) -> int:
+        """Return how many folders were taken."""
+        return self._folders
+
     def flush(self) -> None:
         """Write what is held."""
         for name, tables in self._tables.items():

@@ -95,7 +95,7 @@ class Store:
         for _ in range(_TRIES):
             path = self.file(dataset, self.generation(dataset))
             try:
-                return open_files(readable_files(path.parent))
+                return open_files(*readable_files(path.parent))
             except (duckdb.Error, OSError) as error:
                 if path.parent.exists():
                     raise _damaged(dataset, error) from None
@@ -116,10 +116,7 @@ class Store:
         What a writer that was killed has left is removed first.
         """
         folder = self.path / dataset
-        make_private(folder)
-        if not os.access(folder, os.W_OK):
-            owner = folder.owner()
-            raise refuse(f"{dataset} is in a catalog that only {owner} writes", hint=f"ask {owner} to do it", exit_code=1)
+        self._make_folder(folder)
         if self.shared:
             folder.chmod(0o755)
         with try_lock(folder / "lock") as alone:
@@ -133,6 +130,16 @@ class Store:
                     yield part
             finally:
                 shutil.rmtree(part, ignore_errors=True)
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            make_private(folder)
+        except PermissionError:
+            folder = self.path
+        if not os.access(folder, os.W_OK):
+            owner = folder.owner()
+            message = f"this catalog is one that only {owner} writes"
+            raise refuse(message, hint=f"ask {owner}, or unset PODWRIGHT_CATALOG", file=str(self.path), exit_code=1)
 
     @contextmanager
     def building(self, part: Path) -> Iterator[DuckDBPyConnection]:

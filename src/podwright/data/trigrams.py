@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-BLOCK_ROWS = 128
-_ROWS = BLOCK_ROWS * 64
+BLOCK_ROWS = 32
+_ROWS = BLOCK_ROWS * 256
 """How many names are laid side by side at once: as a table of letters, a name in each row."""
 Letters = np.ndarray[Any, np.dtype[Any]]
 

@@ -51,27 +51,20 @@ class Batch:
 
 
 def walk(
-    root: bytes,
-    workers: int,
-    seen: Callable[[int], None] | None = None,
-    entries: int = ENTRIES,
-    folders: Sequence[bytes] = (b"",),
+    root: bytes, workers: int, seen: Callable[[int], None] | None = None, entries: int = ENTRIES
 ) -> Iterator[Batch]:
-    """Yield the tree below a folder in batches, or of it what lies below some folders.
-
-    `seen` hears how many files there were so far.
-    """
+    """Yield the whole tree below a folder in batches; `seen` hears how many files there were so far."""
     files = 0
-    for batch in _batches(root, list(folders), workers, entries):
+    for batch in _batches(root, workers, entries):
         files += len(batch.files)
         if seen is not None:
             seen(files)
         yield batch
 
 
-def walk_some(root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
-    """Go through folders in this process until so many entries were seen."""
-    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists()))
+def walk_some(root: bytes, folders: Sequence[bytes], entries: int, known: frozenset[bytes] = frozenset()) -> Batch:
+    """Go through folders in this process until so many entries were seen; into those that are known it does not go."""
+    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), known))
 
 
 def _lists() -> bool:
@@ -86,8 +79,8 @@ def _batch(walked: Walked) -> Batch:
     return Batch(folders, files, np.frombuffer(counts, np.int64), unread, acls, rest)
 
 
-def _batches(root: bytes, folders: list[bytes], workers: int, entries: int) -> Iterator[Batch]:
-    first = walk_some(root, folders, min(FIRST, entries))
+def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
+    first = walk_some(root, [b""], min(FIRST, entries))
     yield first
     if workers > 1 and len(first.rest) > 1:
         yield from _dealt(root, first.rest, workers, entries)

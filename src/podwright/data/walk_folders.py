@@ -22,10 +22,13 @@ Walked = tuple[bytes, bytes, bytes, bytes, bytes, list[tuple[bytes, str]], list[
 """Paths of folders, their numbers, how many entries each has; names, numbers; unread; access lists; what is left."""
 
 
-def walk_folders(root: bytes, folders: list[bytes], most: int, lists: bool) -> Walked:
+def walk_folders(
+    root: bytes, folders: list[bytes], most: int, lists: bool, known: frozenset[bytes] = frozenset()
+) -> Walked:
     """Go through folders, depth first, until so many entries were seen; a folder that was begun is finished.
 
-    Paths and names have a zero byte behind each. `lists`: look for lists of access at folders.
+    Paths and names have a zero byte behind each. `lists`: look for lists of access at folders. Of the folders in them
+    those that are known are not gone into.
     """
     paths: list[bytes] = []
     counts: list[int] = []
@@ -58,7 +61,8 @@ def walk_folders(root: bytes, folders: list[bytes], most: int, lists: bool) -> W
             os.close(place)
         paths.append(folder)
         counts.append(len(names) - before)
-        stack.extend(folder + os.fsencode(name) + b"/" for name in reversed(inner))
+        deeper = [folder + os.fsencode(name) + b"/" for name in reversed(inner)]
+        stack.extend(path for path in deeper if path not in known)
     every = os.fsencode("\0".join([*names, ""]))
     all_paths = b"\0".join([*paths, b""])
     return all_paths, _packed(folder_numbers), _packed(counts), every, _packed(numbers), unread, acls, stack

@@ -17,7 +17,7 @@ from podwright.data.scan import scan
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
 from podwright.data.tags import tag
-from podwright.data.trigrams import PathBlocks, trigrams_of
+from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, trigrams_of
 from tests.fixtures.a2d2 import write_scenes
 
 VALUES = {
@@ -82,7 +82,7 @@ def rows_by_sql(dataset: Dataset, condition: Condition) -> set[int]:
 
 
 @given(tree=trees())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_candidates_hold_every_row_that_sql_gives_and_exact_ones_no_other(dataset: Dataset, tree: Filter) -> None:
     condition = condition_of(tree, dataset.vocabulary)
     wanted = rows_by_sql(dataset, condition)
@@ -122,7 +122,7 @@ def test_every_trigram_of_a_path_is_in_its_block(names: list[str], folder: str) 
     blocks = PathBlocks(np.array([7]), pa.chunked_array([[folder]]))
     pairs = blocks.take(np.full(len(names), 7), pa.array(names))
     seen = set(zip(pairs["letters"].to_pylist(), pairs["block"].to_pylist(), strict=True))
-    wanted = {(letters, row // 128) for row, name in enumerate(names) for letters in trigrams_of(folder + name)}
+    wanted = {(letters, row // BLOCK_ROWS) for row, name in enumerate(names) for letters in trigrams_of(folder + name)}
     assert seen == wanted
 
 
