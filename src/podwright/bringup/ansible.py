@@ -26,6 +26,8 @@ forks = 50
 host_key_checking = True
 interpreter_python = /usr/bin/python3
 retry_files_enabled = False
+# No task waits for ever; those that take long say so themselves.
+task_timeout = 600
 [ssh_connection]
 pipelining = True
 ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15

@@ -6,6 +6,7 @@ It is sent to hosts as it is and gets its question on standard input: standard l
 from __future__ import annotations
 
 import base64
+import fcntl
 import glob
 import grp
 import hashlib
@@ -13,11 +14,16 @@ import json
 import os
 import pwd
 import stat
+import struct
 import subprocess
 import sys
+import time
 from typing import Any, Callable, Dict, List, Sequence
 
 MOST_SHOWN = 65536
+LISTS = "/var/lib/apt/lists"
+LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
+FLOCK = "hhqqi4x"
 SYSTEMCTL = ("systemctl", "show", "--property=Id,Names,ActiveState,UnitFileState,LoadState")
 
 
@@ -31,6 +37,8 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
         "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
         "mark": mark_in(asked.get("mark", "")),
+        "lists_s": age_of(LISTS),
+        "lock": lock_holder(),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),
     }
 
@@ -92,6 +100,37 @@ def services(names: Sequence[str]) -> Dict[str, str]:
     return states
 
 
+def age_of(path: str) -> float:
+    """Return for how many seconds nothing has changed there; no time at all is long ago."""
+    try:
+        return time.time() - os.stat(path).st_mtime
+    except OSError:
+        return time.time()
+
+
+def lock_holder() -> str:
+    """Return the process that holds a lock of apt or dpkg, by its number and its command; empty where none does."""
+    for path in LOCKS:
+        try:
+            with open(path, "rb+") as file:
+                asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+                kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        except OSError:
+            continue
+        if kind != fcntl.F_UNLCK:
+            return "%s is held by process %d (%s)" % (path, pid, command_of(pid))
+    return ""
+
+
+def command_of(pid: int) -> str:
+    """Return the command of a process; a question mark where it cannot be seen."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read(200).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return "?"
+
+
 def mark_in(path: str) -> Any:
     """Return what services were last started with, as the last bring-up noted it."""
     try:
@@ -111,4 +150,6 @@ def said(command: List[str]) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["lock"]:
+        sys.exit(lock_holder() or 0)
     json.dump(look(json.load(sys.stdin)), sys.stdout)
