@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, List, Sequence
 
 MOST_SHOWN = 65536
 LISTS = "/var/lib/apt/lists"
+SOURCES = "/etc/apt/sources.list.d/*"
 LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
 FLOCK = "hhqqi4x"
 SYSTEMCTL = ("systemctl", "show", "--property=Id,Names,ActiveState,UnitFileState,LoadState")
@@ -37,7 +38,7 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
         "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
         "mark": mark_in(asked.get("mark", "")),
-        "lists_s": age_of(LISTS),
+        "lists_s": age_of(LISTS, glob.glob(SOURCES)),
         "lock": lock_holder(),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),
     }
@@ -100,12 +101,15 @@ def services(names: Sequence[str]) -> Dict[str, str]:
     return states
 
 
-def age_of(path: str) -> float:
-    """Return for how many seconds nothing has changed there; no time at all is long ago."""
+def age_of(lists: str, sources: Sequence[str]) -> float:
+    """Return for how many seconds lists of packages have been there; those from before their sources are no good."""
     try:
-        return time.time() - os.stat(path).st_mtime
+        fetched = os.stat(lists).st_mtime
+        if any(os.stat(path).st_mtime > fetched for path in sources):
+            fetched = 0.0
     except OSError:
-        return time.time()
+        fetched = 0.0
+    return time.time() - fetched
 
 
 def lock_holder() -> str:
