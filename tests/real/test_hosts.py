@@ -232,7 +232,7 @@ def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(b
         ("service prometheus-node-exporter", "inactive, enabled"),
     ]
     assert "-# by hand" in bench.client.ask("pod", "plan", str(EXAMPLE), "--limit", "n3")
-    # The file, a restart of what reads it, and the service that was stopped.
+    # The file, a restart of what reads it, and in another stage the service that was stopped.
     assert changed(bench.up()) == {"n1": 0, "n2": 0, "n3": 3, "n4": 0}
     assert bench.status()["n3"] == {"state": "ok", "drift": []}
 

@@ -34,6 +34,8 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
     paths = [*asked.get("files", ()), *asked.get("folders", ())]
     return {
         "files": {path: file_at(path, path in shown) for path in paths},
+        "differing": differing(asked.get("wanted", {})),
+        "accounts": accounts(asked.get("accounts", {})),
         "packages": packages(asked.get("packages", ())),
         "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
@@ -65,6 +67,17 @@ def file_at(path: str, shown: bool) -> Dict[str, str] | None:
     elif not stat.S_ISDIR(status.st_mode):
         entry["digest"] = "no plain file"
     return entry
+
+
+def differing(wanted: Dict[str, Dict[str, str]]) -> List[str]:
+    """Return the paths that are not there as they should be."""
+    return [path for path, entry in wanted.items() if file_at(path, False) != entry]
+
+
+def accounts(wanted: Dict[str, int]) -> List[str]:
+    """Return the accounts that are there with their numbers."""
+    there = {entry.pw_name: (entry.pw_uid, entry.pw_gid) for entry in pwd.getpwall()}
+    return [name for name, number in wanted.items() if there.get(name) == (number, number)]
 
 
 def name_of(lookup: Callable[[int], Any], number: int) -> str:
@@ -112,9 +125,9 @@ def age_of(lists: str, sources: Sequence[str]) -> float:
     return time.time() - fetched
 
 
-def lock_holder() -> str:
+def lock_holder(paths: Sequence[str] = LOCKS) -> str:
     """Return the process that holds a lock of apt or dpkg, by its number and its command; empty where none does."""
-    for path in LOCKS:
+    for path in paths:
         try:
             with open(path, "rb+") as file:
                 asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from podwright.spec.provisioning import AptSource, Export, KubernetesVersion, Netboot, NvidiaSettings, SiteLogin
+from podwright.spec.provisioning import (
+    AptSource,
+    Export,
+    KubernetesVersion,
+    Netboot,
+    NvidiaSettings,
+    PublicKey,
+    SiteLogin,
+)
 from podwright.spec.types import AsWritten, Count, Line, Lines, Strict, Text, pattern
 
 OperatingSystem = Literal["debian-12", "debian-13"]
@@ -24,14 +32,6 @@ SettingName = Annotated[
     Text, pattern(r"[A-Za-z][A-Za-z0-9]{0,63}", '"{}" is not the name of a setting', "letters and digits")
 ]
 SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "write the value alone")]
-PublicKey = Annotated[
-    Line,
-    pattern(
-        r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\r\n]*)?",
-        '"{}" is not a public key of ssh',
-        "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
-    ),
-]
 SlurmVersion = Annotated[
     Line, pattern(r"\d\d\.\d\d(\.\d+)?", '"{}" is not a version of Slurm', "write it like `22.05`")
 ]

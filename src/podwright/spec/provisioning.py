@@ -34,6 +34,14 @@ Mac = Annotated[
 KubernetesVersion = Annotated[
     Line, pattern(r"1\.\d+(\.\d+)?", '"{}" is not a version of Kubernetes', "write it like `1.35.4`")
 ]
+PublicKey = Annotated[
+    Line,
+    pattern(
+        r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\r\n]*)?",
+        '"{}" is not a public key of ssh',
+        "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
+    ),
+]
 DriverBranch = Annotated[Line, pattern(r"\d{3}", '"{}" is not a branch of the driver', "write it like `570`")]
 Folder = Annotated[Line, pattern(r"/[A-Za-z0-9._/-]+", '"{}" is not a folder', "write it like `/srv/home`")]
 Options = Annotated[
@@ -61,7 +69,10 @@ class Netboot(Strict):
         default="installer", description="by the system's installer, or without a disk from one image"
     )
     disk: Folder = Field(default="/dev/sda", description="the disk that is written")
-    source: Line | None = Field(default=None, description="where the installer gets packages: a URL; left out: mirror")
+    source: Line | None = Field(
+        default=None, description="where the installer gets packages: a URL; left out: the pod's mirror"
+    )
+    keys: tuple[PublicKey, ...] = Field(default=(), description="public keys of ssh of who brings the hosts up")
 
 
 class Export(Strict):

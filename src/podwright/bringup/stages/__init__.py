@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from podwright.bringup.host import Step
 from podwright.bringup.site import Site
-from podwright.bringup.stages import base, kubernetes, mirror, monitoring, registry, slurm
+from podwright.bringup.stages import base, kubernetes, mirror, monitoring, netboot, registry, slurm
 
 StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
@@ -14,6 +14,7 @@ StepOf = Callable[[Site, str], Step | None]
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
     "base": {"sources": base.sources, "base": base.base},
     "mirror": {"server": mirror.server, "client": mirror.client},
+    "netboot": {"server": netboot.server},
     "registry": {"password": registry.password, "server": registry.registry},
     "slurm": {
         "database": slurm.database,

@@ -13,7 +13,7 @@ from podwright.clients.kubernetes.manifest import yaml_text
 _FOLDER = "/etc/kubernetes/podwright"
 _PKI = "/etc/kubernetes/pki"
 # What kubeadm would make itself: made before, so that every host can know the cluster without asking it.
-_KEYS = {
+KEYS = {
     "ca.crt": "kubernetes_ca_certificate",
     "ca.key": "kubernetes_ca_key",
     "etcd/ca.crt": "etcd_ca_certificate",
@@ -142,7 +142,7 @@ def _command(name: str, verb: str, proof: str, config: str) -> HostCommand:
 def _keys() -> tuple[HostFile, ...]:
     return tuple(
         HostFile(f"{_PKI}/{name}", mode="0600" if name.endswith(".key") else "0644", secret=secret)
-        for name, secret in _KEYS.items()
+        for name, secret in KEYS.items()
     )
 
 
