@@ -54,6 +54,9 @@ class Bmc(Strict):
 
     address: Lines = Field(description="one for each host, in their order; or one with {host} in it")
     secret: EnvName = Field(description="the variable of whoever gives a command that holds USER:PASSWORD")
+    certificates: Line | None = Field(
+        default=None, description="a file of certificates that they are trusted by; left out: this machine's own"
+    )
 
 
 class Netboot(Strict):
