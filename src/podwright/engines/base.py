@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
@@ -122,7 +123,7 @@ class Request:
     """What the engine calls the run that this one comes after."""
     pinned: Mapping[str, Any] = field(default_factory=dict)
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
-    code_tar: bytes | None = None
+    code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
     @property
@@ -247,6 +248,12 @@ class Engine(Protocol):
 
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes that a part of the runs' folders has elsewhere, and remove it there where that is asked.
+
+        A run that has no such part there is missing.
+        """
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""

@@ -42,7 +42,8 @@ def render(
     """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
     # Not `Session.open()`, which would make a home where there is none.
     session = session or Session(Home(default_home()))
-    return prepare(session, workload, on, run_id or f"{workload.name}-0000").files
+    with prepare(session, workload, on, run_id or f"{workload.name}-0000") as prepared:
+        return prepared.files
 
 
 def start(
@@ -56,8 +57,8 @@ def start(
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     home = session.home
     before = home.resolve(after) if after else None
-    prepared = prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before)
-    return Run(session, _start(session, prepared))
+    with prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before) as prepared:
+        return Run(session, _start(session, prepared))
 
 
 def find(session: Session, ref: str) -> Run:

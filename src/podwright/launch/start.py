@@ -38,13 +38,20 @@ class Prepared:
     files: Files
     code: Snapshot | None
 
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.code:
+            self.code.tar.close()
+
 
 def prepare(
     session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
 ) -> Prepared:
     """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
-    code = _code(workload)
+    code = _code(workload, session.home)
     data, pinned = resolve(session, workload, pod)
     request = Request(
         run_id=run_id,
@@ -90,13 +97,16 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code(workload: Workload) -> Snapshot | None:
-    """Take a snapshot of the code; data inside its folder travels with it."""
+def _code(workload: Workload, home: Home) -> Snapshot | None:
+    """Take a snapshot of the code; data inside its folder travels with it.
+
+    A large one waits where it will be stored: temporary files may lie in memory. `render` makes no home for it.
+    """
     root = workload.code_folder
     if root is None:
         return None
     inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
-    return snapshot(root, inside)
+    return snapshot(root, inside, home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:

@@ -23,7 +23,7 @@ from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.stranded import is_stranded
-from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -99,6 +99,7 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._gaps: dict[str, list[str]] = {}
         self._looked_at = -LOOK_S
 
     # pure
@@ -308,14 +309,13 @@ class SlurmEngine:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
                 self._exchange(due)
             self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
-        return {}
+        return self._gaps
 
     def fetch(
         self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
     ) -> dict[str, list[LeftOut]]:
-        far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
-        return here | self._exchange(far, names, limit_bytes)
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
+        return here | self._exchange(self._far(folders), names, limit_bytes)
 
     def _exchange(
         self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
@@ -333,14 +333,22 @@ class SlurmEngine:
             return answer.out
 
         with Mirror(submitted) as mirror:
-            return mirror.bring(ask, root, names, limit_bytes)
+            brought = mirror.bring(ask, root, names, limit_bytes)
+            self._gaps.update(mirror.gaps)
+            return brought
+
+    def _far(self, folders: Sequence[RunFolder]) -> list[RunFolder]:
+        """Return those that have a folder on the cluster besides the one here."""
+        return [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
 
     def remove(self, folder: RunFolder) -> None:
-        if not self._reach.is_here and self._queue.handle(folder):
-            root = f"{site_of(folder)['folder']}/runs"
-            answer = self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
-            if answer.code:
-                raise refuse(f"its folder on the cluster cannot be removed: {_last(answer)}", exit_code=3)
+        if self._far([folder]):
+            remove_run(self._reach, f"{site_of(folder)['folder']}/runs/{folder.id}")
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        if far := self._far(folders):
+            return clear_part(self._reach, f"{site_of(far[0])['folder']}/runs", far, name, remove)
+        return {}
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: Slurm itself knows which job comes after which."""
