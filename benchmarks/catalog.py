@@ -178,10 +178,10 @@ def _catalog(store: Store) -> Rival:
         asked[name] = lambda opened, text=text: opened.count_files(opened.condition(text))
         if name in LISTED:
             asked[name] = partial(first_paths, text)
-    asked["facets"] = lambda opened: sorted((k, v, n) for k, values in opened.facets().items() for v, n in values.items())
-    return Rival(
-        lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close()
+    asked["facets"] = lambda opened: sorted(
+        (k, v, n) for k, values in opened.facets().items() for v, n in values.items()
     )
+    return Rival(lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close())
 
 
 def _others(folder: Path, store: Store) -> dict[str, Rival]:

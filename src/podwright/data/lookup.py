@@ -171,7 +171,9 @@ class Lookup:
             return None
         missing = [number for number in letters if number not in self._postings]
         if missing:
-            query = f"SELECT letters, blocks FROM {self._alias}.trigram WHERE letters IN ({', '.join(map(str, missing))})"
+            query = (
+                f"SELECT letters, blocks FROM {self._alias}.trigram WHERE letters IN ({', '.join(map(str, missing))})"
+            )
             read = dict(self._connection.execute(query).fetchall())
             _make_room(self._postings)
             for number in missing:

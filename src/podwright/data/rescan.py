@@ -26,9 +26,7 @@ Folders = dict[bytes, tuple[int, tuple[int, int, int]]]
 """What a generation has of folders, by path: its number; inode and both times."""
 
 
-def rescan(
-    store: Store, dataset: str, changed: Iterable[bytes] | None = None, trees: Iterable[bytes] = ()
-) -> Scanned:
+def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, trees: Iterable[bytes] = ()) -> Scanned:
     """Look again into folders that changed, by their paths below the root, each ending in /, and into whole trees.
 
     Where nobody says which, it is those whose own times are not what they were. That shows what came, went and was

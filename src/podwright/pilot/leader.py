@@ -49,8 +49,7 @@ class Leader:
         self._phase_began = self._monotonic()
         self._failure: Optional[Tuple[float, int, Dict[str, Any]]] = None
         self._verdict: Tuple[str, str, Optional[int]] = ("failed", "", None)
-        self._is_ready = False
-        self._goal_reached = False
+        self._is_ready = self._goal_reached = False
         self._went = 0.0
         self._stop_by = 0.0
         self.checkpoints, self.keeping = CheckpointWatch(), Keeping("", "", None)
