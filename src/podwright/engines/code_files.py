@@ -6,9 +6,9 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import filter as filter_names
 from pathlib import Path
 
+from podwright.pilot.protocol import fits
 from podwright.spec.problems import refuse
 
 IGNORED = (".git", "__pycache__", ".podwrightignore")
@@ -46,12 +46,12 @@ def files_that_travel(folder: Path, root: Path, wanted: AlsoTravels) -> tuple[li
 
 def _code_files(root: Path) -> Iterator[str]:
     listed = _git_files(root)
-    patterns = _ignore_patterns(root)
+    patterns = [*IGNORED, *_ignore_patterns(root)]
     # A folder that its repository ignores as a whole is taken as one without git.
     names = _without_environments(listed) if listed else _walk(root, root)
     for name in names:
         path = root / name
-        if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
+        if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
             yield name
 
 
@@ -87,16 +87,6 @@ def _ignore_patterns(root: Path) -> list[str]:
     except OSError:
         return []
     return [line.strip().rstrip("/") for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _is_ignored(name: str, patterns: list[str]) -> bool:
-    """Return whether a pattern fits the whole path, a folder it lies in, or any one part of it, as in .gitignore."""
-    parts = name.split("/")
-    if any(part in IGNORED for part in parts):
-        return True
-    folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    candidates = [*folders, *parts]
-    return any(filter_names(candidates, pattern.lstrip("/")) for pattern in patterns)
 
 
 def _without_environments(names: list[str]) -> list[str]:

@@ -21,6 +21,9 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
+PROFILE, PROFILE_STEPS = "PODWRIGHT_PROFILE", 8
+"""The variable by which a program is asked for a profile, and of how many steps."""
+
 __all__ = [
     "Change",
     "Run",
@@ -30,6 +33,7 @@ __all__ = [
     "cancel_strays",
     "find",
     "find_all",
+    "profiled",
     "rebuild",
     "recent",
     "refuse_silence",
@@ -61,6 +65,11 @@ def start(
     before = home.resolve(after) if after else None
     with prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before) as prepared:
         return Run(session, _start(session, prepared))
+
+
+def profiled(workload: Workload, steps: int = PROFILE_STEPS) -> Workload:
+    """Return the same workload, whose program is asked to profile a few of its steps."""
+    return workload.model_copy(update={"env": {**workload.env, PROFILE: str(steps)}})
 
 
 def find(session: Session, ref: str) -> Run:

@@ -1,4 +1,7 @@
-"""Sends the files of a job to the cluster: one tar through one connection, without what is large and there already."""
+"""Sends the files of a job to the cluster, and removes them there.
+
+They go as one tar through one connection, without what is large and there already.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from typing import BinaryIO
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Feed, Reach
+from podwright.engines.parts import clear_command, clear_input, cleared
+from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
 
 LARGE_BYTES = 64 * 1024
@@ -72,6 +77,24 @@ def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
                 _add(archive, name, path)
 
     _ask(reach, [UNPACK, "podwright", folder, *placed], feed)
+
+
+def remove_run(reach: Reach, path: str) -> None:
+    """Remove the folder of a run."""
+    _remove(reach, ["rm", "-rf", "--", path])
+
+
+def clear_part(reach: Reach, root: str, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+    """Return the bytes of a part of the runs' folders, by run, and remove it where that is asked."""
+    return cleared(_remove(reach, clear_command(root, name, remove), clear_input(folders)), folders)
+
+
+def _remove(reach: Reach, command: Sequence[str], stdin: bytes = b"") -> bytes:
+    answer = reach.call(command, stdin)
+    if answer.code:
+        reason = last_line(answer.err or answer.text, f"exit code {answer.code}")
+        raise refuse(f"its folder on the cluster cannot be removed: {reason}", exit_code=3)
+    return answer.out
 
 
 def _files(run: Path) -> Iterator[Path]:
