@@ -94,7 +94,7 @@ class Registry:
 
     def __init__(self, host: str, repository: str, transport: urllib.request.BaseHandler | None = None) -> None:
         self.host, self.repository = host, repository
-        local = _is_loopback(host)
+        local = is_loopback(host)
         scheme = "http" if local else "https"
         self._root = f"{scheme}://{host}"
         self._opener = urllib.request.build_opener(transport or _transport(host, local), _StayEncrypted())
@@ -199,7 +199,7 @@ class Registry:
         """
         realm = asked.get("realm", "")
         host = urlsplit(realm).netloc
-        if urlsplit(realm).scheme != "https" and not _is_loopback(host):
+        if urlsplit(realm).scheme != "https" and not is_loopback(host):
             raise RegistryError(401, f"{self.host} wants a password sent in the clear to {host or realm}")
         wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
         if login is not None and login.is_identity:
@@ -216,7 +216,8 @@ class Registry:
         return str(row.get("token") or row.get("access_token") or "")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a host, with its port or without, is this machine itself."""
     name = urlsplit(f"//{host}").hostname or ""
     try:
         return name == "localhost" or ip_address(name).is_loopback
