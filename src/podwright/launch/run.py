@@ -338,7 +338,7 @@ class Run:
     def explain(self, record: Record | None = None) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
         lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen))
-        if missed := left_behind(self.folder.asked.code, self.folder.path / "job" / "code.tar", lines):
+        if self.folder.is_readable and (missed := left_behind(self.folder.asked.code, self.folder.path, lines)):
             lines.append(f"hint {missed}")
         return lines
 

@@ -195,12 +195,14 @@ def test_pull_keeps_links_inside_the_run_and_names_what_it_leaves_out(run: launc
     (results / "out-and-in").symlink_to(f"../../{run.id}/checkpoints/b")
     NO_PLAIN_FILES["a pipe"](results / "deep" / "pipe")
     NO_PLAIN_FILES["a socket"](results / "socket")
+    NO_PLAIN_FILES["a device"](results / "device")
     left_out: list[LeftOut] = []
     for _ in range(2):
         left_out.clear()
         run.pull([], tmp_path / "to", left_out.append)
     assert left_out == [
         LeftOut("results/deep/pipe", "a pipe, no plain file"),
+        LeftOut("results/device", "a device, no plain file"),
         LeftOut("results/dir", "a link that leads out of the run"),
         LeftOut("results/socket", "a socket, no plain file"),
         LeftOut("results/stolen", "a link that leads out of the run"),

@@ -21,6 +21,7 @@ from podwright.engines.site import SITE, read_site, whole_of
 from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
@@ -56,7 +57,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
@@ -177,26 +177,10 @@ class SlurmEngine:
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
-        """Prove that login and compute nodes share the folder: a file made here is looked for there.
-
-        Where no node is free at once the job proves it itself: it ends with words when it does not find its files.
-        """
+        """Prove once that login and compute nodes share the folder."""
         assert isinstance(job, SlurmJob)
-        if job.proved:
-            return
-        folder = job.folder
-        mark = f"{folder}/proof.{os.getpid()}"
-        srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
-        if self._reach.call(["touch", "--", mark]).code:
-            return
-        answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark]).text.strip()
-        self._reach.call(["rm", "-f", "--", mark])
-        if answer == "unseen":
-            message = f"the compute nodes do not see {folder}, where the run would lie"
-            hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
-            raise refuse(message, hint=hint)
-        if answer == "seen":
-            self._reach.call(["touch", "--", f"{folder}/proved"])
+        if not job.proved:
+            prove_shared(self._reach, job.folder)
 
     # starting and ending
 
