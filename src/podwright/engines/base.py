@@ -8,8 +8,8 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
-time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
-target does beside our runs. `close` comes last.
+time: `cancel`, `shell`, `connect`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for
+what the target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -42,8 +42,11 @@ before it is called lost.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
@@ -122,7 +125,7 @@ class Request:
     """What the engine calls the run that this one comes after."""
     pinned: Mapping[str, Any] = field(default_factory=dict)
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
-    code_tar: bytes | None = None
+    code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
     @property
@@ -249,8 +252,23 @@ class Engine(Protocol):
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
 
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        """Return a connection to a port of a node that is at work; OSError or an end where nobody listens there."""
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        """Let others than the user reach a port, at the address that comes, until it is left or the run ends.
+
+        It is asked only where `unsupported` has no reason against it (`route`).
+        """
+
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes that a part of the runs' folders has elsewhere, and remove it there where that is asked.
+
+        A run that has no such part there is missing.
+        """
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
@@ -262,6 +280,7 @@ class Engine(Protocol):
         """Let go of connections; runs go on. Nothing is called after it."""
 
 
+NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
 SELECTION_IS_LOCAL = "a selection is a folder of links on this machine, which the nodes of a cluster do not see"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (

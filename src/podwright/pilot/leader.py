@@ -13,10 +13,10 @@ from .attempts import Attempts
 from .checkpoint import CheckpointWatch
 from .ended import EXITS
 from .journal import Journal
-from .lease import Leases
+from .lease import MOST_BACK, Leases
 from .leavings import Keeping
 from .links import free_port
-from .member import Member, find_hang, why_absent, why_incomplete
+from .member import Member, find_hang, why_absent, why_incomplete, worn_out
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 
 SETTLE_S = 1.0
@@ -26,8 +26,6 @@ FAILURE_GRACE_S = 5.0
 STOP_S = 15.0
 """Beyond the grace: how long a node may take to tell that its ranks are gone."""
 LEAVE_S = 3.0
-MOST_BACK = 10
-"""How often a run may give its nodes back because one that had joined was gone."""
 
 
 class Leader:
@@ -51,8 +49,7 @@ class Leader:
         self._phase_began = self._monotonic()
         self._failure: Optional[Tuple[float, int, Dict[str, Any]]] = None
         self._verdict: Tuple[str, str, Optional[int]] = ("failed", "", None)
-        self._is_ready = False
-        self._goal_reached = False
+        self._is_ready = self._goal_reached = False
         self._went = 0.0
         self._stop_by = 0.0
         self.checkpoints, self.keeping = CheckpointWatch(), Keeping("", "", None)
@@ -200,6 +197,10 @@ class Leader:
     def _go(self) -> str:
         """Begin the next attempt; return what stands in its way this time, or nothing."""
         if self._leave_ended() or self._yield_to_rival():
+            return ""
+        worn = worn_out(self.members.values())
+        if worn:
+            self.end("failed", worn, None)
             return ""
         try:
             port = free_port(self._order.bind)

@@ -13,6 +13,8 @@ _ODD_SHARE = 0.2
 
 
 NAMED_NODES = 8
+MOST_LOST = 20
+"""How often one node of a run may be lost; nodes that were given back are not."""
 
 
 class Member:
@@ -22,6 +24,7 @@ class Member:
         self.node, self.link, self.heard = node, link, heard
         self.host = str(facts.get("host", ""))
         self.restart = int(facts.get("restart", 0))
+        self.lost = int(facts.get("lost", 0))
         self.instance = str(facts.get("instance", ""))
         self.socket = str(facts.get("socket", ""))
         self.idle = bool(facts.get("idle", True))
@@ -52,6 +55,14 @@ def why_absent(members: Iterable[Member], now: float, most_s: float) -> str:
     for member in members:
         if now - member.heard > most_s:
             return f"node {member.node} on {member.host} was gone and did not come back within {most_s:g} s"
+    return ""
+
+
+def worn_out(members: Iterable[Member]) -> str:
+    """Return which node was lost too often for another attempt, in words; nothing where none was."""
+    for member in members:
+        if member.lost > MOST_LOST:
+            return f"node {member.node} was lost {member.lost} times; its last copy is on {member.host}"
     return ""
 
 

@@ -3,9 +3,9 @@
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
 the client has]}), `trees` (id -> paths wanted whole), `but` (paths inside them that are not), `at` (id -> [file, bytes]
 that the client has come to in its trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for
-each piece, followed by its bytes. What is no plain file is named with what it is (`odd`). After the trees of a run
-comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer is known for one; `more` in it says that
-there is more to ask for.
+each piece, followed by its bytes. What is no plain file is named with what it is (`odd`), what is too large with its
+size (`left`). After the trees of a run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer
+is known for one; `more` in it says that there is more to ask for.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from itertools import islice
 from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 from .plain import odd_kind, open_to_read
-from .protocol import SERIES_BYTES, parse_series_name, record_folders, series_files
+from .protocol import CLOSED, GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
 
-GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
+GROWING = ("events.jsonl", "metrics.jsonl", "merged.log", CLOSED)
 PIECE_BYTES = 1 << 20
 ANSWER_BYTES = 32 << 20
 """Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""
@@ -54,10 +54,7 @@ class Giver:
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """Give what was added to a file; a log that was turned over is found by its inode under its older name.
-
-        What lies beyond the bound of a series was not written by a pilot.
-        """
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
         try:
             if os.path.islink(path):
                 return
@@ -80,10 +77,15 @@ class Giver:
             return
 
     def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
-        end = os.fstat(file.fileno()).st_size
+        """Give the rest of a file; what lies beyond a bound or a hole was not written by a pilot, and is said."""
+        size = os.fstat(file.fileno()).st_size
+        bound = GROWING_BYTES
         if parse_series_name(os.path.basename(name)) is not None:
-            end = min(end, SERIES_BYTES)
+            bound = SERIES_BYTES
+        end = min(size, bound, _first_hole(file, offset, size))
         self._pieces({"r": run, "f": name, "i": inode}, file, offset, end)
+        if end < size:
+            self.word(r=run, f=name, left=size)
 
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
         """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
@@ -136,6 +138,17 @@ class Giver:
             if size == 0:
                 self.piece({**head, "o": 0}, file, 0)
             return self._pieces(head, file, offset, size)
+
+
+def _first_hole(file: BinaryIO, offset: int, size: int) -> int:
+    """Return where a file begins to be made out of nothing; its end where there is no hole, or none can be seen."""
+    place = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_HOLE)
+    except OSError:  # nothing is left from there on, or the file system does not know
+        return size
+    finally:
+        os.lseek(file.fileno(), place, os.SEEK_SET)
 
 
 def _files_of(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:

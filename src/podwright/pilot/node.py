@@ -26,7 +26,7 @@ from .paths import FolderWatch, Paths, make_private
 from .place import NodePlace
 from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
-from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
+from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
@@ -140,9 +140,11 @@ class Node:
             self._memory.remove()
         self.paths.clear()
         self.journal.close()
-        # Tells the shipper that all is written.
+        # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
         with suppress(OSError):
-            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
+            file = open_to_add(os.path.join(self.paths.record, CLOSED))
+            os.write(file, b"closed\n")
+            os.close(file)
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")
@@ -194,7 +196,8 @@ class Node:
 
     def facts(self) -> Dict[str, Any]:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
-        own = {"node": self.place.node, "host": self.place.host, "restart": self.place.restart}
+        place = self.place
+        own = {"node": place.node, "host": place.host, "restart": place.restart, "lost": place.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
         return {**own, **state, "epoch": self.epoch, **self._counters}
 

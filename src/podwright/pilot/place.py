@@ -19,6 +19,8 @@ class NodePlace(NamedTuple):
     job: str
     copy: str = ""
     """Tells copies of a job apart where a restart begins the whole job anew under the same id."""
+    lost: int = 0
+    """How many copies of this node before it were lost, where the engine leaves it to the leader to judge that."""
 
 
 class EngineVariables(NamedTuple):
@@ -68,6 +70,7 @@ def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
         host=host,
         job=environ.get(engine.job) or f"{host}.{os.getpid()}",
         copy=copy,
+        lost=_number(environ, "PODWRIGHT_LOST"),
     )
 
 

@@ -48,7 +48,11 @@ FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 SERIES_BYTES = 128 * 1024 * 1024
 """Of the series of one rank: some two million lines whole, and years of thinned ones."""
+GROWING_BYTES = 4 * 1024 * 1024 * 1024
+"""Of any other file that grows in the record of a node: a month of events, when eight ranks tell values each second."""
 SERIES_SUFFIX = ".series.jsonl"
+CLOSED = "closed"
+"""Beside a record that is written to its end."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 # The short keys of a line of the record and of a message between pilots; every other key is written out. An event has

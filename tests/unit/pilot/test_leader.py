@@ -12,6 +12,7 @@ import pytest
 from podwright.pilot.checkpoint import CheckpointWatch
 from podwright.pilot.leader import FAILURE_GRACE_S, SETTLE_S, Leader
 from podwright.pilot.lease import Leases
+from podwright.pilot.member import MOST_LOST
 from podwright.pilot.protocol import Order
 from tests.unit.pilot.made import ORDER
 
@@ -179,6 +180,18 @@ def test_an_older_copy_of_a_node_is_refused(crowd: Any) -> None:
     c.join(0)
     assert c.join(1, restart=2) is None
     assert c.join(1, restart=1, instance="old") == "node 1 was replaced by a later copy"
+
+
+@pytest.mark.parametrize(("lost", "phase"), [(MOST_LOST, "run"), (MOST_LOST + 1, "end")])
+def test_a_node_that_is_lost_again_and_again_ends_the_run(crowd: Any, lost: int, phase: str) -> None:
+    """Copies that gave their place back are not lost: it may be the hundredth all the same."""
+    c = crowd()
+    c.join(0, restart=99)
+    c.join(1, restart=99, lost=lost)
+    c.leader.tick()
+    assert c.leader.phase == phase
+    if phase == "end":
+        assert (c.end["state"], c.end["reason"]) == ("failed", "node 1 was lost 21 times; its last copy is on host1")
 
 
 def test_a_copy_takes_the_place_of_one_whose_link_is_dead(crowd: Any) -> None:

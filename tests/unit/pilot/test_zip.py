@@ -131,7 +131,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         assert sorted(lines)[0] == "e"
         assert f"rank {rank} of 2 in toy-2222" in lines
     assert list(rows_of(str(record / "metrics.jsonl")))
-    assert (record / "closed").exists()
+    assert (record / "closed").read_text() == "closed\n"
 
 
 @pytest.mark.parametrize(("launcher", "names"), [("plain", []), ("ranks", sorted(RANK_NAMES))])
