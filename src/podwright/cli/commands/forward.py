@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 2.0
 LAST_PORT = 65535
 HERE = "local"
-"""The target whose ports are this machine's own."""
+"""The engine whose ports are this machine's own."""
 
 
 def forward_command(
@@ -44,14 +44,15 @@ def forward_command(
             else:
                 print(url, flush=True)
             say("forward", f"port {there} of node {node} of {followed.id}, until it ends or Ctrl-C")
-            wait_for_end(followed)
+            with suppress(KeyboardInterrupt):
+                wait_for_end(followed)
 
 
 def _door(run: Run, node: int, here: int, there: int, route: bool) -> AbstractContextManager[str]:
     """Return what keeps the port open, and its address."""
     if route:
         return run.expose(node, there)
-    if run.folder.asked.target.startswith(HERE) and here == there:
+    if run.folder.asked.engine == HERE and here == there:
         say("here", "the run is on this machine, and so is its port")
         return nullcontext(f"http://127.0.0.1:{there}")
     return _forwarded(run, node, here, there)
