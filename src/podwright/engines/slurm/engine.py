@@ -24,14 +24,13 @@ from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
-from podwright.engines.slurm.stranded import is_stranded
+from podwright.engines.slurm.states import NOT_STARTED
+from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal, refuse
-from podwright.spec.quantity import duration_s
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 REJOIN_S = 60.0
 """Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
-DEAF_S = 60.0
-"""Beyond its grace, how long a cancelled run may take to end by itself."""
 LOOK_S = 10.0
 """Between two looks for runs that nobody puts back into the queue."""
 COME_BACK_S = 60.0
@@ -100,7 +97,7 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
-        self._looked_at = -LOOK_S
+        self._looked_at = self._tended_at = -LOOK_S
         self._forgotten: dict[str, str] = {}
 
     # pure
@@ -274,7 +271,7 @@ class SlurmEngine:
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what the queue knows; let Slurm end a run that was cancelled and whose pilots do not end it."""
         statuses = self._queue.status(folders)
-        deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
+        deaf = [folder for folder in folders if statuses[folder.id].state == "there" and is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
@@ -295,7 +292,7 @@ class SlurmEngine:
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them."""
-        places = {f"{site_of(folder)['folder']}/runs/{folder.id}": folder for folder in folders}
+        places = {_place(folder): folder for folder in folders}
         with suppress(Refusal):
             for place in forgotten.lost(self._reach, places):
                 if place in places:
@@ -306,7 +303,14 @@ class SlurmEngine:
         return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
-        """Do nothing: what waits here needs no client."""
+        """Let jobs go on that Slurm holds because a node could not start them."""
+        if self._clock() - self._tended_at < LOOK_S:
+            return
+        self._tended_at = self._clock()
+        statuses = self._queue.status(folders)
+        held = [folder for folder in folders if statuses[folder.id].reason == NOT_STARTED]
+        with suppress(Refusal):  # the next look does it
+            release(self._reach, {_place(folder): str(self._queue.handle(folder)) for folder in held})
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -344,8 +348,7 @@ class SlurmEngine:
 
     def remove(self, folder: RunFolder) -> None:
         if not self._reach.is_here and self._queue.handle(folder):
-            root = f"{site_of(folder)['folder']}/runs"
-            answer = self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
+            answer = self._reach.call(["rm", "-rf", "--", _place(folder)])
             if answer.code:
                 raise refuse(f"its folder on the cluster cannot be removed: {_last(answer)}", exit_code=3)
 
@@ -374,10 +377,9 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
 
 
-def _is_overdue(folder: RunFolder) -> bool:
-    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
-    grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
-    return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
+def _place(folder: RunFolder) -> str:
+    """Return the run's folder on the cluster."""
+    return f"{site_of(folder)['folder']}/runs/{folder.id}"
 
 
 def _check_data(request: Request, missing: Sequence[str]) -> None:
