@@ -32,6 +32,21 @@ SECRETS_TOO = (
 
 DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
 
+POWER_TOO = (
+    "Over Redfish, by the controllers that `bmc:` of a group names; the variable that its `secret` names holds"
+    " USER:PASSWORD. Switching asks first."
+)
+
+FIRMWARE_TOO = (
+    "Nothing is written without approval, and only an image of the digest that was given.\nA controller verifies it"
+    " too, and its word is printed."
+)
+
+NODES_TOO = (
+    "By what the netboot server saw: absent, seen, booting, installing, installed. A\nmachine that no group names is"
+    " `discovered`, with its hardware address for `macs:`."
+)
+
 GRANT_TOO = (
     "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"
     " again changes nothing."

@@ -19,12 +19,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 from podwright.clients.reasons import last_line
 from podwright.spec.problems import Refusal, refuse
@@ -46,6 +47,8 @@ echo '{MARK}'
 exec "$@"
 """
 """Takes variables from standard input, then starts the command. The dot saves newlines at a value's end."""
+Feed = Callable[[BinaryIO], None]
+"""Writes what a command is given on standard input; it may be asked to once more where a connection broke."""
 LETTERS = frozenset(string.ascii_letters.encode() + string.digits.encode())
 
 
@@ -68,7 +71,7 @@ class Reach(Protocol):
 
     is_here: bool
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         """Run a command where Slurm's commands are; refuse when that place cannot be reached."""
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
@@ -83,10 +86,10 @@ class Here:
 
     is_here = True
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         environ = {**os.environ, **(env or {})}
         try:
-            done = subprocess.run(list(argv), input=stdin, env=environ, capture_output=True, check=False)
+            done = _exchange(argv, b"", stdin, environ)
         except FileNotFoundError:
             hint = "apt-get install slurm-client, or name the host that has it with `login:` of the scheduler"
             raise refuse(f"{argv[0]} is not on this machine", hint=hint, exit_code=3) from None
@@ -115,7 +118,7 @@ class Ssh:
         self._login, self._config = login, config
         self._mark = hashlib.sha256(f"{login}\n{config}".encode()).hexdigest()[:8]
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         """Run a command on the login node.
 
         It is tried again when the connection breaks before the command was started: the mark is its sign. After that
@@ -124,7 +127,7 @@ class Ssh:
         head = "".join(f"{name}={_escaped(value)}\n" for name, value in (env or {}).items()).encode() + b"\n"
         command = [*self._ssh(), "-T", "--", self._login, _remote(argv)]
         for turn in range(TRIES):
-            done = subprocess.run(command, input=head + stdin, capture_output=True, check=False)
+            done = _exchange(command, head, stdin)
             _, mark, out = done.stdout.partition(f"{MARK}\n".encode())
             if mark and done.returncode != SSH_FAILED:
                 return Answer(done.returncode, out, done.stderr.decode("utf-8", "replace"))
@@ -170,6 +173,33 @@ class Ssh:
         for name, value in options.items():
             command += ["-o", f"{name}={value}"]
         return command
+
+
+def _exchange(
+    command: Sequence[str], head: bytes, stdin: bytes | Feed, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command and return what it left; what it is given need not fit in memory."""
+    if isinstance(stdin, bytes):
+        return subprocess.run(list(command), input=head + stdin, env=env, capture_output=True, check=False)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(list(command), stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    with process, ThreadPoolExecutor(1) as feeder:
+        given, process.stdin = process.stdin, None
+        fed = feeder.submit(_feed, cast(BinaryIO, given), head, stdin)
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    fed.result()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _feed(given: BinaryIO, head: bytes, feed: Feed) -> None:
+    """Write to a command that may end before it has read all: what it says then is the reason."""
+    with suppress(BrokenPipeError), given:
+        given.write(head)
+        feed(given)
 
 
 def _escaped(value: str) -> str:

@@ -46,6 +46,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
@@ -124,7 +125,7 @@ class Request:
     """What the engine calls the run that this one comes after."""
     pinned: Mapping[str, Any] = field(default_factory=dict)
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
-    code_tar: bytes | None = None
+    code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
     @property
@@ -236,9 +237,13 @@ class Engine(Protocol):
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        """Bring these parts of the runs' folders to this machine.
+        """Bring these parts of the runs' folders to this machine, `but` those inside them.
 
         Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
         missing could not be brought just now.
@@ -258,6 +263,12 @@ class Engine(Protocol):
 
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes that a part of the runs' folders has elsewhere, and remove it there where that is asked.
+
+        A run that has no such part there is missing.
+        """
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
@@ -308,7 +319,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         run=request.part_id(index),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
-        launcher=workload.launcher,
+        launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],
         setup=list(workload.setup),
         env={**of_engine.pop("env", {}), **{name: fill(text, values) for name, text in workload.env.items()}},
@@ -322,6 +333,8 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         join_timeout_s=workload.join_timeout_s,
         goal=goal,
         checkpoint=workload.checkpoint,
+        stdin=workload.stdin_in_code or "",
+        keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         **of_engine,
     )

@@ -19,6 +19,7 @@ from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
+from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
@@ -196,7 +197,7 @@ class _Look:
             return
         gaps = self.engine.collect(folders)
         try:
-            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES)
+            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES, but=(WORKDIR,))
         except Refusal:
             return  # a cluster that is away just now: the next look closes them
         for folder in folders:

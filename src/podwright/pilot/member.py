@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .protocol import Order
 
@@ -50,6 +50,14 @@ def why_incomplete(order: Order, here: Set[int]) -> str:
     return f"node {names} did not join within {order.join_timeout_s:g} s"
 
 
+def why_absent(members: Iterable[Member], now: float, most_s: float) -> str:
+    """Return which node was not heard of for longer than that, in words; nothing where all were."""
+    for member in members:
+        if now - member.heard > most_s:
+            return f"node {member.node} on {member.host} was gone and did not come back within {most_s:g} s"
+    return ""
+
+
 def worn_out(members: Iterable[Member]) -> str:
     """Return which node was lost too often for another attempt, in words; nothing where none was."""
     for member in members:
@@ -67,6 +75,24 @@ class RankPulse(NamedTuple):
     cpu_share: float
     state: str
     step: Optional[float]
+
+
+class Hang(NamedTuple):
+    """Nothing is heard of any rank, and which of them most likely holds the others up."""
+
+    rank: int
+    node: int
+    silent_s: float
+    why: str
+
+
+def find_hang(members: Collection[Member], limit_s: float) -> Optional[Hang]:
+    """Return who hangs where every node that is not done was silent for longer than the limit."""
+    waiting = [member for member in members if not member.done]
+    if not waiting or any(member.silent_s <= limit_s for member in waiting):
+        return None
+    rank, node, why = suspect(members)
+    return Hang(rank, node, round(min(member.silent_s for member in waiting), 1), why)
 
 
 def suspect(members: Iterable[Member]) -> Tuple[int, int, str]:

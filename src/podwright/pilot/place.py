@@ -43,13 +43,17 @@ ENGINES: Tuple[EngineVariables, ...] = (
 """Open MPI has no number for nodes: with one pilot per node the rank is it. Slurm's own count of restarts is not
 believed: a controller that lost its last minutes starts a job again with the count it had before."""
 
+OWN_RANK = ("PODWRIGHT_RANK", "PODWRIGHT_LOCAL_RANK")
+"""Of a process that the pilot itself started; taken out of what its command sees."""
+
 RANKS: Tuple[Tuple[str, str], ...] = (
+    OWN_RANK,
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("PMIX_RANK", "SLURM_LOCALID"),
     ("SLURM_PROCID", "SLURM_LOCALID"),
     ("RANK", "LOCAL_RANK"),
 )
-"""Where a rank finds its number: MPI's own variables first, since a site may export RANK for the whole job."""
+"""Where a rank finds its number: MPI's variables before torchrun's, since a site may export RANK for the whole job."""
 
 
 def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:

@@ -29,6 +29,7 @@ from podwright.engines.kubernetes.states import ROLE
 from podwright.engines.kubernetes.submit import submit
 from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
+from podwright.engines.mirror import Trees
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -186,30 +187,35 @@ class KubernetesEngine:
         pods = self._cluster.pods(folders)
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                self._mirror(namespace, claim, members, pods)
+                gaps |= self._mirror(namespace, claim, members, pods)
             else:
                 gaps |= self._ships(namespace).collect(members, pods)
         return gaps
 
-    def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> None:
+    def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> dict[str, list[str]]:
         """Bring what runs that have begun wrote; those that ended are read once their containers are gone."""
         begun = [folder for folder in folders if self._cluster.has_begun(folder)]
         if begun and self._cluster.is_due(f"{namespace}/{claim}"):
             over = any(self._cluster.is_over(folder) for folder in begun)
             self._unread.pop((namespace, claim), None)
             try:
-                self._claims(namespace, claim).collect(begun, pods, over)
+                return self._claims(namespace, claim).collect(begun, pods, over)
             except Refusal as refusal:  # a cluster that is away for a while has lost nothing
                 self._unread[namespace, claim] = str(refusal).splitlines()[0]
+        return {}
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)
+                left |= self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, but), pods)
             else:
                 left |= {folder.id: [] for folder in members}
         return left
@@ -221,6 +227,13 @@ class KubernetesEngine:
         site = site_of(folder)
         if site["claim"]:
             self._claims(site["namespace"], site["claim"]).remove(folder)
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for (namespace, claim), members in _by_place(folders):
+            if claim:
+                sizes |= self._claims(namespace, claim).clear(members, name, remove)
+        return sizes
 
     def usage(self) -> KubernetesUsage:
         """Return who answers for all jobs of the cluster, as far as the user may see them."""

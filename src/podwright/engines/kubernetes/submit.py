@@ -156,9 +156,9 @@ def shared_maps(site: Mapping[str, Any], parent: Path) -> Iterable[dict[str, Any
     payload = {name: (parent / "job" / name).read_bytes() for name in site["payload"]["files"]}
     yield _map(site, site["payload"]["name"], payload)
     if site["code"]:
-        pieces = code_pieces((parent / "job" / "code.tar").read_bytes())
-        for index, (name, piece) in enumerate(zip(site["code"], pieces, strict=True)):
-            yield _map(site, name, {f"code.{index}": piece})
+        with (parent / "job" / "code.tar").open("rb") as tar:
+            for index, (name, piece) in enumerate(zip(site["code"], code_pieces(tar), strict=True)):
+                yield _map(site, name, {f"code.{index}": piece})
 
 
 def _map(site: Mapping[str, Any], name: str, files: Mapping[str, bytes]) -> dict[str, Any]:

@@ -236,7 +236,11 @@ class LocalEngine:
         }
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         return {folder.id: [] for folder in folders}
 
@@ -260,6 +264,10 @@ class LocalEngine:
     def remove(self, folder: RunFolder) -> None:
         if _in_container(folder):
             container.clear(folder.id)
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return nothing: all of a run lies in its folder."""
+        return {}
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: a run's keeper waits for the other run by itself."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
 from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
-from podwright.engines.mirror import Mirror
+from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
@@ -22,11 +22,11 @@ from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
-from podwright.engines.slurm.resources import cluster_folder
+from podwright.engines.slurm.resources import check_data, cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
-from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -97,6 +97,7 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._gaps: dict[str, list[str]] = {}
         self._looked_at = self._tended_at = -LOOK_S
         self._forgotten: dict[str, str] = {}
 
@@ -108,7 +109,7 @@ class SlurmEngine:
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         slurm = facts.slurm
-        _check_data(request, facts.missing_data)
+        check_data(request, facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
@@ -319,18 +320,19 @@ class SlurmEngine:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
                 self._exchange(due)
             self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
-        return {}
+        return self._gaps
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
-        return here | self._exchange(far, names, limit_bytes)
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
+        return here | self._exchange(self._far(folders), Trees(names, limit_bytes, but))
 
-    def _exchange(
-        self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def _exchange(self, folders: Sequence[RunFolder], trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -344,13 +346,22 @@ class SlurmEngine:
             return answer.out
 
         with Mirror(submitted) as mirror:
-            return mirror.bring(ask, root, names, limit_bytes)
+            brought = mirror.bring(ask, root, trees)
+            self._gaps.update(mirror.gaps)
+            return brought
+
+    def _far(self, folders: Sequence[RunFolder]) -> list[RunFolder]:
+        """Return those that have a folder on the cluster besides the one here."""
+        return [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
 
     def remove(self, folder: RunFolder) -> None:
-        if not self._reach.is_here and self._queue.handle(folder):
-            answer = self._reach.call(["rm", "-rf", "--", _place(folder)])
-            if answer.code:
-                raise refuse(f"its folder on the cluster cannot be removed: {_last(answer)}", exit_code=3)
+        if self._far([folder]):
+            remove_run(self._reach, _place(folder))
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        if far := self._far(folders):
+            return clear_part(self._reach, f"{site_of(far[0])['folder']}/runs", far, name, remove)
+        return {}
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: Slurm itself knows which job comes after which."""
@@ -380,15 +391,6 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
 def _place(folder: RunFolder) -> str:
     """Return the run's folder on the cluster."""
     return f"{site_of(folder)['folder']}/runs/{folder.id}"
-
-
-def _check_data(request: Request, missing: Sequence[str]) -> None:
-    workload = request.workload
-    if missing:
-        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
-        raise workload.refusal(
-            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
-        )
 
 
 def _last(answer: Answer) -> str:
