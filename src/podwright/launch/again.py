@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from podwright.engines.payload import Snapshot
@@ -11,6 +10,7 @@ from podwright.launch.session import Session
 from podwright.launch.start import prepare, start
 from podwright.runs import RunFolder
 from podwright.runs.layout import point_id
+from podwright.runs.shared_files import digest_of
 from podwright.spec.problems import refuse
 
 _HINT = "start it from its file"
@@ -27,10 +27,10 @@ def start_again(session: Session, run_id: str) -> Run:
     if not asked.file and any(not Path(text).is_absolute() for text in workload.data.values()):
         raise refuse(f"{run_id} does not say what its data is relative to", hint=_HINT)
     new = session.home.new_id(workload.name)
-    prepared = prepare(session, workload, asked.target, new, code=_code(session, folder))
-    if dict(prepared.request.pinned) != (asked.inputs or {}):
-        raise refuse(f"the selection that {run_id} was given holds something else by now", hint=_HINT)
-    return Run(session, start(session, prepared))
+    with prepare(session, workload, asked.target, new, code=_code(session, folder)) as prepared:
+        if dict(prepared.request.pinned) != (asked.inputs or {}):
+            raise refuse(f"the selection that {run_id} was given holds something else by now", hint=_HINT)
+        return Run(session, start(session, prepared))
 
 
 def _code(session: Session, folder: RunFolder) -> Snapshot | None:
@@ -41,8 +41,7 @@ def _code(session: Session, folder: RunFolder) -> Snapshot | None:
     parts = [session.home.folder(point_id(folder.id, index)) for index in range(min(asked.points, 1))]
     for place in (folder, *parts):
         path = place.path / "job" / "code.tar"
-        if path.exists():
-            tar = path.read_bytes()
-            if hashlib.sha256(tar).hexdigest() == asked.code.get("sha256"):
-                return Snapshot(tar, str(asked.code["sha256"]), int(asked.code.get("files") or 0))
+        if path.exists() and digest_of(path) == asked.code.get("sha256"):
+            tar = path.open("rb")  # whoever prepared a run with it closes it
+            return Snapshot(tar, str(asked.code["sha256"]), int(asked.code.get("files") or 0))
     raise refuse(f"the code of {folder.id} is not there any more", hint=_HINT)
