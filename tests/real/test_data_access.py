@@ -144,8 +144,10 @@ def labels(paths: Sequence[str]) -> dict[str, int]:
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_sees_of_a_catalog_what_find_gives_him(shared: Shared, user: str) -> None:
     visible = shared.found_as(user)
-    hidden = set(Path(path).name for path in every_file(shared.tree)) - {Path(path).name for path in visible}
-    seen = shared.ask_as(user, ("find", "tree"), ("ls", "tree"), ("find", "tree", "path~secret"), ("find", "tree", "size>0"))
+    hidden = {Path(path).name for path in every_file(shared.tree)} - {Path(path).name for path in visible}
+    seen = shared.ask_as(
+        user, ("find", "tree"), ("ls", "tree"), ("find", "tree", "path~secret"), ("find", "tree", "size>0")
+    )
     everything, facets, secrets, sized = seen["asked"]
     assert sorted(row["path"] for row in everything["files"]) == visible
     assert everything["count"] == sized["count"] == facets["files"] == len(visible)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.data import agents, transfer
 from podwright.data.checksums import add_checksums
 from podwright.data.dataset import Match
-from podwright.data.policies import Entry, Policy, PolicyFolder, entry_of
+from podwright.data.policies import JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.store import Store
 from podwright.data.tags import parse_tag, put_tags
 from podwright.runs.files import write_whole
@@ -39,20 +39,20 @@ class Work:
         return os.fsencode(self.policy.to) + b"/" + path
 
 
-def _tag(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _tag(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     name, value = parse_tag(work.policy.tag)
     before = put_tags(work.store, work.policy.dataset, {match.path_bytes: {name: value} for match in batch})
     for match in batch:
         yield entry_of(match, kept=before.get(match.path_bytes))
 
 
-def _checksum(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _checksum(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     add_checksums(work.store, work.policy.dataset, only={match.path_bytes for match in batch})
     for match in batch:
         yield entry_of(match)
 
 
-def _agent(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     policy = work.policy
     lines = agents.batch_lines(work.root, batch)
     if policy.workload:
@@ -69,8 +69,8 @@ def _agent(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
 Transfer = Callable[[bytes, bytes, int, int], str]
 
 
-def _transferred(transferred: Transfer) -> Callable[[Work, Sequence[Match]], Iterator[Entry]]:
-    def act(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _transferred(transferred: Transfer) -> Callable[[Work, Sequence[Match]], Iterator[JournalEntry]]:
+    def act(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
         for match in batch:
             path = match.path_bytes
             try:
@@ -83,7 +83,7 @@ def _transferred(transferred: Transfer) -> Callable[[Work, Sequence[Match]], Ite
     return act
 
 
-def _delete(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _delete(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     for match in batch:
         try:
             transfer.delete(work.source(match.path_bytes), match.size, match.mtime_ns)
@@ -95,7 +95,7 @@ def _delete(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
             yield entry_of(match)
 
 
-def _archive(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
+def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     """Pack a batch into a tar of its own, which is there whole or not at all; the files stay."""
     number = sum(entry.kept is not None for entry in work.folder.entries())
     name = os.fsencode(f"{work.policy.name}-{number:09d}.tar")
@@ -113,7 +113,7 @@ def _archive(work: Work, batch: Sequence[Match]) -> Iterator[Entry]:
     yield from entries
 
 
-def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> Entry:
+def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> JournalEntry:
     source = work.source(match.path_bytes)
     try:
         transfer.check_same(source, match.size, match.mtime_ns)
@@ -124,7 +124,7 @@ def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> Ent
     return entry_of(match, kept={"archive": archive})
 
 
-def _untag(work: Work, entries: Sequence[Entry]) -> None:
+def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
     values: dict[bytes, Mapping[str, Any]] = {}
     for entry in entries:
         if entry.kept:
@@ -132,21 +132,21 @@ def _untag(work: Work, entries: Sequence[Entry]) -> None:
     put_tags(work.store, work.policy.dataset, values)
 
 
-def _remove_copies(work: Work, entries: Sequence[Entry]) -> None:
+def _remove_copies(work: Work, entries: Sequence[JournalEntry]) -> None:
     for entry in entries:
         place = work.place(entry.path)
         if entry.kept and os.path.lexists(place) and transfer.digest_of(place) == entry.kept["sha256"]:
             os.unlink(place)  # noqa: PTH108
 
 
-def _move_back(work: Work, entries: Sequence[Entry]) -> None:
+def _move_back(work: Work, entries: Sequence[JournalEntry]) -> None:
     for entry in entries:
         place = work.place(entry.path)
         if os.path.lexists(place):
             transfer.move(place, work.source(entry.path), entry.size, entry.mtime_ns)
 
 
-def _remove_archives(work: Work, entries: Sequence[Entry]) -> None:
+def _remove_archives(work: Work, entries: Sequence[JournalEntry]) -> None:
     for name in {entry.kept["archive"] for entry in entries if entry.kept}:
         path = work.place(os.fsencode(name))
         if os.path.lexists(path):
@@ -157,9 +157,9 @@ def _remove_archives(work: Work, entries: Sequence[Entry]) -> None:
 class Action:
     """One thing that policies do. `needs` are the fields without which it cannot; `undo` is None where nothing can."""
 
-    act: Callable[[Work, Sequence[Match]], Iterator[Entry]]
+    act: Callable[[Work, Sequence[Match]], Iterator[JournalEntry]]
     needs: tuple[str, ...] = ()
-    undo: Callable[[Work, Sequence[Entry]], None] | None = None
+    undo: Callable[[Work, Sequence[JournalEntry]], None] | None = None
     moves: bool = False
     """Files are gone from the dataset afterwards, or come back: it is scanned again."""
     review: bool = False

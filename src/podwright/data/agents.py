@@ -1,7 +1,7 @@
 """Agents: programs and workloads that look at files; what they print becomes tags.
 
-An agent is given a line of JSON for each file, `{"path": below the root, "file": whole path}`, and prints a line for each
-that it has something to say of: `{"path": ..., "tags": {"weather": "rain"}}`. Other lines are its own affair.
+An agent is given a line of JSON for each file, `{"path": below the root, "file": whole path}`, and prints a line for
+each that it has something to say of: `{"path": ..., "tags": {"weather": "rain"}}`. Other lines are its own affair.
 """
 
 from __future__ import annotations

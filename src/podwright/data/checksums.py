@@ -11,8 +11,9 @@ from itertools import islice
 
 import pyarrow as pa
 
-from podwright.data.dataset import open_dataset, path_bytes
+from podwright.data.dataset import open_dataset
 from podwright.data.files import FILE
+from podwright.data.paths import path_bytes
 from podwright.data.store import Store
 
 _AT_ONCE = 256
@@ -29,7 +30,8 @@ def add_checksums(
 ) -> tuple[int, int]:
     """Read the files that have no checksum; return the generation that has them, and how many were read.
 
-    `only`: of these, by their paths below the root. A file that is not what the scan saw, or cannot be read, stays without: the next scan will see it.
+    `only`: of these, by their paths below the root. A file that is not what the scan saw, or cannot be read, stays
+    without: the next scan will see it.
     """
     with store.writing(dataset) as part:
         with open_dataset(store, dataset) as opened:

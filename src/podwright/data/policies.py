@@ -53,7 +53,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """What was done with one file, as it was then; `kept` is what undoing it needs."""
 
     path: bytes
@@ -73,9 +73,9 @@ class Entry:
         return json.dumps({**asdict(self), "path": os.fsdecode(self.path)})
 
 
-def entry_of(match: Match, why: str = "", kept: Mapping[str, Any] | None = None) -> Entry:
+def entry_of(match: Match, why: str = "", kept: Mapping[str, Any] | None = None) -> JournalEntry:
     """Return an entry of a file that a filter chose."""
-    return Entry(match.path_bytes, match.size, match.mtime_ns, why, kept)
+    return JournalEntry(match.path_bytes, match.size, match.mtime_ns, why, kept)
 
 
 class PolicyFolder:
@@ -105,11 +105,11 @@ class PolicyFolder:
         self.save(policy)
         return policy
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return what was done, in the order in which it was."""
         return list(_entries(self._journal))
 
-    def note(self, entries: Iterable[Entry]) -> None:
+    def note(self, entries: Iterable[JournalEntry]) -> None:
         """Add entries to the journal, and return when they are on the disk."""
         with self._journal.open("a") as file:
             file.writelines(f"{entry.line()}\n" for entry in entries)
@@ -121,11 +121,11 @@ class PolicyFolder:
         self._journal.unlink(missing_ok=True)
         self._review.unlink(missing_ok=True)
 
-    def reviewed(self) -> list[Entry]:
+    def reviewed(self) -> list[JournalEntry]:
         """Return what somebody was shown before it is deleted."""
         return list(_entries(self._review))
 
-    def write_review(self, entries: Iterable[Entry]) -> Path:
+    def write_review(self, entries: Iterable[JournalEntry]) -> Path:
         """Write down what a deletion would take, and return where."""
         write_whole(self._review, "".join(f"{entry.line()}\n" for entry in entries).encode())
         return self._review
@@ -135,7 +135,7 @@ class PolicyFolder:
         self._review.unlink(missing_ok=True)
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def _entries(path: Path) -> Iterator[JournalEntry]:
     if not path.exists():
         return
     for line in path.read_text().splitlines():
@@ -143,7 +143,7 @@ def _entries(path: Path) -> Iterator[Entry]:
             values = json.loads(line)
         except ValueError:  # the writer was killed within its last line
             continue
-        yield Entry(**{**values, "path": os.fsencode(values["path"])})
+        yield JournalEntry(**{**values, "path": os.fsencode(values["path"])})
 
 
 def names(store: Store) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.data import transfer
 from podwright.data.actions import ACTIONS, Work
 from podwright.data.dataset import Match, open_dataset
-from podwright.data.policies import Entry, Policy, PolicyFolder, add, entry_of, find
+from podwright.data.policies import JournalEntry, Policy, PolicyFolder, add, entry_of, find
 from podwright.data.rescan import rescan
 from podwright.data.store import Store
 from podwright.data.tags import parse_tag
@@ -30,7 +30,7 @@ class PolicyReport:
 
     policy: Policy
     done: int
-    failed: tuple[Entry, ...]
+    failed: tuple[JournalEntry, ...]
     review: Path | None = None
     """The list of what a deletion would take."""
 
@@ -85,7 +85,7 @@ def report(store: Store, name: str) -> PolicyReport:
     return PolicyReport(folder.load(), len(entries) - len(failed), failed, review if review.exists() else None)
 
 
-def _last(folder: PolicyFolder) -> dict[bytes, Entry]:
+def _last(folder: PolicyFolder) -> dict[bytes, JournalEntry]:
     return {entry.path: entry for entry in folder.entries()}
 
 
@@ -163,7 +163,7 @@ def _work_off(store: Store, folder: PolicyFolder, waiting: Sequence[Match], star
     folder.change(state="failed" if failed else "done", last_at=time.time())
 
 
-def _folder_of(entry: Entry) -> bytes:
+def _folder_of(entry: JournalEntry) -> bytes:
     return entry.path[: entry.path.rfind(b"/") + 1]
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data import schema
-from podwright.data.dataset import open_dataset, path_bytes
+from podwright.data.dataset import open_dataset
 from podwright.data.files import literal
+from podwright.data.paths import path_bytes
 from podwright.data.scan import Scan, Scanned
 from podwright.data.staging import Staging
 from podwright.data.store import Store
@@ -26,9 +27,7 @@ Folders = dict[bytes, tuple[int, tuple[int, int, int]]]
 """What a generation has of folders, by path: its number; inode and both times."""
 
 
-def rescan(
-    store: Store, dataset: str, changed: Iterable[bytes] | None = None, trees: Iterable[bytes] = ()
-) -> Scanned:
+def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, trees: Iterable[bytes] = ()) -> Scanned:
     """Look again into folders that changed, by their paths below the root, each ending in /, and into whole trees.
 
     Where nobody says which, it is those whose own times are not what they were. That shows what came, went and was

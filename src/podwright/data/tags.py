@@ -50,7 +50,9 @@ Values = Mapping[bytes, Mapping[str, str | None]]
 
 def put_tags(store: Store, dataset: str, values: Values) -> Values:
     """Give many files tags of their own in one generation; return what they had before."""
-    rows = [(path, name, value) for path, tags in values.items() for name, value in tags.items()]
+    rows: list[tuple[bytes, str, str | None]] = []
+    for path, tags in values.items():
+        rows += [(path, name, value) for name, value in tags.items()]
     if not rows:
         return {}
     with store.writing(dataset) as part:

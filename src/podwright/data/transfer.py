@@ -85,7 +85,13 @@ def _put(part: bytes, place: bytes, digest: str) -> None:
 
 
 def move(source: bytes, place: bytes, size: int, mtime_ns: int) -> str:
-    """Move a file to a place where there is none: a copy that was verified, then the file goes."""
+    """Move a file to a place where there is none: a copy that was verified, then the file goes.
+
+    One that is gone and lies at its place already was moved by somebody who was killed before he could say so.
+    """
+    if not os.path.lexists(source) and os.path.lexists(place):
+        check_same(place, size, mtime_ns)
+        return digest_of(place)
     digest = copy(source, place, size, mtime_ns)
     check_same(source, size, mtime_ns)
     os.unlink(source)  # noqa: PTH108

@@ -97,7 +97,9 @@ def test_candidates_hold_every_row_that_sql_gives_and_exact_ones_no_other(datase
     assert len(list(dataset.find(condition))) == len(wanted)
 
 
-@pytest.mark.parametrize("text", ["kind=label and size>0", "scene~2018", "frame>=2 or ext=txt", "Car>0", "weather=rain"])
+@pytest.mark.parametrize(
+    "text", ["kind=label and size>0", "scene~2018", "frame>=2 or ext=txt", "Car>0", "weather=rain"]
+)
 def test_what_has_an_index_is_answered_by_it(dataset: Dataset, text: str) -> None:
     candidates = Lookup(dataset.connection, "part0", 77).candidates(dataset.condition(text))
     assert candidates is not None

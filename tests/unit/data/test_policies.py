@@ -75,7 +75,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_copies_are_the_files_and_never_written_over_others(ask: Say, scanned: Store, tree: Path, tmp_path: Path) -> None:
+def test_copies_are_the_files_and_never_written_over_others(
+    ask: Say, scanned: Store, tree: Path, tmp_path: Path
+) -> None:
     add(ask, "kind=label", "--do", "copy", "--to", tmp_path / "cold")
     labels = {name: data for name, data in contents(tree).items() if "/label/" in name}
     taken, same, *_ = sorted(labels)
@@ -153,7 +155,9 @@ def test_what_an_agent_prints_becomes_tags(ask: Say, scanned: Store, tree: Path,
 
 def test_an_agent_that_fails_keeps_what_was_done_before(ask: Say, scanned: Store, tmp_path: Path) -> None:
     script = tmp_path / "agent.py"
-    script.write_text(f"import os\nif os.path.exists('{tmp_path}/ran'): raise SystemExit(3)\nopen('{tmp_path}/ran', 'w')\n" + AGENT)
+    script.write_text(
+        f"import os\nif os.path.exists('{tmp_path}/ran'): raise SystemExit(3)\nopen('{tmp_path}/ran', 'w')\n" + AGENT
+    )
     add(ask, "ext=json", "--do", "agent", "--program", f"{sys.executable} {script}", "--batch", 5)
     refused = ask("policy", "run", "p", code=1)
     assert refused["errors"][0]["message"].endswith("ended with 3")

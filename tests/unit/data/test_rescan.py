@@ -62,9 +62,7 @@ def contents(store: Store, dataset: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("change", CASES)
-def test_a_quick_scan_gives_what_a_whole_one_gives(
-    store: Store, tree: Path, change: Callable[[Path], None]
-) -> None:
+def test_a_quick_scan_gives_what_a_whole_one_gives(store: Store, tree: Path, change: Callable[[Path], None]) -> None:
     scan(store, tree, "quick")
     tag(store, "quick", "frame=3", "kept", "yes")
     change(tree)
@@ -102,9 +100,7 @@ def hear(tree: Path, change: Callable[[Path], None]) -> Changes:
 
 
 @pytest.mark.parametrize("change", CASES)
-def test_what_a_watch_hears_is_enough_to_scan_again(
-    store: Store, tree: Path, change: Callable[[Path], None]
-) -> None:
+def test_what_a_watch_hears_is_enough_to_scan_again(store: Store, tree: Path, change: Callable[[Path], None]) -> None:
     scan(store, tree, "heard")
     changes = hear(tree, change)
     assert not changes.lost

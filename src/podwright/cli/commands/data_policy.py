@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,24 +24,32 @@ _VERBS = ("add", "ls", "run", "pause", "resume", "undo", "rm")
 _MOST_NAMED = 20
 
 
+Verb = Annotated[str, typer.Argument(metavar="VERB", help=f"One of {', '.join(_VERBS)}.")]
+PolicyName = Annotated[str | None, typer.Argument(metavar="NAME", help="The policy.")]
+Of = Annotated[str, typer.Option("--dataset", metavar="DATASET", help="Whose files.", autocompletion=complete_name)]
+Do = Annotated[str, typer.Option("--do", metavar="ACTION", help="tag, checksum, copy, move, archive, delete or agent.")]
+To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Where copies and archives go.")]
+Tag = Annotated[str, typer.Option("--tag", metavar="NAME=VALUE", help="Of the action tag.")]
+Program = Annotated[str, typer.Option("--program", metavar="COMMAND", help="Of an agent: runs here.")]
+WorkloadFile = Annotated[
+    Path | None, typer.Option("--workload", metavar="FILE", help="Of an agent: runs as this workload.")
+]
+Target = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where the workload runs.")]
+Every = Annotated[str | None, typer.Option("--every", metavar="TIME", help="How often `run --due` runs it.")]
+
+
 def data_policy_command(
-    verb: Annotated[str, typer.Argument(metavar="VERB", help=f"One of {', '.join(_VERBS)}.")],
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The policy.")] = None,
-    dataset: Annotated[
-        str, typer.Option("--dataset", metavar="DATASET", help="Whose files.", autocompletion=complete_name)
-    ] = "",
+    verb: Verb,
+    name: PolicyName = None,
+    dataset: Of = "",
     where: Annotated[str, typer.Option("--where", metavar="FILTER", help="Which files.")] = "",
-    do: Annotated[
-        str, typer.Option("--do", metavar="ACTION", help="tag, checksum, copy, move, archive, delete or agent.")
-    ] = "",
-    to: Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Where copies and archives go.")] = None,
-    tag: Annotated[str, typer.Option("--tag", metavar="NAME=VALUE", help="Of the action tag.")] = "",
-    program: Annotated[str, typer.Option("--program", metavar="COMMAND", help="Of an agent: runs here.")] = "",
-    workload: Annotated[
-        Path | None, typer.Option("--workload", metavar="FILE", help="Of an agent: runs as this workload.")
-    ] = None,
-    target: Annotated[str, typer.Option("--on", metavar="TARGET", help="Where the workload runs.")] = "local",
-    every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="How often `run --due` runs it.")] = None,
+    do: Do = "",
+    to: To = None,
+    tag: Tag = "",
+    program: Program = "",
+    workload: WorkloadFile = None,
+    target: Target = "local",
+    every: Every = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="So many files at a time.")] = 1000,
     due: Annotated[bool, typer.Option("--due", help="Of run: all policies whose time has come.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of run: say which files, and do nothing.")] = False,
@@ -50,37 +57,42 @@ def data_policy_command(
     as_json: AsJson = False,
 ) -> int:
     """Add a policy, or list, run, pause, resume, undo or forget one."""
-    from podwright.data.policies import Policy
-    from podwright.spec.problems import refuse
-    from podwright.spec.quantity import duration_s
-
     store = open_store()
-    if verb not in _VERBS:
-        raise refuse(f'"{verb}" is nothing that can be done with a policy', hint=f"verbs are {', '.join(_VERBS)}")
-    if verb == "ls":
-        return _list(store, as_json)
-    if verb == "run" and due:
-        return _run_due(store, as_json)
-    if name is None:
-        raise refuse("which policy?", hint=f"podwright data policy {verb} NAME", field="NAME")
+    if _is_for_all(verb, name, due):
+        return _run_due(store, as_json) if verb == "run" else _list(store, as_json)
+    assert name is not None
     if verb == "add":
-        asked = Policy(name, dataset, where, do, tag=tag, target=target, batch=batch)
-        asked = replace(
-            asked,
-            to=str(to.absolute()) if to else "",
-            program=tuple(shlex.split(program)),
-            workload=str(workload.absolute()) if workload else "",
-            every_s=duration_s(every) if every else None,
-        )
-        return _added(store, asked, as_json)
+        values = {"dataset": dataset, "where": where, "action": do, "tag": tag, "target": target, "batch": batch}
+        agent = {"program": tuple(shlex.split(program)), "workload": _absolute(workload)}
+        return _added(store, {"name": name, **values, **agent, "to": _absolute(to)}, every, as_json)
     if verb == "run":
         return _run(store, name, dry_run, yes, as_json)
     return _changed(store, verb, name, as_json)
 
 
-def _added(store: Store, policy: Policy, as_json: bool) -> int:
-    from podwright.data.policy_runs import add_policy
+def _is_for_all(verb: str, name: str | None, due: bool) -> bool:
+    """Say whether a command is about all policies; refuse one that names none and should."""
+    from podwright.spec.problems import refuse
 
+    if verb not in _VERBS:
+        raise refuse(f'"{verb}" is nothing that can be done with a policy', hint=f"verbs are {', '.join(_VERBS)}")
+    if verb == "ls" or (verb == "run" and due):
+        return True
+    if name is None:
+        raise refuse("which policy?", hint=f"podwright data policy {verb} NAME", field="NAME")
+    return False
+
+
+def _absolute(path: Path | None) -> str:
+    return str(path.absolute()) if path else ""
+
+
+def _added(store: Store, values: dict[str, Any], every: str | None, as_json: bool) -> int:
+    from podwright.data.policies import Policy
+    from podwright.data.policy_runs import add_policy
+    from podwright.spec.quantity import duration_s
+
+    policy = Policy(**values, every_s=duration_s(every) if every else None)
     return _print(add_policy(store, policy), as_json)
 
 
