@@ -8,10 +8,12 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from podwright.engines import payload
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
 from podwright.pilot.setup import SetupFailed, unpack
 from podwright.spec.problems import Refusal
@@ -36,8 +38,13 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, env=environ)
 
 
+def tar_of(made: Snapshot) -> bytes:
+    made.tar.seek(0)
+    return made.tar.read()
+
+
 def names(made: Snapshot) -> list[str]:
-    with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(tar_of(made))) as archive:
         return archive.getnames()
 
 
@@ -65,6 +72,36 @@ def test_a_folder_that_its_repository_ignores_travels_whole(code: Path) -> None:
     assert names(snapshot(code / "build")) == ["a.py", "sub/b.py"]
 
 
+@pytest.mark.parametrize("in_git", [True, False])
+def test_a_python_environment_never_travels(code: Path, in_git: bool) -> None:
+    put(
+        code,
+        "train.py",
+        "env/pyvenv.cfg",
+        "env/lib/torch.py",
+        "deep/venv/pyvenv.cfg",
+        "deep/venv/bin/python",
+        "deep/b.py",
+    )
+    if in_git:
+        git(code, "init", "-q")
+        git(code, "add", "-f", ".")
+    assert names(snapshot(code)) == ["deep/b.py", "train.py"]
+
+
+def test_a_code_folder_that_is_an_environment_itself_travels(code: Path) -> None:
+    put(code, "train.py", "pyvenv.cfg")
+    assert names(snapshot(code)) == ["pyvenv.cfg", "train.py"]
+
+
+def test_what_is_included_travels_although_git_ignores_it(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "train.py", "data/a.bin", "data/deep/b.bin", "data/c.txt", "cache/x/y.bin", "outside.bin")
+    (code / ".gitignore").write_text("data\ncache\n*.bin\n")
+    travelling = names(snapshot(code, AlsoTravels(patterns=("data/**/*.bin", "cache/x"))))
+    assert travelling == [".gitignore", "cache/x/y.bin", "data/a.bin", "data/deep/b.bin", "train.py"]
+
+
 def test_what_git_tracks_may_still_stay_behind(code: Path) -> None:
     git(code, "init", "-q")
     put(code, "a.py", "docs/x.md")
@@ -83,7 +120,15 @@ def test_data_inside_the_code_travels_although_it_is_ignored(code: Path) -> None
     git(code, "init", "-q")
     put(code, "a.py", "data/frames/1.png", "data/frames/deep/2.png", "data/other/3.png", "labels.json")
     (code / ".gitignore").write_text("data\nlabels.json\n")
-    made = snapshot(code, [code / "data/frames", code / "labels.json"])
+    made = snapshot(
+        code,
+        AlsoTravels(
+            data=(
+                code / "data/frames",
+                code / "labels.json",
+            )
+        ),
+    )
     assert names(made) == [".gitignore", "a.py", "data/frames/1.png", "data/frames/deep/2.png", "labels.json"]
 
 
@@ -110,9 +155,9 @@ def test_modes_links_and_odd_names_arrive(code: Path, tmp_path: Path) -> None:
     (code / "absolute").symlink_to(code / "sub" / "ünï.py")
     made = snapshot(code)
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     there = tmp_path / "there"
-    assert unpack(str(tar), made.sha256, str(there)) == len(made.tar)
+    assert unpack(str(tar), made.sha256, str(there)) == len(tar_of(made))
     for name in ("plain.py", "with space.py", "new\nline.py", "sub/ünï.py"):
         assert (there / name).read_text() == name
     assert [os.access(there / name, os.X_OK) for name in ("run.sh", "plain.py")] == [True, False]
@@ -130,7 +175,7 @@ def test_a_name_that_is_no_text_arrives(code: Path, tmp_path: Path) -> None:
         prepare()
         made = snapshot(code)
         tar = tmp_path / "code.tar"
-        tar.write_bytes(made.tar)
+        tar.write_bytes(tar_of(made))
         unpack(str(tar), made.sha256, str(tmp_path / "there"))
         assert (tmp_path / "there" / odd).read_text() == "x"
 
@@ -159,10 +204,10 @@ def test_what_is_neither_file_nor_link_stays_behind(code: Path) -> None:
 def test_a_file_that_cannot_be_read_is_said(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(code, "a.py")
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, *_: object, **__: object) -> BinaryIO:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(Refusal) as caught:
         snapshot(code)
     assert str(caught.value) == (
@@ -175,7 +220,7 @@ def test_an_empty_folder_is_an_empty_snapshot(code: Path, tmp_path: Path) -> Non
     made = snapshot(code)
     assert (made.files, names(made)) == (0, [])
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     unpack(str(tar), made.sha256, str(tmp_path / "there"))
     assert list((tmp_path / "there").iterdir()) == []
 
@@ -218,7 +263,7 @@ def test_a_second_copy_of_the_node_finds_the_code_there(code: Path, tmp_path: Pa
     put(code, "a.py")
     made = snapshot(code)
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
     (tmp_path / "in" / "there" / "made-by-a-rank").write_text("x")
     unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
@@ -269,7 +314,7 @@ def test_a_link_that_steps_out_and_comes_back_leads_to_the_copy(code: Path) -> N
     (code / "x").symlink_to("../code/a.py")
     (code / "sub" / "y").symlink_to("../../code/sub/b.py")
     (code / "sub" / "z").symlink_to("../a.py")
-    with tarfile.open(fileobj=io.BytesIO(snapshot(code).tar)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(tar_of(snapshot(code)))) as archive:
         links = {member.name: member.linkname for member in archive if member.issym()}
     assert links == {"x": "a.py", "sub/y": "b.py", "sub/z": "../a.py"}
 
