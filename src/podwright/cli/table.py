@@ -274,9 +274,11 @@ _ROWS = (
         "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
     ).with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", details.SCAN_TOO),
+        ("watch", "Scan what changes, as it changes", "a2d2 --settle 5s", details.WATCH_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", details.FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", details.STATS_TOO),
         ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+        ("policy", "Tag, copy, move or look at files by rule", details.POLICY, details.POLICY_TOO),
         ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", details.SQL_TOO),
         ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
