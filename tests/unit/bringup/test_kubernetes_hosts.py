@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def test_five_managers_are_behind_each_nodes_own_balancer(tmp_path: Path) -> Non
     assert kubeadm.endpoint(site) == "kubernetes.kube:8443"
     balanced = [line.split()[1] for line in kubeadm.balancer_text(site).splitlines() if "server m" in line]
     assert balanced == ["m1", "m2", "m3", "m4", "m5"]
+
+
+def test_haproxy_takes_the_balancer(tmp_path: Path) -> None:
+    file = tmp_path / "haproxy.cfg"
+    file.write_text(kubeadm.balancer_text(site_with(tmp_path, 3)))
+    done = subprocess.run(["/usr/sbin/haproxy", "-c", "-f", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_an_even_number_of_managers_is_refused(tmp_path: Path) -> None:

@@ -58,7 +58,12 @@ def pod_plan_command(
 def _plan_document(plans: dict[str, HostPlan], rows: dict[str, list[dict[str, str]]]) -> dict[str, Any]:
     hosts, changed = {}, 0
     for name, plan in plans.items():
-        hosts[name] = {"files": rows[name], "packages": plan.packages(), "services": plan.services()}
+        hosts[name] = {
+            "files": rows[name],
+            "packages": plan.packages(),
+            "services": plan.services(),
+            "skipped": dict(plan.skipped),
+        }
         changed += sum(row["change"] in ("new", "edit") for row in rows[name])
     return {"hosts": hosts, "changes": changed}
 
@@ -75,6 +80,8 @@ def _print_plan(plans: dict[str, HostPlan], rows: dict[str, list[dict[str, str]]
             print(f"{name}  cannot be asked: {answer.problems[0].message}")
             continue
         print(f"{name}  {_summary(rows[name])}, {len(plan.packages())} packages, {len(plan.services())} services")
+        for stage, reason in plan.skipped.items():
+            print(f"  {'skipped':<8}{stage}: {reason}")
         for file, row in zip(plan.files(), rows[name], strict=True):
             print(f"  {row['change']:<8}{file.path}")
             if answer is None or row["change"] != "edit":
