@@ -226,6 +226,17 @@ _ROWS = (
         module="pod_machines",
     ),
     Command(
+        "mirror",
+        "Pods",
+        "mirror",
+        "Carry what a pod needs to a site without a network",
+        "podwright mirror make pod.yaml --out adas.tar",
+    ).with_commands(
+        ("make", "Write packages and images of a pod into one archive", "pod.yaml --out adas.tar", details.MIRROR_TOO),
+        ("verify", "Look through an archive, file by file", "adas.tar --json", "Exit code 1 when anything is bad."),
+        ("serve", "Serve an archive to hosts", "adas.tar --address 10.0.0.1", details.SERVE_TOO),
+    ),
+    Command(
         "queue",
         "Pods",
         "queue",

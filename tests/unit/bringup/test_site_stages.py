@@ -1,4 +1,4 @@
-"""NFS, the clock, NVIDIA's part, a second controller, containers under Slurm: whole hosts as golden files, and owners."""
+"""NFS, the clock, NVIDIA's part, a second controller, Enroot: whole hosts as golden files, and what owners say."""
 
 from __future__ import annotations
 
