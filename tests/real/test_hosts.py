@@ -174,6 +174,15 @@ def test_prometheus_sees_every_host_and_slurm(bench: Bench) -> None:
     bench.on("n1", "amtool check-config /etc/prometheus/alertmanager.yml")
 
 
+def test_what_the_pod_does_is_measured(bench: Bench) -> None:
+    rows = bench.pod("validate")["checks"]
+    states = {(row["name"], row["host"]): row["state"] for row in rows}
+    assert states["a job on all nodes", "n1"] == "passed"
+    assert [states["GPUs", host] for host in ("n2", "n3", "n4")] == ["passed"] * 3
+    assert states["shared is written, MB/s", "n4"] == "measured"
+    assert states["GPUs of the driver", "n2"] == "skipped"
+
+
 REGISTRY = """\
 import base64, ssl, sys, urllib.error, urllib.request
 context = ssl.create_default_context(cafile="/etc/containers/certs.d/n1:5000/ca.crt")

@@ -47,6 +47,11 @@ FIRMWARE_TOO = (
     " too, and its word is printed."
 )
 
+VALIDATE_TOO = (
+    "GPUs, links, storage, a job on all nodes. What cannot be measured is skipped with\nthe reason; exit code 1 when"
+    " a check failed."
+)
+
 NODES_TOO = (
     "By what the netboot server saw: absent, seen, booting, installing, installed. A\nmachine that no group names is"
     " `discovered`, with its hardware address for `macs:`."

@@ -222,6 +222,7 @@ _ROWS = (
     .with_commands(
         ("power", "Say whether hosts are on, or switch them", "pod.yaml cycle --limit dgx007", details.POWER_TOO),
         ("firmware", "List firmware, or have one written", "pod.yaml --json", details.FIRMWARE_TOO),
+        ("validate", "Measure what a pod does, and compare it", "pod.yaml --json", details.VALIDATE_TOO),
         ("nodes", "Show how far hosts are on their way to a system", "pod.yaml", details.NODES_TOO),
         module="pod_machines",
     ),

@@ -105,6 +105,9 @@ def pod_grant_command(
         str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
     ] = None,
     rdma: Annotated[bool, typer.Option("--rdma", help="Let containers lock memory, which RDMA needs.")] = False,
+    image: Annotated[
+        str | None, typer.Option("--try", metavar="IMAGE", help="Start a test there, and print what it saw.")
+    ] = None,
     render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -130,7 +133,22 @@ def pod_grant_command(
         output.print_json({"pod": granted.name, "namespace": place, "dry_run": dry_run, "objects": rows})
     else:
         _tell(applied, dry_run, bool(group))
-    return 0
+    return 0 if image is None or dry_run else _try(granted, kubernetes, place, image)
+
+
+def _try(pod: Pod, scheduler: KubernetesScheduler, namespace: str, image: str) -> int:
+    """Run the test in the namespace; what it printed is what was asked for, so that it goes to stdout."""
+    from podwright.bringup.kubernetes.trial import resources_of, try_image
+    from podwright.clients.kubernetes.apply import reach
+
+    api = reach(scheduler)
+    try:
+        ended = try_image(api, image, namespace, resources_of(pod, scheduler))
+    finally:
+        api.close()
+    output.say(ended["phase"].lower(), f"the test on {ended['host'] or 'no host'}")
+    print("\n".join(ended["said"]), flush=True)
+    return int(ended["phase"] != "Succeeded")
 
 
 def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:

@@ -15,6 +15,7 @@ from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
+    from podwright.clients.ssh import Answer
 
 _FAILED, _UNREACHABLE = 1, 3
 _LOOK = "cat {leases} 2>/dev/null; echo ---; cat {log} 2>/dev/null; echo ---; ls {root}/done 2>/dev/null; true"
@@ -129,6 +130,38 @@ def pod_nodes_command(
     return 0
 
 
+def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = False) -> int:
+    """Measure what a pod does, and compare it with what it should; nothing changes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from podwright.bringup.plan import limited
+    from podwright.bringup.site import site_of
+    from podwright.bringup.validate import ValidationCheck, checks, summary
+    from podwright.spec.problems import Refusal
+
+    site = site_of(bringup_pod(pod))
+    hosts = set(limited(site.addresses, limit))
+    wanted = [check for check in checks(site) if check.host in hosts]
+
+    def measure(check: ValidationCheck) -> dict[str, Any]:
+        try:
+            answer = _shell(site, check.host, check.line)
+        except Refusal as refusal:
+            return check.result(_UNREACHABLE, "", refusal.problems[0].message)
+        return check.result(answer.code, answer.text, answer.err)
+
+    with ThreadPoolExecutor(max_workers=16) as threads:
+        results = list(threads.map(measure, wanted))
+    if as_json:
+        output.print_json({"checks": results})
+    else:
+        rows = [(row["state"], row["host"], row["name"], row["value"], row["expected"] or "") for row in results]
+        columns = ("state", "host", "check", "value", "expected")
+        print("\n".join(output.table(columns, rows, output.width_of(sys.stdout))), flush=True)
+        output.say("validated", summary(results))
+    return int(any(row["state"] == "failed" for row in results))
+
+
 def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
     """Have hosts go into their installer again; return whether that was approved: it writes over their disks."""
     from podwright.bringup.netboot import hyphens, machines
@@ -145,18 +178,25 @@ def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
 def _on_server(site: Site, line: str) -> str:
     """Run a line of shell on the netboot server; return what it printed."""
     from podwright.clients.reasons import last_line
-    from podwright.clients.ssh import Ssh
     from podwright.spec.problems import refuse
 
-    host, section = site.roles["netboot"], site.pod.bringup
+    host = site.roles["netboot"]
+    answer = _shell(site, host, line)
+    if answer.code:
+        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=_UNREACHABLE)
+    return answer.text
+
+
+def _shell(site: Site, host: str, line: str) -> Answer:
+    """Run a line of shell on a host as root; return its answer."""
+    from podwright.clients.ssh import Ssh
+
+    section = site.pod.bringup
     place = host if section.ssh_config else site.addresses[host]
     command = ["/bin/sh", "-c", line]
     if section.user != "root":
         command = ["sudo", "--non-interactive", *command]
-    answer = Ssh(f"{section.user}@{place}", section.ssh_config).call(command, b"")
-    if answer.code:
-        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=_UNREACHABLE)
-    return answer.text
+    return Ssh(f"{section.user}@{place}", section.ssh_config).call(command, b"")
 
 
 def _hosts(ref: str, limit: str | None) -> tuple[Any, list[str]]:
