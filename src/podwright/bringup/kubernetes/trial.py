@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 GPU = "nvidia.com/gpu"
 _OVER = ("Succeeded", "Failed")
 _PATIENCE_S = 600.0
+_NOBODY = 65534
 
 
 def resources_of(pod: Pod, scheduler: KubernetesScheduler) -> dict[str, str | int]:
@@ -24,9 +25,16 @@ def resources_of(pod: Pod, scheduler: KubernetesScheduler) -> dict[str, str | in
     return {GPU: 1} if any(model.gpus for model in models) else {}
 
 
-def try_image(api: Api, image: str, namespace: str, resources: dict[str, str | int]) -> dict[str, Any]:
-    """Run the test to its end and take it away again; return how it ended, where, and what it printed."""
+def test_of(image: str, namespace: str, resources: dict[str, str | int], dialect: str) -> dict[str, Any]:
+    """Return the test; OpenShift chooses who it runs as, and elsewhere it is nobody."""
     test = gpu_test(image, namespace, resources)
+    if dialect != "openshift":
+        test["spec"]["securityContext"]["runAsUser"] = _NOBODY
+    return test
+
+
+def try_image(api: Api, test: dict[str, Any]) -> dict[str, Any]:
+    """Run a test to its end and take it away again; return how it ended, where, and what it printed."""
     place = path_of_object(test)
     try:
         api.delete(place)

@@ -116,9 +116,8 @@ def pod_grant_command(
     """Apply what a namespace needs for runs, by the same function that renders it."""
     from podwright.bringup.kubernetes.grant import grant_objects
     from podwright.launch import pods
-    from podwright.runs import Home
 
-    granted = pods.find(Home.open(), pod)
+    granted = _known(pod)
     kubernetes = pods.kubernetes_of(granted, scheduler)
     place = namespace or namespace_of(kubernetes)
     objects = grant_objects(granted, kubernetes, place, group, rdma)
@@ -133,17 +132,26 @@ def pod_grant_command(
         output.print_json({"pod": granted.name, "namespace": place, "dry_run": dry_run, "objects": rows})
     else:
         _tell(applied, dry_run, bool(group))
-    return 0 if image is None or dry_run else _try(granted, kubernetes, place, image)
+    if image is None or dry_run:
+        return 0
+    return _try(granted, kubernetes, place, image)
+
+
+def _known(name: str) -> Pod:
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    return pods.find(Home.open(), name)
 
 
 def _try(pod: Pod, scheduler: KubernetesScheduler, namespace: str, image: str) -> int:
     """Run the test in the namespace; what it printed is what was asked for, so that it goes to stdout."""
-    from podwright.bringup.kubernetes.trial import resources_of, try_image
+    from podwright.bringup.kubernetes.trial import resources_of, test_of, try_image
     from podwright.clients.kubernetes.apply import reach
 
     api = reach(scheduler)
     try:
-        ended = try_image(api, image, namespace, resources_of(pod, scheduler))
+        ended = try_image(api, test_of(image, namespace, resources_of(pod, scheduler), scheduler.dialect))
     finally:
         api.close()
     output.say(ended["phase"].lower(), f"the test on {ended['host'] or 'no host'}")

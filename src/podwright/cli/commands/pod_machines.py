@@ -119,7 +119,7 @@ def pod_nodes_command(
     places = NetbootPlaces()
     if install is not None and not _forget_done(site, places.root, install, yes):
         return _FAILED
-    said = _on_server(site, _LOOK.format(leases=places.leases, log=places.log, root=places.root))
+    said = shell_on(site, site.roles["netboot"], _LOOK.format(leases=places.leases, log=places.log, root=places.root))
     leases, requests, done = said.split("---\n")
     states = node_states(site, leases, requests, done.split())
     if as_json:
@@ -171,16 +171,15 @@ def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
     if not _approved(f"Write over the disks of {', '.join(hosts)} when they boot next?", yes):
         return False
     files = [f"{root}/done/{hyphens(mac)}.ipxe" for mac, host in machines(site).items() if host in hosts]
-    _on_server(site, f"rm -f -- {' '.join(files)}")
+    shell_on(site, site.roles["netboot"], f"rm -f -- {' '.join(files)}")
     return True
 
 
-def _on_server(site: Site, line: str) -> str:
-    """Run a line of shell on the netboot server; return what it printed."""
+def shell_on(site: Site, host: str, line: str) -> str:
+    """Run a line of shell on a host as root; return what it printed, and refuse where it failed."""
     from podwright.clients.reasons import last_line
     from podwright.spec.problems import refuse
 
-    host = site.roles["netboot"]
     answer = _shell(site, host, line)
     if answer.code:
         raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=_UNREACHABLE)
