@@ -115,10 +115,8 @@ def pod_grant_command(
 ) -> int:
     """Apply what a namespace needs for runs, by the same function that renders it."""
     from podwright.bringup.kubernetes.grant import grant_objects
-    from podwright.launch import pods
 
-    granted = _known(pod)
-    kubernetes = pods.kubernetes_of(granted, scheduler)
+    granted, kubernetes = _known(pod, scheduler)
     place = namespace or namespace_of(kubernetes)
     objects = grant_objects(granted, kubernetes, place, group, rdma)
     if render:
@@ -128,8 +126,8 @@ def pod_grant_command(
         return 1
     applied = _apply(kubernetes, objects, dry_run)
     if as_json:
-        rows = [item.as_json() for item in applied]
-        output.print_json({"pod": granted.name, "namespace": place, "dry_run": dry_run, "objects": rows})
+        document = {"pod": granted.name, "namespace": place, "dry_run": dry_run}
+        output.print_json({**document, "objects": [item.as_json() for item in applied]})
     else:
         _tell(applied, dry_run, bool(group))
     if image is None or dry_run:
@@ -137,11 +135,12 @@ def pod_grant_command(
     return _try(granted, kubernetes, place, image)
 
 
-def _known(name: str) -> Pod:
+def _known(name: str, scheduler: str | None) -> tuple[Pod, KubernetesScheduler]:
     from podwright.launch import pods
     from podwright.runs import Home
 
-    return pods.find(Home.open(), name)
+    pod = pods.find(Home.open(), name)
+    return pod, pods.kubernetes_of(pod, scheduler)
 
 
 def _try(pod: Pod, scheduler: KubernetesScheduler, namespace: str, image: str) -> int:

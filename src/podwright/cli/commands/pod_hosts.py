@@ -125,9 +125,9 @@ def pod_up_command(
 
 def _roll(pod: Pod, plans: dict[str, HostPlan], hosts: list[str], size: int) -> ApplyProgress:
     """Apply plans to what runs no jobs, then to nodes that differ, some at a time: drained before, taken back after."""
+    from podwright.bringup.observe import shell_on
     from podwright.bringup.rolling import SlurmDrain, batches, split
     from podwright.bringup.site import site_of
-    from podwright.cli.commands.pod_machines import shell_on
 
     site = site_of(pod)
     first, nodes = split(site, hosts)

@@ -15,7 +15,6 @@ from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
-    from podwright.clients.ssh import Answer
 
 _FAILED, _UNREACHABLE = 1, 3
 _LOOK = "cat {leases} 2>/dev/null; echo ---; cat {log} 2>/dev/null; echo ---; ls {root}/done 2>/dev/null; true"
@@ -113,6 +112,7 @@ def pod_nodes_command(
     """Show how far hosts are on their way from a box to a system, and machines that nobody knows yet."""
     from podwright.bringup.netboot import NetbootPlaces
     from podwright.bringup.nodes import node_states
+    from podwright.bringup.observe import shell_on
     from podwright.bringup.site import site_of
 
     site = site_of(bringup_pod(pod))
@@ -134,6 +134,7 @@ def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = Fal
     """Measure what a pod does, and compare it with what it should; nothing changes."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from podwright.bringup.observe import shell_answer
     from podwright.bringup.plan import limited
     from podwright.bringup.site import site_of
     from podwright.bringup.validate import ValidationCheck, checks, summary
@@ -145,7 +146,7 @@ def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = Fal
 
     def measure(check: ValidationCheck) -> dict[str, Any]:
         try:
-            answer = _shell(site, check.host, check.line)
+            answer = shell_answer(site, check.host, check.line)
         except Refusal as refusal:
             return check.result(_UNREACHABLE, "", refusal.problems[0].message)
         return check.result(answer.code, answer.text, answer.err)
@@ -165,6 +166,7 @@ def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = Fal
 def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
     """Have hosts go into their installer again; return whether that was approved: it writes over their disks."""
     from podwright.bringup.netboot import hyphens, machines
+    from podwright.bringup.observe import shell_on
     from podwright.bringup.plan import limited
 
     hosts = limited(site.addresses, install)
@@ -173,29 +175,6 @@ def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
     files = [f"{root}/done/{hyphens(mac)}.ipxe" for mac, host in machines(site).items() if host in hosts]
     shell_on(site, site.roles["netboot"], f"rm -f -- {' '.join(files)}")
     return True
-
-
-def shell_on(site: Site, host: str, line: str) -> str:
-    """Run a line of shell on a host as root; return what it printed, and refuse where it failed."""
-    from podwright.clients.reasons import last_line
-    from podwright.spec.problems import refuse
-
-    answer = _shell(site, host, line)
-    if answer.code:
-        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=_UNREACHABLE)
-    return answer.text
-
-
-def _shell(site: Site, host: str, line: str) -> Answer:
-    """Run a line of shell on a host as root; return its answer."""
-    from podwright.clients.ssh import Ssh
-
-    section = site.pod.bringup
-    place = host if section.ssh_config else site.addresses[host]
-    command = ["/bin/sh", "-c", line]
-    if section.user != "root":
-        command = ["sudo", "--non-interactive", *command]
-    return Ssh(f"{section.user}@{place}", section.ssh_config).call(command, b"")
 
 
 def _hosts(ref: str, limit: str | None) -> tuple[Any, list[str]]:
