@@ -4,6 +4,11 @@ from __future__ import annotations
 
 RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
 
+FORWARD_TOO = (
+    "A server in the run, such as TensorBoard, is seen in a browser here, and by nobody else. On Slurm it must listen"
+    " on all addresses of its node: the way there leads through the login node."
+)
+
 UP_TOO = (
     "What the machine lacks (Slurm, containerd, ...) is reported with the command that installs it.\n"
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."

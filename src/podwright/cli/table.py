@@ -79,6 +79,14 @@ _ROWS = (
         "On a cluster it is a step of the run's own job, in its container.",
     ),
     Command(
+        "forward",
+        "Look",
+        "forward",
+        "Reach a port of a run from this machine",
+        "podwright forward last 6006",
+        details.FORWARD_TOO,
+    ),
+    Command(
         "report",
         "Look",
         "report",

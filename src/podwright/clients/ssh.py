@@ -11,11 +11,13 @@ import hashlib
 import os
 import shlex
 import shutil
+import socket
 import stat
 import string
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +31,7 @@ from podwright.clients.reasons import last_line
 from podwright.spec.problems import Refusal, refuse
 
 SSH_FAILED = 255
+CONNECT_S = 15
 TRIES = 3
 PAUSE_S = 0.5
 PERSIST_S = 120
@@ -74,6 +77,9 @@ class Reach(Protocol):
     def terminal(self, argv: Sequence[str]) -> list[str]:
         """Return the command to run here that gives a person a terminal on `argv` there."""
 
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Return a connection to a port of a host, as it is reached from where Slurm's commands are."""
+
 
 class Here:
     """Slurm's commands are on this machine."""
@@ -91,6 +97,9 @@ class Here:
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return list(argv)
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        return socket.create_connection((host, port), CONNECT_S)
 
 
 def reach_to(login: str | None, config: str | None) -> Reach:
@@ -135,6 +144,15 @@ class Ssh:
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return [*self._ssh(), "-t", "--", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
 
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Return a connection through the login node. Where nobody listens it ends without a word."""
+        ours, theirs = socket.socketpair()
+        command = [*self._ssh(), "-W", f"{host}:{port}", "--", self._login]
+        with theirs:
+            line = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL)
+        threading.Thread(target=line.wait, daemon=True).start()
+        return ours
+
     def _ssh(self) -> list[str]:
         """Return ssh with its options, for one connection that all commands share."""
         # A person may be asked once for a second factor; a script is not.
@@ -146,7 +164,7 @@ class Ssh:
             "BatchMode": "no" if has_person else "yes",
             "ServerAliveInterval": "15",
             "ServerAliveCountMax": "3",
-            "ConnectTimeout": "15",
+            "ConnectTimeout": str(CONNECT_S),
             "LogLevel": "ERROR",
         }
         command = ["ssh"]

@@ -8,8 +8,8 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
-time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
-target does beside our runs. `close` comes last.
+time: `cancel`, `shell`, `connect`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for
+what the target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -42,7 +42,9 @@ before it is called lost.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
@@ -235,9 +237,13 @@ class Engine(Protocol):
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        """Bring these parts of the runs' folders to this machine.
+        """Bring these parts of the runs' folders to this machine, `but` those inside them.
 
         Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
         missing could not be brought just now.
@@ -245,6 +251,15 @@ class Engine(Protocol):
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        """Return a connection to a port of a node that is at work; OSError or an end where nobody listens there."""
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        """Let others than the user reach a port, at the address that comes, until it is left or the run ends.
+
+        It is asked only where `unsupported` has no reason against it (`route`).
+        """
 
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
@@ -265,6 +280,7 @@ class Engine(Protocol):
         """Let go of connections; runs go on. Nothing is called after it."""
 
 
+NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
 SELECTION_IS_LOCAL = "a selection is a folder of links on this machine, which the nodes of a cluster do not see"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
@@ -303,7 +319,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         run=request.part_id(index),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
-        launcher=workload.launcher,
+        launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],
         setup=list(workload.setup),
         env={**of_engine.pop("env", {}), **{name: fill(text, values) for name, text in workload.env.items()}},
@@ -317,6 +333,8 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         join_timeout_s=workload.join_timeout_s,
         goal=goal,
         checkpoint=workload.checkpoint,
+        stdin=workload.stdin_in_code or "",
+        keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         **of_engine,
     )

@@ -13,7 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
-from podwright.pilot.protocol import GROWING_BYTES, SERIES_BYTES, parse_line, parse_record_name, parse_series_name
+from podwright.pilot.protocol import (
+    CLOSED,
+    GROWING_BYTES,
+    SERIES_BYTES,
+    parse_line,
+    parse_record_name,
+    parse_series_name,
+)
 from podwright.runs import RunFolder, fields
 from podwright.runs.copies import LeftOut
 from podwright.runs.files import KINDS, make_private, read_untrusted, write_whole
@@ -21,7 +28,7 @@ from podwright.runs.locks import try_lock
 from podwright.runs.metrics import METRICS_FILE
 from podwright.runs.series import SERIES_FILE
 
-GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
+GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", CLOSED})
 STATE = "mirror.json"
 OWN = frozenset(
     [
@@ -40,6 +47,19 @@ Ask = Callable[[dict[str, Any]], bytes]
 """Gives a question to the mirror role over there, and its answer back."""
 
 
+@dataclass(frozen=True)
+class Trees:
+    """Parts of the runs' folders that are wanted whole, `but` those inside them."""
+
+    names: Sequence[str] = ()
+    limit_bytes: int | None = None
+    """Of each run; None: as much as there is."""
+    but: Sequence[str] = ()
+
+
+RECORD_ONLY = Trees()
+
+
 class Mirror:
     """The runs that are mirrored in one exchange; a run that another client mirrors just now is left to that client."""
 
@@ -51,9 +71,8 @@ class Mirror:
         self._left: dict[str, dict[str, LeftOut]] = {}
         self.gaps: dict[str, list[str]] = {}
         """What is missing of the records, in sentences, by run."""
-        self._names: tuple[str, ...] = ()
+        self._trees = RECORD_ONLY
         self._room: dict[str, int] = {}
-        self._limit_bytes: int | None = None
         self._whole: set[str] = set()
 
     def __enter__(self) -> Mirror:
@@ -67,16 +86,14 @@ class Mirror:
     def _lock(self, folder: RunFolder) -> bool:
         return self._stack.enter_context(try_lock(folder.path / "mirror.lock"))
 
-    def bring(
-        self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def bring(self, ask: Ask, root: str, trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         """Bring what is new of the records, and these trees whole, in as many answers of bounded size as it takes.
 
         Return the runs whose trees are here now, each with what was over the limit, or is no plain file.
         """
         while self._folders:
             before = self._progress()
-            more = self.take(ask(self.question(root, names, limit_bytes)))
+            more = self.take(ask(self.question(root, trees)))
             if not more or before == self._progress():
                 break  # all is here, or nothing comes
         return {run: list(self._left.get(run, {}).values()) for run in sorted(self._whole)}
@@ -84,13 +101,13 @@ class Mirror:
     def _progress(self) -> tuple[str, int]:
         return json.dumps((self._known, self._at)), len(self._whole)
 
-    def question(self, root: str, names: Sequence[str] = (), limit_bytes: int | None = None) -> dict[str, Any]:
+    def question(self, root: str, trees: Trees = RECORD_ONLY) -> dict[str, Any]:
         """Return what to ask for; trees come after the last of the record."""
-        self._names, self._limit_bytes = tuple(names), limit_bytes
+        self._trees = trees
         question: dict[str, Any] = {"folder": root, "runs": self._known}
-        wanted = {run: list(names) for run in self._folders if names and run not in self._whole}
+        wanted = {run: list(trees.names) for run in self._folders if trees.names and run not in self._whole}
         if wanted:
-            question |= {"trees": wanted, "at": self._at, "limit": limit_bytes or 0}
+            question |= {"trees": wanted, "at": self._at, "limit": trees.limit_bytes or 0, "but": list(trees.but)}
         return question
 
     def take(self, answer: bytes) -> bool:
@@ -108,7 +125,7 @@ class Mirror:
                 continue
             elif head.get("whole"):
                 self._whole.add(folder.id)
-            elif (piece := read_piece(head, self._names)) is None:
+            elif (piece := read_piece(head, self._trees.names)) is None:
                 continue
             elif piece.left_out and is_of_record(piece.name):
                 self._say(folder, CUT.format(name=piece.name))
@@ -157,9 +174,10 @@ class Mirror:
 
     def _has_room(self, run: str, size: int) -> bool:
         """Return whether so much more of a run's trees may come: the other side was told, and need not obey."""
-        if not self._limit_bytes:
+        limit_bytes = self._trees.limit_bytes
+        if not limit_bytes:
             return True
-        room = self._room.get(run, self._limit_bytes)
+        room = self._room.get(run, limit_bytes)
         self._room[run] = room - size
         return size <= room
 

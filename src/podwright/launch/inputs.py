@@ -42,10 +42,10 @@ def _selection(session: Session, text: str) -> tuple[Input, Pinned]:
     need_packages()
     from podwright.data.links import link
     from podwright.data.selections import check_split, load
-    from podwright.data.store import Store
+    from podwright.data.store import open_store
 
     name, _, split = text.removeprefix(SELECTION).partition("/")
-    store = Store(session.home.path)
+    store = open_store(session.home.path)
     selection = load(store, name)
     split_or_all = check_split(selection, split or None)
     linked = link(store, selection, split_or_all)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from podwright.engines.site import SiteLost
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
+from podwright.launch.origin import left_behind
 from podwright.launch.session import Session
 from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
@@ -170,17 +174,18 @@ class Run:
     def logs(self, rank: int | None = None, follow: bool = False) -> Iterator[LogLine]:
         """Return the lines of all ranks in order of time, or of one; `follow` goes on until the run is over."""
         if follow:
-            lines: Iterator[LogLine] = self._follow_logs()
+            lines: Iterator[LogLine] = chain.from_iterable(self.follow_logs())
         else:
             self.record()
             lines = self.folder.log_lines()
         return (line for line in lines if rank is None or line.rank == rank)
 
-    def _follow_logs(self) -> Iterator[LogLine]:
+    def follow_logs(self) -> Iterator[list[LogLine]]:
+        """Yield the lines that are there, then those that come, as they come, until the run is over."""
         tail = LogTail(self.folder)
         while True:
             record = self.record()
-            yield from tail.read()
+            yield tail.read()
             if self._is_over(record):
                 return
             self._session.clock.sleep(0.2)
@@ -276,13 +281,30 @@ class Run:
         """Return the command that opens a shell beside the ranks of a node."""
         return self._session.engine_of(self.folder).shell(self.folder, node)
 
+    def connect(self, node: int, port: int) -> socket.socket:
+        """Return a connection to a port of a node that is at work."""
+        engine = self._session.engine_of(self.folder)
+        with self._session.using(engine):
+            return engine.connect(self.folder, node, port)
+
+    def expose(self, node: int, port: int) -> AbstractContextManager[str]:
+        """Let others reach a port of a node, at the address that comes; refuse where the target has no way to."""
+        engine = self._session.engine_of(self.folder)
+        reason = engine.unsupported().get("route")
+        if reason:
+            raise refuse(reason, field="--route")
+        return engine.expose(self.folder, node, port)
+
     def replacements(self) -> list[Replacement]:
         """Return which of its nodes were replaced, and when."""
         return replacements(self.folder.events())
 
-    def explain(self) -> list[str]:
-        """Return why a run failed, in words: which rank, its last lines, and what the sensors saw."""
-        return explain(self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+    def explain(self, record: Record | None = None) -> list[str]:
+        """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
+        lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+        if missed := left_behind(self.folder.asked.code, self.folder.path / "job" / "code.tar", lines):
+            lines.append(f"hint {missed}")
+        return lines
 
 
 def last_results(events: Iterable[Event]) -> list[Event]:

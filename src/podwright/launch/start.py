@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
+from podwright.launch.origin import DIFF, CodeOrigin, origin_of
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -47,11 +49,20 @@ class Prepared:
 
 
 def prepare(
-    session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
+    session: Session,
+    workload: Workload,
+    target: str,
+    run_id: str,
+    repeat: int = 1,
+    after: str | None = None,
+    code: Snapshot | None = None,
 ) -> Prepared:
-    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing.
+
+    Code that is handed in is taken as it is, and the folder is not looked at.
+    """
     engine, pod = session.target(target)
-    code = _code(workload, session.home)
+    code = code or _code(workload, session.home)
     data, pinned = resolve(session, workload, pod)
     request = Request(
         run_id=run_id,
@@ -98,15 +109,18 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
 
 
 def _code(workload: Workload, home: Home) -> Snapshot | None:
-    """Take a snapshot of the code; data inside its folder travels with it.
+    """Take a snapshot of the code; data inside its folder travels with it, and so does the ranks' input.
 
     A large one waits where it will be stored: temporary files may lie in memory. `render` makes no home for it.
     """
     root = workload.code_folder
     if root is None:
         return None
-    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
-    return snapshot(root, inside, home.code if home.code.is_dir() else None)
+    inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
+    if workload.stdin_in_code:
+        inside.append(workload.stdin_in_code)
+    also = AlsoTravels(tuple(root / text for text in inside), workload.include)
+    return snapshot(root, also, home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -115,9 +129,11 @@ def start(session: Session, prepared: Prepared) -> str:
     _check_secrets(request.workload)
     with session.using(prepared.engine):
         prepared.engine.preflight(prepared.job)
-    links, files = _links(home, prepared), _by_run(prepared.files)
+    code_folder = request.workload.code_folder
+    origin = origin_of(code_folder) if code_folder else None
+    links, files = _links(home, prepared, origin), _by_run(prepared.files)
     root = Path(prepared.job.root) if prepared.job.root else None
-    whole = _asked(prepared)
+    whole = _asked(prepared, origin)
 
     def create(asked: Asked) -> RunFolder:
         own = files.get(asked.id, {})
@@ -139,8 +155,8 @@ def start(session: Session, prepared: Prepared) -> str:
     return request.run_id
 
 
-def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
-    """Store what runs have in common once, and return where: the two files, the pilot, the code."""
+def _links(home: Home, prepared: Prepared, origin: CodeOrigin | None) -> dict[str, Path]:
+    """Store what runs have in common once, and return where: the two files, the pilot, the code and its changes."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
     links = {
         "spec/workload.yaml": home.store(workload.source, "workload.yaml"),
@@ -150,6 +166,8 @@ def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
         links[POD_FILE.as_posix()] = home.store(pod.source, "pod.yaml")
     if code:
         links["job/code.tar"] = home.store(code.tar, "tar")
+    if origin and origin.diff:
+        links[DIFF] = home.store(origin.diff, "diff")
     return links
 
 
@@ -188,13 +206,15 @@ def _check_secrets(workload: Workload) -> None:
         raise workload.refusal(("secrets", f"{name} is not set here", hint) for name in missing)
 
 
-def _asked(prepared: Prepared) -> Asked:
+def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
     """Return what is asked in all: of a single run, or of the parent of several."""
     from podwright.spec import workload_json
 
     request = prepared.request
     workload = request.workload
-    code = {"sha256": prepared.code.sha256, "files": prepared.code.files} if prepared.code else None
+    code: dict[str, Any] | None = None
+    if prepared.code and origin:
+        code = {"sha256": prepared.code.sha256, "files": prepared.code.files, **origin.as_json()}
     return Asked(
         id=request.run_id,
         name=workload.name,
@@ -211,6 +231,7 @@ def _asked(prepared: Prepared) -> Asked:
         after=request.after,
         command_line=sys.argv,
         version=__version__,
+        file=str(workload.path),
     )
 
 

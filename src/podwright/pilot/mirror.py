@@ -1,11 +1,11 @@
 """The mirror role: gives a client elsewhere what has come of many runs since it last asked, in one answer.
 
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
-the client has]}), `trees` (id -> paths wanted whole), `at` (id -> [file, bytes] that the client has come to in its
-trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for each piece, followed by its bytes.
-What is no plain file is named with what it is (`odd`), what is too large with its size (`left`). After the trees of a
-run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer is known for one; `more` in it says
-that there is more to ask for.
+the client has]}), `trees` (id -> paths wanted whole), `but` (paths inside them that are not), `at` (id -> [file, bytes]
+that the client has come to in its trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for
+each piece, followed by its bytes. What is no plain file is named with what it is (`odd`), what is too large with its
+size (`left`). After the trees of a run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer
+is known for one; `more` in it says that there is more to ask for.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import json
 import os
 import sys
 from itertools import islice
-from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 from .plain import odd_kind, open_to_read
-from .protocol import GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
+from .protocol import CLOSED, GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
 
-GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
+GROWING = ("events.jsonl", "metrics.jsonl", "merged.log", CLOSED)
 PIECE_BYTES = 1 << 20
 ANSWER_BYTES = 32 << 20
 """Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""
@@ -32,8 +32,8 @@ MOST_ODD = 100
 class Giver:
     """Writes one answer and counts what it holds."""
 
-    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int) -> None:
-        self._out = out
+    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int, but: Sequence[str] = ()) -> None:
+        self._out, self._but = out, but
         self._piece_bytes, self._answer_bytes = piece_bytes, answer_bytes
         self.given = 0
         self.more = False
@@ -107,6 +107,8 @@ class Giver:
         # The files before the one the client has come to are there already.
         reached = not at
         for path, inner in _files_of(root, names):
+            if self._is_unwanted(inner):
+                continue
             try:
                 size = os.path.getsize(path)
                 if limit and used + size > limit:
@@ -121,10 +123,14 @@ class Giver:
             except OSError:
                 continue
         if reached:
-            for inner, kind in islice(_odd_ones(root, names), MOST_ODD):
+            odd = (pair for pair in _odd_ones(root, names) if not self._is_unwanted(pair[0]))
+            for inner, kind in islice(odd, MOST_ODD):
                 self.word(r=run, f=inner, odd=kind)
             self.word(r=run, f="", whole=True)
         return reached
+
+    def _is_unwanted(self, name: str) -> bool:
+        return any(name == unwanted or name.startswith(unwanted + "/") for unwanted in self._but)
 
     def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
         head = {"r": run, "f": name, "of": size}
@@ -186,7 +192,7 @@ def answer(
     request: Dict[str, Any], out: BinaryIO, piece_bytes: int = PIECE_BYTES, answer_bytes: int = ANSWER_BYTES
 ) -> None:
     """Write the answer to one request."""
-    giver = Giver(out, piece_bytes, answer_bytes)
+    giver = Giver(out, piece_bytes, answer_bytes, request.get("but", []))
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):

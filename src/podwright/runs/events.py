@@ -38,6 +38,7 @@ from podwright.runs.pilot_events import (
     DeviceSeen,
     Event,
     Fenced,
+    FilesKept,
     GivenBack,
     GoalReached,
     Joined,
@@ -72,6 +73,7 @@ __all__ = [
     "EngineEnded",
     "Event",
     "Fenced",
+    "FilesKept",
     "FoundGone",
     "FoundIdle",
     "Gap",
@@ -130,6 +132,7 @@ _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     LeaderLost,
     GivenBack,
     Thinned,
+    FilesKept,
     RunEnded,
 )
 _OF_OTHERS: tuple[type[Event], ...] = (

@@ -31,7 +31,7 @@ def keep_file(folder: Path, content: BufferedIOBase, name: str) -> Path:
     content.seek(0)
     digest = hashlib.file_digest(content, "sha256").hexdigest()
     path = folder / f"{digest}.{name}"
-    if _digest(path) == digest:
+    if digest_of(path) == digest:
         os.utime(path)  # in use: not to be cleared away
         return path
     if path.is_dir() and not path.is_symlink():
@@ -62,7 +62,7 @@ def clear_unused(folder: Path) -> None:
                 path.unlink()
 
 
-def _digest(path: Path) -> str | None:
+def digest_of(path: Path) -> str | None:
     """Return the digest of a stored file; None where there is no plain file of that name."""
     try:
         with open_untrusted(path.parent, path.name) as file:

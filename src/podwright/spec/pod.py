@@ -115,6 +115,15 @@ class KubernetesScheduler(Strict):
     image: Image | None = Field(default=None, description="the image of workloads that name none")
     claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")
 
+    def nothing_kept(self) -> str:
+        """Return that files of runs have no place to stay, in words; nothing where they have one."""
+        if self.claim:
+            return ""
+        return (
+            f"{self.name} has no claim: of the files that ranks write, results and checkpoints too, nothing is kept;"
+            " `claim:` of the scheduler in the pod file names one"
+        )
+
 
 class _OrCount:
     """Lets a number of racks stand for racks of which nothing else is said."""

@@ -212,6 +212,54 @@ def test_logs(call: Run, good: str) -> None:
     assert call("logs", good, "--node", "0", "--rank", "0", "--grep", "rank", "-f") == (0, "rank 0\n", "")
 
 
+def test_logs_by_ranks_pattern_and_time(call: Run, good: str) -> None:
+    assert sorted(call("logs", good, "--rank", "0-1", "--regex", "^rank [01]$")[1].splitlines()) == [
+        "[0] rank 0",
+        "[1] rank 1",
+    ]
+    assert len(call("logs", good, "--tail", "1")[1].splitlines()) == 1
+    assert call("logs", good, "--tail", "0", "-f") == (0, "", "")
+    assert call("logs", good, "--since", "1h", "--rank", "1", "--grep", "rank")[1] == "rank 1\n"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d rank 1\n", call("logs", good, "-t", "--rank", "1", "--grep", "rank")[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--rank", "1-0"), "--rank: {good} has no 1-0\n\nhint: it has 0 to 1\n"),
+        (("--rank", "x"), '--rank: "x" names no ranks\n\nhint: write it like `0,3-5`\n'),
+        (("--node", "5"), "--node: {good} has no 5\n\nhint: it has 0 to 0\n"),
+        (("--regex", "["), "--regex: is no regular expression: unterminated character set at position 0\n"),
+        (("--regex", "a", "--grep", "a"), "--regex: goes without --grep\n\nhint: give one of the two\n"),
+        (("--since", "soon"), '--since: "soon" is not a time'),
+    ],
+)
+def test_logs_refuse_what_would_print_nothing(call: Run, good: str, words: tuple[str, ...], message: str) -> None:
+    code, out, err = call("logs", good, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(message.format(good=good))
+
+
+def test_logs_of_a_host_it_is_not_on(call: Run, good: str) -> None:
+    code, _, err = call("logs", good, "--node", "nowhere")
+    assert code == 2
+    assert err.startswith(f"--node: {good} has no node on nowhere\n\nhint: its hosts: ")
+
+
+def test_runs_are_chosen(call: Run, good: str) -> None:
+    state = json.loads(call("show", good, "--json")[1])["state"]
+    for words in (("--state", state), ("--name", good.rpartition("-")[0]), ("--on", "local"), ("--since", "1d")):
+        assert good in [row["id"] for row in json.loads(call("ps", *words, "--json")[1])]
+    for words in (("--state", "pending"), ("--name", "no*"), ("--on", "nowhere")):
+        assert good not in [row["id"] for row in json.loads(call("ps", *words, "--json")[1])]
+    assert call("ps", "--state", "runing") == (
+        2,
+        "",
+        '--state: "runing" is not a state\n\nhint: a state is one of pending, starting, running, succeeded, failed,'
+        " cancelled, lost; did you mean `running`?\n",
+    )
+
+
 def test_logs_as_json(call: Run, good: str) -> None:
     (line,) = json.loads(call("logs", good, "--rank", "1", "--grep", "rank", "--json")[1])
     assert {**line, "t": 0} == {"t": 0, "node": 0, "rank": 1, "stream": "o", "text": "rank 1"}
@@ -306,8 +354,19 @@ def test_check_tells_all_problems_of_all_files(call: Run, files: dict[str, str],
     assert err.startswith(f"{wrong}:3:1: nodez: unknown field\n{tmp_path}/none.yaml: ")
     code, out, err = call("check", str(wrong), str(tmp_path / "none.yaml"), "--json")
     assert (code, err, len(json.loads(out)["errors"])) == (2, "", 2)
-    answer = {"file": files["good"], "kind": "workload", "name": "good"}
+    answer = {"file": files["good"], "kind": "workload", "name": "good", "notes": []}
     assert json.loads(call("check", files["good"], "--json")[1]) == [answer]
+
+
+@pytest.mark.parametrize(("claim", "notes"), [("", 1), (", claim: runs", 0)])
+def test_check_says_where_nothing_is_kept(call: Run, tmp_path: Path, claim: str, notes: int) -> None:
+    pod = tmp_path / "pod.yaml"
+    scheduler = f"{{kind: kubernetes, image: registry.example/base:1{claim}}}"
+    pod.write_text(f'name: adas\nnodes: [{{hosts: "n[1-4]", model: dgx-a100}}]\nschedulers: [{scheduler}]\n')
+    code, out, err = call("check", str(pod))
+    assert (code, out) == (0, f"ok        {pod}: pod adas\n")
+    assert err.count("note      kubernetes has no claim: of the files that ranks write") == notes
+    assert len(json.loads(call("check", str(pod), "--json")[1])[0]["notes"]) == notes
 
 
 def test_set_is_checked_like_the_file(call: Run, files: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.frames import assemble
-from podwright.engines.mirror import Mirror
+from podwright.engines.mirror import Mirror, Trees
 from podwright.pilot import mirror as far
 from podwright.pilot.protocol import Frame, encode_frame
 from podwright.runs import Home, RunFolder
@@ -169,7 +169,9 @@ def fuzz_carriers(home: Home, numbers: range, tmp_path: Path) -> None:
             assemble([log], folder / "record")
         else:
             with Mirror([RunFolder(folder)]) as mirror:
-                mirror.bring(lambda asked, chance=chance: _answer(asked, chance), str(there.parent), ["results"], 1000)
+                mirror.bring(
+                    lambda asked, chance=chance: _answer(asked, chance), str(there.parent), Trees(["results"], 1000)
+                )
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         assert size < 1 << 20, name
         if number % 5 == 0:

@@ -68,12 +68,14 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         objects=objects,
         site=_site(run),
         layer=layer,
-        gaps=tuple(_gaps(run, pod)),
+        gaps=tuple(_gaps(run, pod, scheduler)),
     )
 
 
-def _gaps(run: RunSpec, pod: Pod) -> Iterator[str]:
-    """Yield what the namespace does not give the run, which goes on without it."""
+def _gaps(run: RunSpec, pod: Pod, scheduler: KubernetesScheduler) -> Iterator[str]:
+    """Yield what the target does not give the run, which goes on without it."""
+    if lost := scheduler.nothing_kept():
+        yield lost
     if not run.policy:
         yield OPEN.format(namespace=run.namespace)
     if run.rdma and not run.lock_memory:
@@ -90,6 +92,7 @@ def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: 
         "folder": names.run_folder(run_id) if run.claim else f"{names.WORK}/run",
         "scratch": f"{names.WORK}/scratch",
         "shared": run.claim is not None,
+        "keep": list(request.workload.keep) if run.claim else None,
         "bind": "0.0.0.0",
         "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if run.mpi else [],
         "hardware": model.hardware() if request.workload.resources.gpus else None,

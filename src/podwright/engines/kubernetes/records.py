@@ -18,7 +18,7 @@ from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
-from podwright.engines.mirror import Mirror
+from podwright.engines.mirror import Mirror, Trees
 from podwright.engines.parts import clear_command, clear_input, cleared
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -66,12 +66,10 @@ class Claimed:
             mirror.bring(partial(self._ask, pods, folders[0], LOOK), names.RUNS)
             return mirror.gaps
 
-    def fetch(
-        self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
-    ) -> dict[str, list[LeftOut]]:
-        """Bring these paths of the runs' folders; return what was too much, by run."""
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees, pods: Pods) -> dict[str, list[LeftOut]]:
+        """Bring these parts of the runs' folders; return what was too much, by run."""
         with Mirror(folders) as mirror:
-            return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, paths, limit_bytes)
+            return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, trees)
 
     def remove(self, folder: RunFolder) -> None:
         """Remove a run's folder by a reader: a container that still runs belongs to another run."""

@@ -84,8 +84,8 @@ def _finish(api: Api, site: Mapping[str, Any], folder: RunFolder, job: Mapping[s
         return
     *others, _ = yaml_objects((folder.path / OBJECTS).read_text())
     for manifest in others:
-        owned = _owned(_filled(manifest, folder), job)
-        keep(partial(api.apply, path_of_object(owned), owned))
+        whole = owned(_filled(manifest, folder), job)
+        keep(partial(api.apply, path_of_object(whole), whole))
     keep(lambda: release(api, site, job, MAKING))
 
 
@@ -146,7 +146,8 @@ def reference(owner: Mapping[str, Any]) -> dict[str, str]:
     return {**row, "name": metadata["name"], "uid": metadata["uid"]}
 
 
-def _owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+def owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object that goes when its owner does."""
     return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference(owner)]}}
 
 
@@ -181,7 +182,7 @@ def share(api: Api, shared: dict[str, Any], owner: Mapping[str, Any], keep: Keep
     for _ in range(5):
         if keep(lambda: _is_shared(api, f"{path}/{name}", shared, one_more)):
             return
-        if keep(lambda: _is_made(api, path, _owned(shared, owner))):
+        if keep(lambda: _is_made(api, path, owned(shared, owner))):
             return
     raise refuse(f"the ConfigMap {name} comes and goes", exit_code=3)
 

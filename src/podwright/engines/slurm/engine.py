@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
-from podwright.engines.mirror import Mirror
+from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
-from podwright.engines.slurm.containers import JOB, RUN
+from podwright.engines.slurm import forgotten
+from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
@@ -27,7 +29,7 @@ from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.events import AttemptStarted, CancelAsked
+from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -54,7 +56,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-ABSENT = 'for path; do test -e "$path" || echo "$path"; done'
 PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
@@ -101,11 +102,12 @@ class SlurmEngine:
         self._mirrored_at: dict[str, float] = {}
         self._gaps: dict[str, list[str]] = {}
         self._looked_at = -LOOK_S
+        self._forgotten: dict[str, str] = {}
 
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL}
+        return {"selection": SELECTION_IS_LOCAL, "route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -216,6 +218,7 @@ class SlurmEngine:
                 job = self._queue.find(run_id)
             if job:
                 return job
+            self._give([folder.id for folder in folders])
             answer = self._try(command, env)
             if answer.code == 0:
                 return answer.text.strip().partition(";")[0]
@@ -224,6 +227,12 @@ class SlurmEngine:
                 raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
             may_be_there = True
             self._wait_for_controller(deadline)
+
+    def _give(self, ids: Sequence[str]) -> None:
+        """Let the next job have runs whose own was lost."""
+        places = [self._forgotten.pop(run_id) for run_id in ids if run_id in self._forgotten]
+        if places:
+            forgotten.give(self._reach, places)
 
     def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
         try:
@@ -270,9 +279,9 @@ class SlurmEngine:
         if deaf:
             self._queue.stop(deaf, gently=False)
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
-        forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
-        if forgotten:
-            statuses |= self._lost_by_controller(forgotten)
+        unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
+        if unknown:
+            statuses |= self._lost_by_controller(unknown)
         return statuses
 
     def _put_back(self, folders: Sequence[RunFolder]) -> None:
@@ -286,18 +295,16 @@ class SlurmEngine:
                 self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Return the jobs that the controller took and lost before it had saved them.
-
-        One that began has left its output, and is none of them.
-        """
-        outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
+        """Return the jobs that the controller took and lost before it had saved them."""
+        places = {f"{site_of(folder)['folder']}/runs/{folder.id}": folder for folder in folders}
         with suppress(Refusal):
-            missing = self._reach.call(["sh", "-c", ABSENT, "podwright", *outputs]).text.splitlines()
-            lost = [outputs[line] for line in missing if line in outputs]
-            for folder in lost:
-                self._queue.look_again(folder)
-            return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
-        return {}
+            for place in forgotten.lost(self._reach, places):
+                if place in places:
+                    self._forgotten[places[place].id] = place
+        lost = [folder for folder in folders if folder.id in self._forgotten]
+        for folder in lost:
+            self._queue.look_again(folder)
+        return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: what waits here needs no client."""
@@ -312,14 +319,16 @@ class SlurmEngine:
         return self._gaps
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
-        return here | self._exchange(self._far(folders), names, limit_bytes)
+        return here | self._exchange(self._far(folders), Trees(names, limit_bytes, but))
 
-    def _exchange(
-        self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def _exchange(self, folders: Sequence[RunFolder], trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -333,7 +342,7 @@ class SlurmEngine:
             return answer.out
 
         with Mirror(submitted) as mirror:
-            brought = mirror.bring(ask, root, names, limit_bytes)
+            brought = mirror.bring(ask, root, trees)
             self._gaps.update(mirror.gaps)
             return brought
 
@@ -361,24 +370,18 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
-        step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
-        if hosts and node < len(hosts[-1]):
-            step.append(f"--nodelist={hosts[-1][node]}")
-        shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
+        return self._reach.terminal(shell_step(folder, site_of(folder), self._queue.handle(folder), node))
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        return self._reach.connect(host_at_work(folder, node), port)
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        raise refuse(NO_ROUTE)
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
     """Return how a run's cluster is reached again."""
     return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
-
-
-def _filled(text: str, root: str, folder: RunFolder) -> str:
-    """Return a word of the batch script with its variables filled in as the script fills them."""
-    parent = folder.asked.parent or folder.id
-    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
 
 
 def _is_overdue(folder: RunFolder) -> bool:

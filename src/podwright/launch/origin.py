@@ -1,0 +1,90 @@
+"""Where a run's code came from: the commit it stood on, what was changed since, the folder; and what stayed behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.engines.code_files import NO_PROGRAMS
+
+DIFF = "spec/code.diff"
+MOST_DIFF_BYTES = 1 << 20
+MISSING = re.compile(r"No such file or directory: '([^']{1,4096})'")
+"""How Python names a file that is not there."""
+STARTED_IN = re.compile(r"/code-[0-9a-f]+/")
+"""Of the folder that ranks start in, the last part."""
+
+
+@dataclass(frozen=True)
+class CodeOrigin:
+    """A code folder's place in its history."""
+
+    folder: str
+    commit: str | None = None
+    changed: bool = False
+    diff: bytes = b""
+    """What was changed since the commit, in files that git tracks; the run's copy of the code has all."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what run.json holds of it."""
+        return {"folder": self.folder, "commit": self.commit, "changed": self.changed}
+
+
+def origin_of(folder: Path) -> CodeOrigin:
+    """Ask git where a code folder stands; without git, or without a commit, there is only the folder."""
+    status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", ".")
+    if status is None:
+        return CodeOrigin(str(folder))
+    lines = status.decode(errors="replace").splitlines()
+    oid = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    if oid == "(initial)":
+        return CodeOrigin(str(folder))
+    changed = any(not line.startswith("#") for line in lines)
+    diff = b""
+    if changed:
+        diff = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or b""
+    return CodeOrigin(str(folder), oid, changed, diff[:MOST_DIFF_BYTES])
+
+
+def _git(folder: Path, *command: str) -> bytes | None:
+    env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    line = ["git", *NO_PROGRAMS, "-C", str(folder), *command]
+    try:
+        done = subprocess.run(line, capture_output=True, check=False, env=env)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def left_behind(code: Mapping[str, Any] | None, tar: Path, lines: Iterable[str]) -> str | None:
+    """Say that a file which a rank missed lies in the code folder here and did not travel; None: no such file."""
+    folder = (code or {}).get("folder")
+    if not isinstance(folder, str):
+        return None
+    for name in _missed(lines):
+        if Path(folder, name).exists() and not _travelled(tar, name):
+            return f"{name} is ignored by git and did not travel: name it under `data:` or `include:`"
+    return None
+
+
+def _missed(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the files that ranks looked for in the folder they started in; one may be named by its whole path there."""
+    for line in lines:
+        for named in MISSING.findall(line):
+            name = os.path.normpath(STARTED_IN.split(named)[-1])
+            if not name.startswith(("/", "..")):
+                yield name
+
+
+def _travelled(tar: Path, name: str) -> bool:
+    try:
+        with tarfile.open(tar) as archive:
+            return any(member == name or member.startswith(f"{name}/") for member in archive.getnames())
+    except (OSError, tarfile.TarError):
+        return True
