@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
+from podwright.engines.staged import manifests
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.session import POD_FILE, Session
@@ -45,15 +46,16 @@ def prepare(
     """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
     engine, pod = session.target(target)
     code = _code(workload)
-    data, pinned = resolve(session, workload, pod)
+    given = resolve(session, workload, pod, engine.sees_home)
     request = Request(
         run_id=run_id,
         workload=workload,
         pod=pod,
         points=_points(workload, repeat),
         code=None,
-        data=data,
-        pinned=pinned,
+        data=given.inputs,
+        pinned=given.pinned,
+        staged=given.staged,
         after=after,
         after_handle=_handle_after(session.home, target, after),
     )
@@ -140,6 +142,8 @@ def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
         links[POD_FILE.as_posix()] = home.store(pod.source, "pod.yaml")
     if code:
         links["job/code.tar"] = home.store(code.tar, "tar")
+    for name, manifest in manifests(prepared.request.staged).items():
+        links[f"job/{name}"] = home.store(manifest, "gz")
     return links
 
 

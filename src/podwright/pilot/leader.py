@@ -1,6 +1,7 @@
 """Node 0's second job: gather the nodes, start attempts, judge failures, end the run.
 
-Phases: `join` (wait until every node is here and idle) -> `run` -> `stop` (ranks are being ended) -> `join` again with
+Phases: `join` (wait until every node is here and idle) -> `stage` (where data must be brought to the nodes first, and
+then `join` again) -> `run` -> `stop` (ranks are being ended) -> `join` again with
 a greater epoch, or `end`. Every input is a method; every decision is in one place each.
 """
 
@@ -17,6 +18,7 @@ from .lease import Leases
 from .links import free_port
 from .member import Member, suspect, why_incomplete
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
+from .stageround import StageRound
 
 SETTLE_S = 1.0
 """How long a failure waits for the news that its real cause was a lost node."""
@@ -55,6 +57,7 @@ class Leader:
         self._went = 0.0
         self._stop_by = 0.0
         self._checkpoints = CheckpointWatch()
+        self._staging: Optional[StageRound] = None
         self.exit_code: Optional[int] = None
         self._handlers: Dict[str, Callable[[Member, Dict[str, Any]], None]] = {
             "beat": self._on_beat,
@@ -64,12 +67,7 @@ class Leader:
             "stopped": self._on_stopped,
             "signal": self._on_signal,
             "value": self._on_value,
-        }
-        self._phases: Dict[str, Callable[[], None]] = {
-            "join": self._gather,
-            "run": self._judge,
-            "stop": self._wait_idle,
-            "end": self._leave,
+            "staged": self._on_staged,
         }
 
     @property
@@ -139,7 +137,12 @@ class Leader:
                 self._is_ready = True
                 self._say("ready", world_size=count)
 
+    def _on_staged(self, member: Member, message: Dict[str, Any]) -> None:
+        member.staged = True
+
     def _on_failed(self, member: Member, message: Dict[str, Any]) -> None:
+        if self.phase == "stage":
+            self._fail(member.node, message)
         if self.phase == "run" and self._failure is None:
             self._failure = (self._monotonic(), member.node, message)
 
@@ -165,7 +168,8 @@ class Leader:
 
     def tick(self) -> None:
         """Do what the phase asks for; called at every turn of the loop."""
-        self._phases[self.phase]()
+        act = {"join": self._gather, "stage": self._wait_staged, "run": self._judge, "stop": self._wait_idle}
+        act.get(self.phase, self._leave)()
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
@@ -178,6 +182,11 @@ class Leader:
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
+        if complete and not all(m.staged for m in here):
+            # Now that they know each other they bring their data; no clock of the user's runs meanwhile.
+            self._staging = StageRound(here)
+            self._enter_phase("stage")
+            return
         obstacle = self._go() if complete else ""
         if complete and not obstacle:
             return
@@ -187,6 +196,12 @@ class Leader:
             self.give_back(obstacle or why_incomplete(self._order, {m.node for m in here}))
         elif self._order.rejoin_s is not None:
             self._judge_absence(self._order.silence_s + self._order.rejoin_s)
+
+    def _wait_staged(self) -> None:
+        """Gather anew when the nodes have their data, or when one of them is gone or was replaced."""
+        assert self._staging is not None
+        if self._staging.is_over(self.members.values(), self._monotonic(), self._order.silence_s):
+            self._enter_phase("join")
 
     def _judge_absence(self, most_s: float) -> None:
         """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
@@ -351,7 +366,7 @@ class Leader:
         if self.phase == "run" or retrying:
             self._say("given_back", why=why)
             self.stop_for_good("given_back", why, None)
-        elif self.phase == "join":
+        elif self.phase in ("join", "stage"):
             self._say("given_back", why=why)
             self.end("given_back", why, None)
 

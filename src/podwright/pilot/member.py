@@ -25,6 +25,8 @@ class Member:
         self.instance = str(facts.get("instance", ""))
         self.socket = str(facts.get("socket", ""))
         self.idle = bool(facts.get("idle", True))
+        self.staged = bool(facts.get("staged", True))
+        self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
         self.ready = 0
         self.done = False
         self.silent_s = 0.0

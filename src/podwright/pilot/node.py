@@ -8,7 +8,6 @@ import sys
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
@@ -21,6 +20,7 @@ from .logs import NodeLog
 from .loop import Loop
 from .masking import Masker
 from .memory import PERIOD_S, MemoryGroup, MemoryLimit
+from .nodedata import NodeData, fill_places
 from .paths import FolderWatch, Paths
 from .place import NodePlace
 from .plain import open_to_add
@@ -50,19 +50,12 @@ class Role(Protocol):
     def close(self) -> None: ...
 
 
-def fill_checkpoint(order: Order, path: str) -> Order:
-    """Fill in the one placeholder that only the node can: where its checkpoint folder is."""
-    command = [word.replace("{checkpoint}", path) for word in order.command]
-    env = {name: text.replace("{checkpoint}", path) for name, text in order.env.items()}
-    return replace(order, command=command, env=env)
-
-
 class Node:
     """One node of a run: its ranks, its record, and what it and the leader tell each other."""
 
     def __init__(self, order: Order, order_file: str, place: NodePlace, token: bytes) -> None:
         self.paths = Paths(order, order_file, place)
-        self.order, self.place, self.token = fill_checkpoint(order, self.paths.checkpoint), place, token
+        self.order, self.place, self.token = fill_places(order, self.paths), place, token
         self.loop = Loop()
         self.instance = uuid.uuid4().hex
         self.exit_code: Optional[int] = None
@@ -78,6 +71,7 @@ class Node:
         self._ready_sent = 0
         self._memory: Optional[MemoryLimit] = None
         self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
+        self._data = NodeData(self.order, self.paths, place, self.loop)
 
     # the life of a node
 
@@ -101,6 +95,7 @@ class Node:
         self.ranks.on_rank = self._sampling.sampler.watch_rank
         self._hold_memory()
         self._prepare()
+        self._data.begin(self.journal, self.token, self.instance, os.environ)
         self.ranks.listen()
         self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
@@ -128,6 +123,7 @@ class Node:
         self.ranks.kill()
         self.ranks.finish()
         role.close()
+        self._data.close()
         self._results.close()
         self._sampling.stop()
         if self.log.lost_bytes:
@@ -191,11 +187,11 @@ class Node:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
         own = {"node": self.place.node, "host": self.place.host, "restart": self.place.restart}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
-        return {**own, **state, "epoch": self.epoch, **self._counters}
+        return {**own, **state, **self._data.facts(), "epoch": self.epoch, **self._counters}
 
     def take(self, message: Dict[str, Any]) -> None:
         """Do what the leader says; a kind this pilot does not know is a later one's and is passed over."""
-        handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}
+        handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end, "stage": self._data.stage}
         handler = handlers.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
@@ -252,6 +248,8 @@ class Node:
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
+        for message in self._data.messages():
+            role.tell(message)
         if "value" in self._told:
             role.tell({KEY_KIND: "value", "value": self._told.pop("value")})
         if not self._told.pop("changed", False):

@@ -56,6 +56,7 @@ from podwright.runs.pilot_events import (
     SensorBroken,
     SignalReceived,
     Staged,
+    StagingProgress,
     Thinned,
     fields_of,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "SensorBroken",
     "SignalReceived",
     "Staged",
+    "StagingProgress",
     "Submitted",
     "TargetAnswered",
     "TargetSilent",
@@ -111,6 +113,7 @@ __all__ = [
 _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     PilotStarted,
     Staged,
+    StagingProgress,
     Joined,
     AttemptStarted,
     RankStarted,

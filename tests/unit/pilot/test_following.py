@@ -205,6 +205,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
     from podwright.pilot.node import Node
 
     node = Node.__new__(Node)
+    node._data = NodeData(ORDER, None, None, None)  # type: ignore[arg-type]
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
     node._memory = None
     node.ranks = FakeNode()  # type: ignore[assignment]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import Mirror
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
@@ -25,6 +25,7 @@ from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script
 from podwright.engines.slurm.stranded import is_stranded
 from podwright.engines.slurm.upload import pack
 from podwright.engines.slurm.usage import SlurmUsage
+from podwright.engines.staged import cache_of
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import AttemptStarted, CancelAsked
@@ -85,6 +86,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    sees_home = False
     remains = True
 
     def __init__(
@@ -104,7 +106,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL}
+        return {}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -125,6 +127,7 @@ class SlurmEngine:
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
+            "cache": cache_of(request.staged, request.workload, self._pod),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
