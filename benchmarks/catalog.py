@@ -2,21 +2,25 @@
 
     python benchmarks/catalog.py [--pairs 5] [--json OUT] [--files 100000] [--rows 1000000] [--images 24]
 
-Scan: `find -printf` with the same fields, warm, over a tree of empty files. Queries: the same rows as a catalog sorted
-by its layout's columns, as a DuckDB table of paths and sizes in no order, and as a SQLite table with an index on each
-column; answers are compared before a clock starts. Labels: all images decoded by as many threads and thrown away.
+Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that of
+the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and sizes in
+no order, and as a SQLite table with an index on each column; answers are compared before a clock starts. `first` opens
+the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by as many threads
+and thrown away.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import resource
 import sqlite3
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,11 +29,11 @@ import duckdb
 from PIL import Image, ImageDraw
 
 from measure import Row, alternate, compare, conclude, machine, parser, say, start
-from podwright.data import schema
+from podwright.data import bitmaps, schema
 from podwright.data.classes import classes_of
 from podwright.data.conditions import condition_of
 from podwright.data.counting import LabelFile, count_images
-from podwright.data.dataset import source_of
+from podwright.data.dataset import META, Dataset
 from podwright.data.filters import parse_filter
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
@@ -47,10 +51,12 @@ QUERIES = {
     "sort key": "scene=20180805_145028 and camera=side_left and kind=label and frame=77",
     "range of scenes": "scene>=20180803_145028 and scene<=20180804_145028 and camera=front_left",
     "scattered": "camera=rear_center and kind=camera and ext=json and size<100000",
-    "rare": "size=999983",
+    "rare + limit": "size=999983",
     "substring": "path~rearcenter_00000007",
 }
 """Filters over columns that all three have; the plain table has them by regular expressions over its paths."""
+LISTED = ("rare + limit",)
+LIMIT = 100
 VOCABULARY = schema.vocabulary_of("benchmark", A2D2, (), (), ())
 
 
@@ -81,83 +87,172 @@ def clocked(work: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
+def busy_s(who: int) -> float:
+    """Seconds that a processor was busy for us, or for those of our processes that have ended."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
+    """Seconds that some work takes; those of a processor are kept beside."""
+    every = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    before = sum(map(busy_s, every))
+    taken = clocked(work)
+    busy.append(sum(map(busy_s, every)) - before)
+    return taken
+
+
 def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
-    """The walk alone, and a whole first scan with sorting and publishing, against `find`."""
+    """The walk alone, and a whole first scan with sorting, indexes and publishing, against `find`."""
     tree = folder / "tree"
     make_tree(tree, files)
     homes = (folder / f"home{number}" for number in range(10_000))
+    busy: dict[str, list[float]] = {"find": [], "walk": [], "scan": []}
     with (folder / "listing").open("wb") as listing:
         command = ["find", str(tree), "-printf", FIELDS]
-        arms = {
-            "find": lambda: clocked(partial(subprocess.run, command, stdout=listing, check=True)),
-            "walk": lambda: clocked(lambda: list(walk(os.fsencode(tree), CORES))),
-            "scan": lambda: clocked(lambda: scan(Store(next(homes)), tree, "tree")),
+        works = {
+            "find": partial(subprocess.run, command, stdout=listing, check=True),
+            "walk": lambda: list(walk(os.fsencode(tree), CORES)),
+            "scan": lambda: scan(Store(next(homes)), tree, "tree"),
         }
+        arms = {name: partial(clocked_both, work, busy[name]) for name, work in works.items()}
         taken = alternate(arms, pairs)
     rows = [
         compare(f"walk of {files} files / find -printf", taken["walk"], taken["find"], WALK_GOAL),
+        compare("walk / find -printf, busy processor", busy["walk"][-pairs:], busy["find"][-pairs:]),
         compare("scan, published / find -printf", taken["scan"], taken["find"]),
     ]
-    return rows, taken
+    return rows, {"wall": taken, "busy": busy}
+
+
+Ask = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One way to keep the rows: how it is opened, and how each query is asked of what is open."""
+
+    open: Callable[[], Any]
+    asked: dict[str, Ask]
+    close: Callable[[Any], None]
+
+    def first(self, name: str) -> Any:
+        """Open, ask, close."""
+        opened = self.open()
+        answer = self.asked[name](opened)
+        self.close(opened)
+        return answer
 
 
 def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
-    """Each query warm, as a count, on the catalog, on a plain table, and on SQLite."""
-    catalog, plain, lite = _databases(folder, count)
-    rows, raw = [], {}
-    for name, text in QUERIES.items():
-        condition = condition_of(parse_filter(text), VOCABULARY)
-        ours = f"SELECT count(*) FROM {source_of(condition)}"
-        theirs = f"SELECT count(*) FROM files f WHERE {condition.sql}".replace("(d.path || f.name)", "path")
-        others = theirs.replace("contains(path, ?)", "instr(path, ?)")
-        asked = {"catalog": (catalog, ours), "plain": (plain, theirs), "sqlite": (lite, others)}
-        arms = {arm: partial(_ask, database, query, condition.values) for arm, (database, query) in asked.items()}
-        answers = {arm: ask() for arm, ask in arms.items()}
-        if len(set(answers.values())) != 1:
-            raise SystemExit(f"{name}: the answers differ: {answers}")
-        arms = {arm: partial(clocked, ask) for arm, ask in arms.items()}
-        raw[name] = alternate(arms, pairs)
-        rows.append(compare(f"{name} / plain DuckDB", raw[name]["catalog"], raw[name]["plain"]))
-        rows.append(compare(f"{name} / SQLite", raw[name]["catalog"], raw[name]["sqlite"]))
-    return rows, raw
-
-
-def _ask(database: Any, query: str, values: Sequence[object]) -> Any:
-    return database.execute(query, list(values)).fetchone()
-
-
-def _databases(folder: Path, count: int) -> tuple[Any, Any, Any]:
-    """The same rows three times; sizes are spread by a prime, and few files have the rare one."""
+    """Each query on the catalog, on a plain table, and on SQLite; the first time, and warm."""
     say(f"making {count} rows")
-    per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
-    catalog = duckdb.connect(str(folder / "catalog.duckdb"))
-    catalog.execute("SET enable_progress_bar = false")
-    catalog.execute("ATTACH ':memory:' AS staging")
-    _stage(catalog, per_folder)
-    for statement in schema.build_statements("staging", A2D2):
-        catalog.execute(statement)
-    catalog.execute(schema.whole_view(A2D2, ()))
-    plain = duckdb.connect(str(folder / "plain.duckdb"))
-    plain.execute("SET enable_progress_bar = false")
-    plain.execute("CREATE TABLE walked (path VARCHAR, size BIGINT)")
-    listed = catalog.sql("SELECT path, size FROM files ORDER BY hash(path)").to_arrow_table()
-    plain.register("listed", listed)
-    plain.execute("INSERT INTO walked SELECT * FROM listed")
-    columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
-    columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
-    columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
-    plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
+    store = _make_catalog(folder, count)
+    rivals = {"catalog": _catalog(store), **_others(folder, store)}
+    rows, raw = [], {}
+    for name in [*QUERIES, "facets"]:
+        answers = {arm: rival.first(name) for arm, rival in rivals.items()}
+        if len(set(map(str, answers.values()))) != 1:
+            raise SystemExit(f"{name}: the answers differ: {answers}")
+        opened = {arm: rival.open() for arm, rival in rivals.items()}
+        kinds = {
+            "first": {arm: partial(clocked, partial(rival.first, name)) for arm, rival in rivals.items()},
+            "warm": {arm: partial(clocked, partial(rivals[arm].asked[name], opened[arm])) for arm in rivals},
+        }
+        for kind, arms in kinds.items():
+            taken = raw[f"{name}, {kind}"] = alternate(arms, pairs)
+            rows.append(compare(f"{name}, {kind} / plain DuckDB", taken["catalog"], taken["plain"]))
+            rows.append(compare(f"{name}, {kind} / SQLite", taken["catalog"], taken["sqlite"]))
+        for arm, rival in rivals.items():
+            rival.close(opened[arm])
+    sizes = {path.name: path.stat().st_size for path in (*folder.glob("*.*"), store.file("rows", 1))}
+    return rows, {**raw, "bytes": sizes}
+
+
+def _catalog(store: Store) -> Rival:
+    def first_paths(text: str, opened: Dataset) -> list[str]:
+        return [match.path for match in opened.find(opened.condition(text), LIMIT)]
+
+    asked: dict[str, Ask] = {}
+    for name, text in QUERIES.items():
+        asked[name] = lambda opened, text=text: opened.count_files(opened.condition(text))
+        if name in LISTED:
+            asked[name] = partial(first_paths, text)
+    asked["facets"] = lambda opened: sorted(
+        (k, v, n) for k, values in opened.facets().items() for v, n in values.items()
+    )
+    return Rival(lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close())
+
+
+def _others(folder: Path, store: Store) -> dict[str, Rival]:
+    """The same rows without an order: as a table of paths and sizes, and in SQLite with an index on each column."""
+    with store.connect("rows") as opened:
+        query = "SELECT path, size, scene, camera, kind, frame, ext FROM files ORDER BY hash(path)"
+        listed = opened.connection.sql(query).to_arrow_table()
+    with duckdb.connect(str(folder / "plain.duckdb")) as plain:
+        plain.register("listed", listed)
+        plain.execute("CREATE TABLE walked AS SELECT path, size FROM listed")
+        plain.unregister("listed")
+        columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
+        columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
+        columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
+        plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
     lite = sqlite3.connect(folder / "lite.sqlite")
     lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
-    rows = catalog.execute(
-        "SELECT path, size, scene, camera, kind, frame, ext FROM files ORDER BY hash(path)"
-    ).fetchall()
-    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", zip(*(c.to_pylist() for c in listed.columns)))
     for column in ("size", "scene", "camera", "kind", "frame", "ext"):
         lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
     lite.execute("ANALYZE")
     lite.commit()
-    return catalog, plain, lite
+    lite.close()
+    open_plain = partial(duckdb.connect, str(folder / "plain.duckdb"), read_only=True)
+    open_lite = partial(sqlite3.connect, folder / "lite.sqlite")
+    return {
+        "plain": Rival(open_plain, _in_sql("contains"), lambda opened: opened.close()),
+        "sqlite": Rival(open_lite, _in_sql("instr"), lambda opened: opened.close()),
+    }
+
+
+def _in_sql(contains: str) -> dict[str, Ask]:
+    asked: dict[str, Ask] = {}
+    for name, text in QUERIES.items():
+        condition = condition_of(parse_filter(text), VOCABULARY)
+        where = condition.sql.replace("(d.path || f.name)", "path").replace("contains(", f"{contains}(")
+        asked[name] = partial(_number, f"SELECT count(*) FROM files f WHERE {where}", condition.values)
+        if name in LISTED:
+            query = f"SELECT path FROM files f WHERE {where} ORDER BY path LIMIT {LIMIT}"
+            asked[name] = partial(_column, query, condition.values)
+    columns = ("scene", "camera", "kind")
+    union = " UNION ALL ".join(f"SELECT '{name}', {name}, count(*) FROM files GROUP BY {name}" for name in columns)
+    asked["facets"] = lambda opened: sorted(opened.execute(union).fetchall())
+    return asked
+
+
+def _number(query: str, values: Sequence[object], opened: Any) -> Any:
+    return opened.execute(query, list(values)).fetchone()[0]
+
+
+def _column(query: str, values: Sequence[object], opened: Any) -> list[Any]:
+    return [row[0] for row in opened.execute(query, list(values)).fetchall()]
+
+
+def _make_catalog(folder: Path, count: int) -> Store:
+    """A published generation of made rows; sizes are spread by a prime, and few files have the rare one."""
+    store = Store(folder / "home")
+    per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
+    with store.writing("rows") as part:
+        with store.building(part) as catalog:
+            catalog.execute("ATTACH ':memory:' AS staging")
+            _stage(catalog, per_folder)
+            for statement in schema.build_statements("staging", A2D2):
+                catalog.execute(statement)
+            catalog.execute(schema.whole_view(A2D2, ()))
+            say(f"indexes of {count} rows in {clocked(partial(bitmaps.build, catalog, A2D2, 0)):.2f} s")
+            meta = {"format": str(schema.FORMAT), "root": "/rows", "root_bytes": b"/rows".hex(), "layout": "a2d2"}
+            catalog.execute(META)
+            catalog.executemany("INSERT INTO meta VALUES (?, ?)", list({**meta, "scanned_at": "0"}.items()))
+        store.publish("rows", part)
+    return store
 
 
 def _stage(catalog: Any, per_folder: int) -> None:
@@ -169,7 +264,8 @@ def _stage(catalog: Any, per_folder: int) -> None:
             FROM range(1, {SCENES + 1}) s(s), (VALUES {cameras}) c(camera),
             (VALUES {kinds}) k(kind, ext)"""
     )
-    facts = "33188 AS mode, {size} AS size, 1 AS mtime_ns, 1 AS ctime_ns, 1 AS inode, 0 AS uid, 0 AS gid"
+    numbers = "33188 AS mode, {size} AS size, 1 AS mtime_ns, 1 AS ctime_ns, 1 AS inode, 0 AS uid, 0 AS gid"
+    facts = f"{numbers}, NULL::BLOB AS acl"
     catalog.execute(
         f"""CREATE TABLE staging.staged_folder AS SELECT scene || '/' || kind || '/cam_' || camera || '/' AS name,
             NULL::BLOB AS raw, folder, {facts.format(size=0)} FROM staging.leaf"""
@@ -239,6 +335,8 @@ def main() -> int:
             "label": (label_rows, options.images),
         }
         for part, (measured, size) in parts.items():
+            if size == 0:
+                continue
             folder = Path(name, part)
             folder.mkdir()
             found, raw[part] = measured(folder, size, options.pairs)

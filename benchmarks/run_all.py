@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 NAMES = (
     *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog"),
     *("container", "design_scale", "bringup_scale", "slurm_submit", "slurm_cancel", "kubernetes_submit"),
+    *("kubernetes_cancel", "run_returns"),
 )
 
 Document = Mapping[str, Any]

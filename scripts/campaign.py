@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import statistics
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -21,10 +23,31 @@ SLURM = """\
 One line per fault: a node powered off, a node cut off while its run is requeued elsewhere, the controller or the client
 killed during submit, a slice of time that ends. Every run must succeed, as one job, from its checkpoint.
 """
-PARTS = {"local": LOCAL, "slurm": SLURM}
+POWER = """\
+## Power cycles and killed controllers on a real Slurm, {timeout}
+
+Eight runs at once, a line per fault: the node of a leader or of a member is without power for 10 or 25 seconds; the
+controller is killed as it gives nodes away, and again half a minute later. Every run must end once by the ledger that
+its ranks write, and no job may be left. "went on" is the time from the end of the fault, with the node's own start, to
+the next attempt: 95 % within 30 s of silence, 60 s, the site's delay of a requeue and 60 s more.
+"""
+KUBERNETES = """\
+## Power cycles and killed API servers on a real Kubernetes
+
+Four runs of two nodes at once on four nodes: a node is without power for 10 or 25 seconds ("beside it": runs that were
+on other nodes), or the API server dies as runs are given their nodes and again half a minute later. Every run must end
+once by the ledger that its ranks write, and no Job, Kubernetes pod or claim may be left.
+"""
+PARTS = {
+    "local": LOCAL,
+    "slurm": SLURM,
+    "slurm-power": POWER.format(timeout="which misses a node after seconds"),
+    "slurm-power-300": POWER.format(timeout="with SlurmdTimeout 300"),
+    "kubernetes": KUBERNETES,
+}
 HEAD = """
-| struck | runs | not there | succeeded | lost | attempts beyond the first |
-| --- | --- | --- | --- | --- | --- |
+| struck | runs | not there | succeeded | lost | attempts beyond the first | went on after, median and 95 % |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -52,8 +75,17 @@ def _line(victim: str, rows: list[dict[str, Any]]) -> str:
     states = Counter(row["state"] for row in rows)
     missed = sum(not row["hit"] for row in rows)
     again = sum(max(row["attempts"] - 1, 0) for row in rows)
-    name = victim.rpartition(" ")[2]
-    return f"| {name} | {len(rows)} | {missed} | {states['succeeded']} | {states['lost']} | {again} |"
+    name = victim.partition(" ")[2] or victim
+    counts = f"{len(rows)} | {missed} | {states['succeeded']} | {states['lost']} | {again}"
+    return f"| {name} | {counts} | {_went_on(rows)} |"
+
+
+def _went_on(rows: list[dict[str, Any]]) -> str:
+    """Of the runs that a fault stopped: how long after its end they went on."""
+    times = sorted(row["went_on_s"] for row in rows if row.get("went_on_s") is not None)
+    if not times:
+        return ""
+    return f"{statistics.median(times):.0f} s, {times[math.ceil(0.95 * len(times)) - 1]:.0f} s"
 
 
 def main() -> int:

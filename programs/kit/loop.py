@@ -21,6 +21,7 @@ from . import checkpoint
 from .mlperf import Log
 from .options import Shared
 from .precision import Precision
+from .profile import StepProfile
 from .tell import Teller, Value
 from .timing import StepTimes, join_ranks
 from .world import Pulse, World, add_up, enter, leave, match_buffers, share
@@ -89,6 +90,7 @@ class Loop:
         self.settings, self.world, self.teller, self.task = settings, world, teller, task
         self.log, self.times, self.pulse = Log(teller), StepTimes(world.device), Pulse(world)
         self.precision = Precision(settings.precision, world.device)
+        self.profile = StepProfile(settings.profile_steps, world, self.times, settings.out)
         model: nn.Module = task.net
         if settings.compile or settings.tune:
             model = torch.compile(model, options={"coordinate_descent_tuning": settings.tune})  # type: ignore[assignment]
@@ -123,8 +125,10 @@ class Loop:
             epoch = self.place.epoch + 1
             with self.log.part("epoch", epoch_num=epoch):
                 self._train_epoch()
-            if self._score(epoch):
-                return True
+            reached = self._score(epoch)
+            if reached or epoch == self.task.epochs:
+                self.profile.close()
+                return reached
             self.place = Place(epoch)
         return False
 
@@ -141,6 +145,7 @@ class Loop:
             self._tell(self.step - 1, self.pulse.beat(loss if self.place.step % every == 0 else None))
             self._keep()
             self.times.begin()
+            self.profile.step()
         self._tell(self.step, self.pulse.flush())
         self.save()
 

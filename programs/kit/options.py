@@ -80,6 +80,7 @@ class Shared:
     tell_every_s: float = option(0.5, float, "least seconds between two lines of progress")
     seed: int = option(0, whole_of, "decides first weights and the order of samples")
     compile: bool = switch("use torch.compile; slow to start")
+    profile_steps: int = option(0, whole_of, "steps to profile; default: $PODWRIGHT_PROFILE, else none")
     tune: bool = switch("let torch.compile try variants of every kernel: minutes to start, faster steps")
 
 
@@ -99,4 +100,6 @@ def read_settings(
         given.setdefault("out", Path(environment["PODWRIGHT_FOLDER"]) / "results")
     if "checkpoint" in settings and environment.get("PODWRIGHT_CHECKPOINT"):
         given.setdefault("checkpoint", Path(environment["PODWRIGHT_CHECKPOINT"]))
+    if "profile_steps" in settings and environment.get("PODWRIGHT_PROFILE", "").isdecimal():
+        given.setdefault("profile_steps", int(environment["PODWRIGHT_PROFILE"]))
     return kind(**given)

@@ -30,6 +30,7 @@ class StepTimes:
         self._marks: list[Mark] = []
         self._open: deque[list[Mark]] = deque()
         self._sums = dict.fromkeys(PARTS, 0.0)
+        self._all = dict.fromkeys(PARTS, 0.0)
         self._steps = 0
 
     def begin(self) -> None:
@@ -52,6 +53,10 @@ class StepTimes:
         self._sums, self._steps = dict.fromkeys(PARTS, 0.0), 0
         return means
 
+    def totals(self) -> dict[str, float]:
+        """Seconds by part of all steps that have ended."""
+        return dict(self._all)
+
     def _now(self) -> Any:
         if not self._on_gpu:
             return time.perf_counter()
@@ -64,7 +69,9 @@ class StepTimes:
 
     def _add(self, marks: list[Mark]) -> None:
         for (_, before), (part, after) in pairwise(marks):
-            self._sums[part] += self._between(before, after)
+            seconds = self._between(before, after)
+            self._sums[part] += seconds
+            self._all[part] += seconds
         self._steps += 1
 
     def _between(self, before: Any, after: Any) -> float:

@@ -36,6 +36,7 @@ from config import Config, read_config
 from data import Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
 from kit import checkpoint
 from kit.precision import Precision
+from kit.profile import StepProfile
 from kit.tell import Teller, Value
 from kit.timing import StepTimes, join_ranks
 from kit.world import Pulse, World, add_up, enter, leave, match_buffers, share
@@ -70,6 +71,7 @@ class Training:
     pulse: Pulse
     times: StepTimes
     precision: Precision
+    profile: StepProfile
     classes: Classes
     net: UNet
     model: nn.Module  # the net, compiled and joined with the other ranks
@@ -118,7 +120,8 @@ def make_training(config: Config, world: World, teller: Teller) -> Training:
         model = join_ranks(model, world.device, times)
     optimizer = torch.optim.AdamW(net.parameters(), lr=config.lr, weight_decay=0.02, fused=True)
     order = TrainBatches(len(train_set), config.batch, world.rank, world.size, config.seed)
-    rank = config, world, teller, Pulse(world), times, precision
+    profile = StepProfile(config.profile_steps, world, times, config.out)
+    rank = config, world, teller, Pulse(world), times, precision, profile
     return Training(*rank, classes, net, model, optimizer, train_set, score_set, order, Place())
 
 
@@ -176,7 +179,10 @@ def train_epoch(training: Training) -> None:
             save(training)
             training.times.mark("checkpoint")
         training.times.begin()
+        training.profile.step()
     clock.tell(training.step, training.pulse.flush())
+    if training.step == training.steps:
+        training.profile.close()
     save(training)
 
 

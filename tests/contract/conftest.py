@@ -41,7 +41,7 @@ CORE = (
     "test_a_run_outlives_its_client_and_any_other_finds_it",
 )
 IN_CI = {
-    "kubernetes-frames": CORE,
+    "kubernetes-frames": (*CORE, "test_without_a_claim_a_run_is_told_at_its_start_that_nothing_is_kept"),
     "kubernetes": (
         *CORE,
         "test_torchrun_starts_the_ranks",
@@ -55,6 +55,7 @@ IN_CI = {
         "test_the_time_limit_ends_a_run",
         "test_a_matrix_is_one_run_with_points",
         "test_one_run_after_another",
+        "test_a_program_that_knows_nothing_of_us_runs_and_what_it_leaves_is_pulled",
     ),
 }
 """What of the suite every change is tested with, by site; the rest is nightly there. Sites not named run all of it."""

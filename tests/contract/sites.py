@@ -56,10 +56,11 @@ class Site(ABC):
         self._runs: list[Run] = []
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
-        """The counting program with these arguments; fields go into the file as they are."""
-        values = {"name": "count", "code": str(PROGRAMS), "command": f"{sys.executable} count.py {arguments}", **fields}
+        """The counting program with these arguments; fields go into the file as they are, None leaves one out."""
+        command = f"{sys.executable} count.py {arguments}"
+        values = {"name": "count", "code": str(PROGRAMS), "command": command, "launcher": "ranks", **fields}
         path = self.folder / "workload.yaml"
-        path.write_text("".join(f"{name}: {value}\n" for name, value in values.items()))
+        path.write_text("".join(f"{name}: {value}\n" for name, value in values.items() if value is not None))
         return spec.load_workload(path)
 
     def start(self, arguments: str = "", repeat: int = 1, after: str | None = None, **fields: Any) -> Run:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import random
-import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,13 +13,11 @@ from podwright.engines.slurm import SlurmEngine
 from podwright.launch import Run
 from podwright.spec import Pod, SlurmScheduler
 from podwright.usage import gather
+from tests.contract.campaign import LedgerRow, check_ended_once, ledger_rows
 from tests.contract.sites import END_S, SlurmSite, until
-from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 REJOIN_S, SILENCE_S = 3.0, 5.0
-CYCLES_S = (10.0, 25.0)
-"""How long a machine takes to come back from a power cycle."""
 
 
 class ImpatientEngine(SlurmEngine):
@@ -66,20 +58,8 @@ def job_state(site: SlurmSite, job: str) -> str:
     return site.slurm("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T").strip()
 
 
-def ledger(site: SlurmSite, run: Run) -> list[list[str]]:
-    path = site.lab.shared / "runs" / run.id / "ledger"
-    return [line.split() for line in path.read_text().splitlines()]
-
-
-def ended_once(site: SlurmSite, run: Run, ranks: int) -> None:
-    """By the ledger of the ranks: each ended once, and none began after the first of the last attempt had ended."""
-    rows = ledger(site, run)
-    ends = [row for row in rows if row[1] == "end"]
-    assert sorted(int(row[2]) for row in ends) == list(range(ranks)), rows
-    assert len({row[3] for row in ends}) == 1, rows
-    first_end = min(float(row[0]) for row in ends)
-    assert all(float(row[0]) <= first_end for row in rows if row[1] == "begin" and row[3] != ends[0][3]), rows
-    assert max(int(row[3]) for row in rows) == int(ends[0][3]), rows
+def ledger(site: SlurmSite, run: Run) -> list[LedgerRow]:
+    return ledger_rows(site.lab.shared / "runs" / run.id / "ledger")
 
 
 @pytest.mark.parametrize(("arguments", "state", "code"), [("", "succeeded", 0), ("--fail-at 2", "failed", 77)])
@@ -115,7 +95,7 @@ def test_a_held_job_of_a_run_that_has_ended_is_cleaned(healthy: SlurmSite) -> No
     assert [row for row in queue.jobs if row.run == run.id] == []
     until(lambda: job_state(healthy, job) in ("CANCELLED", ""), "it is ended", END_S)
     assert run.record().state == "succeeded"
-    ended_once(healthy, run, 1)
+    check_ended_once(ledger(healthy, run), 1)
 
 
 def test_a_node_that_is_back_before_slurm_misses_it_does_not_hold_the_run_up(healthy: SlurmSite) -> None:
@@ -130,7 +110,7 @@ def test_a_node_that_is_back_before_slurm_misses_it_does_not_hold_the_run_up(hea
     assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain(), script.read_text())
     whys = [event["why"] for event in healthy.events(run, "given_back")]
     assert whys[0] == f"node 1 on {victim} was gone and did not come back within {SILENCE_S + REJOIN_S:g} s"
-    ended_once(healthy, run, 2)
+    check_ended_once(ledger(healthy, run), 2)
 
 
 def test_a_matrix_is_cancelled_as_one(healthy: SlurmSite) -> None:
@@ -147,68 +127,14 @@ def test_a_matrix_is_cancelled_as_one(healthy: SlurmSite) -> None:
         assert point.record().state == "cancelled"
 
 
-# the campaign
-
-
-@pytest.fixture(scope="session")
-def patient_slurm() -> Iterator[Any]:
-    """A controller that waits for a silent node as long as those of real sites do."""
-    with slurm_lab(nodes=4, accounting=False, min_job_age_s=300, slurmd_timeout_s=300) as lab:
-        yield lab
-
-
-@pytest.fixture
-def patient_site(patient_slurm: Any, tmp_path: Path) -> Iterator[SlurmSite]:
-    site = SlurmSite(patient_slurm, tmp_path)
-    yield site
-    site.close()
-
-
-def cycle_power(site: SlurmSite, chance: random.Random) -> Run:
-    """A node, the leader's or another, goes away in the middle of a run and comes back soon."""
-    run = site.start("--steps 120 --pause 0.25 --ledger", nodes=2, grace="2s")
-    victim = chance.randrange(2)
-    site.wait_step(run, chance.randint(2, 30), rank=victim)
-    host = run.record().hosts[victim]
-    site.lab.kill_node(host)
-    time.sleep(chance.choice(CYCLES_S))
-    site.lab.heal(host)
-    return run
-
-
-def kill_controller_at_allocation(site: SlurmSite, chance: random.Random) -> Run:
-    """The controller forgets what it did last: it dies as it gives nodes away, and again half a minute later."""
-    run = site.start("--steps 60 --pause 0.25 --ledger", nodes=chance.choice([1, 2]), grace="2s")
-    until(lambda: "RUNNING" in site.slurm("squeue", "--noheader", f"--name={run.id}", "--format=%T"), "it is started")
-    time.sleep(chance.uniform(0.0, 0.5))
-    site.lab.kill_controller()
-    site.lab.restart_controller()
-    time.sleep(chance.uniform(25.0, 35.0))
-    site.lab.restart_controller()
-    return run
-
-
-CAMPAIGN = {"power": cycle_power, "allocation": kill_controller_at_allocation}
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(1500)
-@pytest.mark.parametrize("lab", ["slurm", "patient_site"])
-@pytest.mark.parametrize("seed", range(50))
-@pytest.mark.parametrize("kind", CAMPAIGN)
-def test_every_run_ends_once(request: pytest.FixtureRequest, lab: str, kind: str, seed: int) -> None:
-    site = mend(request.getfixturevalue(lab))
-    chance = random.Random(f"{kind} {seed}")
-    run = CAMPAIGN[kind](site, chance)
-    mended = time.time()
-    record = run.wait(1200)
-    assert record.state == "succeeded", (record.reason, run.explain())
-    ended_once(site, run, record.world_size)
-    until(lambda: not site.slurm("squeue", "--noheader", f"--name={run.id}"), "no job of it is left", END_S)
-    path = os.environ.get("PODWRIGHT_CAMPAIGN")
-    if path:
-        goes = [event["t"] for event in site.events(run, "go") if event["t"] > mended]
-        went_on_s = round(min(goes) - mended, 1) if goes else None
-        row = {"seed": seed, "victim": f"{lab} {kind}", "state": record.state, "attempts": record.attempts}
-        with Path(path).open("a") as file:
-            file.write(json.dumps({**row, "went_on_s": went_on_s}) + "\n")
+def test_a_job_that_the_controller_forgot_after_it_began_is_given_again(healthy: SlurmSite) -> None:
+    """It died before it had saved that it gave nodes away; the nodes end what nobody knows."""
+    run = healthy.start("--steps 20 --hold-at 6 --ledger", nodes=2, grace="2s")
+    healthy.wait_step(run, 6, rank=1)
+    healthy.lab.kill_controller()
+    for path in (healthy.lab.folder / "state").glob("job_state*"):
+        path.unlink()
+    healthy.lab.restart_controller()
+    record = run.wait(END_S)
+    assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain())
+    check_ended_once(ledger(healthy, run), 2)

@@ -116,3 +116,75 @@ def test_a_decoder_sees_nothing_of_what_follows(load: Load) -> None:
         before, after = network.hidden(tokens), network.hidden(other)
     torch.testing.assert_close(before[:, :5], after[:, :5])
     assert not torch.allclose(before[:, 5:], after[:, 5:])
+
+
+def test_boxes_overlap(load: Load) -> None:
+    """Half of one, and a corner: 2 of 6, and 1 of 7."""
+    boxes = load("detection", "boxes")
+    block = torch.tensor([[0.0, 0.0, 2.0, 2.0]])
+    others = torch.tensor([[0.0, 0.0, 2.0, 2.0], [1.0, 0.0, 3.0, 2.0], [1.0, 1.0, 3.0, 3.0], [5.0, 5.0, 6.0, 6.0]])
+    torch.testing.assert_close(boxes.overlap(block, others), torch.tensor([[1.0, 1 / 3, 1 / 7, 0.0]]))
+
+
+def test_offsets_lead_back_to_the_box(load: Load) -> None:
+    boxes, model = load("detection", "boxes"), load("detection", "model")
+    defaults = model.default_boxes(64)
+    corner = torch.rand(len(defaults), 2, generator=torch.Generator().manual_seed(0)) / 2
+    wanted = torch.cat([corner, corner + 0.3], 1)
+    torch.testing.assert_close(boxes.moved(defaults, boxes.offsets_of(wanted, defaults)), wanted)
+
+
+def test_every_shape_has_a_box_that_answers_for_it(load: Load) -> None:
+    """Also one that no default box fits; rows without a shape have none."""
+    model = load("detection", "model")
+    truth = torch.tensor([[0.1, 0.1, 0.4, 0.4], [0.0, 0.9, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    answers, _ = model.match(truth, torch.tensor([2, 0, -1]), model.default_boxes(64))
+    assert set(answers.tolist()) == {0, 1, 3}
+    assert (answers == 1).sum() == 1
+
+
+def test_of_two_guesses_at_one_shape_the_surer_counts(load: Load) -> None:
+    """By hand: right at recall 1/2 with precision 1, wrong, then right at recall 1 with precision 2/3."""
+    boxes = load("detection", "boxes")
+    truth = torch.tensor([[0.0, 0.0, 0.4, 0.4], [0.6, 0.6, 1.0, 1.0]])
+    guesses = torch.tensor([[0.0, 0.0, 0.4, 0.4], [0.0, 0.0, 0.38, 0.4], [0.6, 0.6, 1.0, 0.9]])
+    counts = boxes.count_right(guesses, torch.tensor([0.9, 0.8, 0.7]), truth)
+    assert counts.sum(1).tolist() == [2, 3]
+    assert boxes.average_precision(counts, 2) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+    assert boxes.keep_best(guesses, torch.tensor([0.8, 0.9, 0.7])).tolist() == [1, 2]
+
+
+def test_rivals_do_not_teach_each_other(load: Load) -> None:
+    """The judge's gradients are those of its own loss alone, and so are the maker's."""
+    model = load("gan", "model")
+    torch.manual_seed(0)
+    rivals = model.Rivals(4, 8, 4, 1).eval()  # as it stands: no norm learns from what it sees
+    pictures, kinds = torch.rand(6, 1, 8, 8), torch.arange(6) % 4
+    torch.manual_seed(1)
+    rivals(pictures, kinds).backward()
+    torch.manual_seed(1)
+    drawn = rivals.maker(torch.randn(6, model.NOISE), kinds)
+    real, false = rivals.judge(pictures, kinds), rivals.judge(drawn.detach(), kinds)
+    judging = model.functional.relu(1 - real).mean() + model.functional.relu(1 + false).mean()
+    wanted = torch.autograd.grad(judging, list(rivals.judge.parameters()), retain_graph=True)
+    wanted += torch.autograd.grad(-rivals.judge(drawn, kinds).mean(), list(rivals.maker.parameters()))
+    seen = [weight.grad for part in (rivals.judge, rivals.maker) for weight in part.parameters()]
+    for ours, theirs in zip(seen, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_features_of_a_shower(load: Load) -> None:
+    """Two cells of the third layer, three apart: energy 0.5, depth 2.5, 1.5 wide; its pictures give it back."""
+    showers = load("gan", "showers")
+    cells = torch.zeros(1, showers.SIDE, showers.SIDE)
+    cells[0, 2, 5], cells[0, 2, 8] = 0.25, 0.25
+    seen = showers.features(showers.as_pictures(cells))
+    torch.testing.assert_close(seen, torch.tensor([[0.5, 2.5, 1.5, 2.0]]))
+
+
+def test_likeness(load: Load) -> None:
+    likeness = load("gan", "showers").likeness
+    cloud = torch.randn(1000, 4, generator=torch.Generator().manual_seed(0))
+    assert likeness(cloud, cloud) == pytest.approx(1.0)
+    assert likeness(cloud, cloud + 100) == pytest.approx(0.1)  # all in the last of ten bins
+    assert likeness(cloud, torch.randn(1000, 4, generator=torch.Generator().manual_seed(1))) > 0.85

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -22,6 +22,8 @@ SHORT = {
     "gpt": ("transformer/train.py", "--limit", 11, "--batch", 2),
     "bert": ("transformer/train.py", "--model", "bert", "--limit", 11, "--batch", 2),
     "translation": ("translation/train.py", "--samples", 80, "--batch", 16),
+    "detection": ("detection/train.py", "--samples", 80, "--batch", 16, "--width", 4),
+    "gan": ("gan/train.py", "--samples", 80, "--batch", 16, "--width", 4),
 }
 """Five steps an epoch."""
 WAIT_S = 300
@@ -62,9 +64,10 @@ def test_asked_to_stop(spawn: Spawn, tmp_path: Path) -> None:
     assert not (tmp_path / "model.pt").exists()
 
 
-def test_two_ranks(spawn: Spawn, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["resnet", "detection", "gan"])
+def test_two_ranks(name: str, spawn: Spawn, tmp_path: Path) -> None:
     """One rank speaks; each step tells where its time went, waiting for the other rank too."""
-    launched = spawn(*SHORT["resnet"], *NEVER, "--batch", 8, "--out", tmp_path, launcher=TORCHRUN)
+    launched = spawn(*SHORT[name], *NEVER, "--batch", 8, "--out", tmp_path, launcher=TORCHRUN)
     text, _ = launched.communicate(timeout=WAIT_S)
     assert launched.returncode == 0, text
     assert list(told(text, "loss")) == list(range(1, 11))
@@ -83,9 +86,48 @@ def test_what_is_told(spawn: Spawn, tmp_path: Path) -> None:
     assert keys[keys.index("init_stop") :] == ["init_stop", "run_start", *epoch, *epoch, "run_stop"]
 
 
-@pytest.mark.parametrize("script", ["resnet/train.py", "transformer/train.py", "translation/train.py"])
-def test_wrong_settings(script: str, spawn: Spawn) -> None:
-    process = spawn(script, "--lr", "-1")
+def test_a_profile(spawn: Spawn, tmp_path: Path) -> None:
+    """Three of ten steps, after those that are skipped; asked for as `podwright run --profile` does."""
+    process = spawn(*SHORT["resnet"], *NEVER, "--out", tmp_path, PODWRIGHT_PROFILE="3")
+    text, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, text
+    profile = json.loads((tmp_path / "profile.json").read_text())
+    assert (profile["steps"], profile["device"], profile["gaps"]) == (3, "cpu", [])
+    seconds = [row["seconds"] for row in profile["operations"]]
+    assert seconds == sorted(seconds, reverse=True)
+    assert any("conv" in row["name"] for row in profile["operations"])
+    assert 0 < profile["parts"]["compute_s"] <= profile["wall_s"]
+
+
+def test_idle_stretches_of_a_gpu(load: Callable[[str, str], ModuleType]) -> None:
+    """No GPU is here: kernels as the profiler lists them. Two overlap, then 3 ms of nothing, then one more."""
+    module = load("resnet", "kit.profile")
+    spans = [(0, 2000, "first"), (1000, 4000, "second"), (7000, 8000, "third")]
+    kernels = [
+        SimpleNamespace(time_range=SimpleNamespace(start=start, end=end), name=name, device_type=module.DeviceType.CUDA)
+        for start, end, name in spans
+    ]
+    host = SimpleNamespace(
+        time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type=module.DeviceType.CPU
+    )
+    busy, gaps = module.idle(SimpleNamespace(events=lambda: [host, *kernels]))
+    assert busy == pytest.approx(0.005)
+    assert gaps == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]
+
+
+@pytest.mark.parametrize("name", ["detection", "gan"])
+def test_synthetic(name: str, spawn: Spawn, tmp_path: Path) -> None:
+    """Noise shows the speed of a step, and no target ends it."""
+    size = ("--side", 32, "--width", 4, "--batch", 2, "--steps", 3, "--epochs", 1)
+    process = spawn(f"{name}/train.py", "--synthetic", *size, *NEVER[-4:], "--out", tmp_path)
+    text, _ = process.communicate(timeout=WAIT_S)
+    assert list(told(text, "loss")) == [1, 2, 3], text
+    assert logged(text)[-1]["metadata"]["status"] == "aborted"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["resnet", "transformer", "translation", "detection", "gan"])
+def test_wrong_settings(name: str, spawn: Spawn) -> None:
+    process = spawn(f"{name}/train.py", "--lr", "-1")
     text, _ = process.communicate(timeout=WAIT_S)
     assert process.returncode == 2
     assert '"-1" is not a number above 0' in text

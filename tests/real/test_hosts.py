@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from podwright.bringup import look as look_program
 from podwright.bringup.site import site_of
 from podwright.bringup.stages.slurm import slurm_site
 from podwright.bringup.vault import vault_of
@@ -28,13 +30,12 @@ from podwright.lab.hosts import lab as hosts
 from podwright.lab.hosts.lab import HostsLab
 from podwright.spec import load_pod
 from tests.paths import ROOT
-from tests.real.clients import PATIENCE_S, Client, until
+from tests.real.clients import BIN, PATIENCE_S, Client, until
 from tests.real.labs import aloud, hosts_lab
 
-# Nightly until it has a bound: an `apt update` of a host was seen to wait for ever behind the pod's mirror.
 pytestmark = [
     pytest.mark.ansible,
-    pytest.mark.nightly,
+    pytest.mark.slow,
     pytest.mark.xdist_group("hosts"),
     pytest.mark.timeout(900, func_only=True),
 ]
@@ -49,6 +50,7 @@ class Bench:
     lab: HostsLab
     client: Client
     folder: Path
+    file: Path = EXAMPLE
     first: dict[str, Any] = field(default_factory=dict)
     arguments: set[bytes] = field(default_factory=set)
 
@@ -56,14 +58,25 @@ class Bench:
     def home(self) -> Path:
         return Path(self.client.environ["PODWRIGHT_HOME"])
 
-    def up(self, *words: str, code: int = 0, file: Path = EXAMPLE) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.client.ask("pod", "up", str(file), "--json", *words, code=code))
+    def pod(self, verb: str, *words: str, code: int = 0) -> dict[str, Any]:
+        """Runs a command of `podwright pod` on the lab's file; gives its document."""
+        document: dict[str, Any] = json.loads(self.client.ask("pod", verb, str(self.file), "--json", *words, code=code))
         return document
 
-    def status(self, code: int = 0, file: Path = EXAMPLE) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.client.ask("pod", "status", str(file), "--json", code=code))
+    def up(self, *words: str, code: int = 0) -> dict[str, Any]:
+        return self.pod("up", *words, code=code)
+
+    def status(self, code: int = 0) -> dict[str, Any]:
+        document = self.pod("status", code=code)
         states: dict[str, Any] = document["hosts"]
         return states
+
+    def failing(self, verb: str, *words: str) -> str:
+        """Runs a command that fails on some host; gives what it says of that."""
+        command = [str(BIN / "podwright"), "pod", verb, str(self.file), *words]
+        done = subprocess.run(command, env=self.client.environ, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stderr
+        return done.stderr
 
     def on(self, host: str, line: str, user: str = "root") -> str:
         done = self.lab.run(host, line, user)
@@ -120,8 +133,7 @@ def test_a_second_time_nothing_changes_and_no_host_differs(bench: Bench) -> None
     assert {host: (entry["state"], entry["drift"]) for host, entry in bench.status().items()} == dict.fromkeys(
         ["n1", "n2", "n3", "n4"], ("ok", [])
     )
-    plan = json.loads(bench.client.ask("pod", "plan", str(EXAMPLE), "--json"))
-    assert plan["changes"] == 0
+    assert bench.pod("plan")["changes"] == 0
 
 
 def test_slurms_topology_and_gpus_are_the_designs(bench: Bench) -> None:
@@ -220,11 +232,12 @@ def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(b
         ("service prometheus-node-exporter", "inactive, enabled"),
     ]
     assert "-# by hand" in bench.client.ask("pod", "plan", str(EXAMPLE), "--limit", "n3")
-    # The file, a restart of what reads it, and the service that was stopped.
+    # The file, a restart of what reads it, and in another stage the service that was stopped.
     assert changed(bench.up()) == {"n1": 0, "n2": 0, "n3": 3, "n4": 0}
     assert bench.status()["n3"] == {"state": "ok", "drift": []}
 
 
+@pytest.mark.nightly
 def test_a_host_that_does_not_answer_is_named_and_the_others_go_on(bench: Bench) -> None:
     bench.lab.cut_node("n4")
     try:
@@ -251,35 +264,68 @@ def test_a_rotated_munge_key_ends_no_job(bench: Bench) -> None:
     until(lambda: not bench.on("n1", "squeue -h").strip(), "the job is gone")
 
 
-def five_hosts(bench: Bench) -> Path:
-    """Writes the example with a fifth host."""
-    file = bench.folder / "five.yaml"
-    file.write_text(EXAMPLE.read_text().replace("n[2-4]", "n[2-5]"))
-    return file
+HOLD = "import fcntl, time; file = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(file, 2); time.sleep(900)"
 
 
+def test_an_apt_that_is_locked_is_waited_for_and_who_holds_it_is_named(bench: Bench) -> None:
+    """With plain ansible-playbook, so that the bound can be short."""
+    bench.on("n4", "apt-get purge --yes prometheus-node-exporter")
+    bench.on("n4", f'systemd-run --quiet --unit=holder python3 -c "{HOLD}"')
+    look = f"python3 -c {shlex.quote(Path(look_program.__file__).read_text())} lock"
+    until(lambda: bench.lab.run("n4", look).returncode != 0, "the lock")
+    try:
+        project = bench.folder / "project"
+        bench.client.ask("pod", "plan", str(bench.file), "--offline", "--out", str(project), "--limit", "n4")
+        key = f"--vault-password-file={vault_of(bench.home, 'lab-hosts').key_file}"
+        command = [str(BIN / "ansible-playbook"), "site.yml", key, "--limit=n4", "--extra-vars=podwright_lock_s=5"]
+        environ = {**bench.client.environ, "ANSIBLE_CONFIG": str(project / "ansible.cfg")}
+        done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stdout
+        assert "/var/lib/dpkg/lock-frontend is held by process" in done.stdout
+        assert "import fcntl" in done.stdout
+    finally:
+        bench.on("n4", "systemctl stop holder")
+    assert changed(bench.up("--limit", "n4"))["n4"] > 0
+    assert bench.status()["n4"]["state"] == "ok"
+
+
+def test_a_disk_that_is_full_is_named_and_leaves_files_whole_or_absent(bench: Bench) -> None:
+    """A file system of a few pages, all of them taken, lies where Slurm's files are."""
+    names = "slurm.conf gres.conf topology.conf cgroup.conf"
+    bench.on("n4", "mount -t tmpfs -o size=64k,mode=755 tmpfs /etc/slurm; cat /dev/zero >/etc/slurm/full || true")
+    try:
+        assert "No space left on device" in bench.failing("up", "--limit", "n4", "--only", "slurm")
+        assert bench.on("n4", f"cd /etc/slurm && cat {names} 2>/dev/null || true") == ""
+        bench.on("n4", "rm /etc/slurm/full; mount -o remount,size=8m /etc/slurm")
+        assert changed(bench.up("--limit", "n4", "--only", "slurm"))["n4"] > 0
+        assert bench.on("n4", f"cd /etc/slurm && cat {names}") == bench.on("n1", f"cd /etc/slurm && cat {names}")
+    finally:
+        bench.on("n4", "umount --lazy /etc/slurm")
+
+
+@pytest.mark.nightly
 def test_a_fifth_host_comes_and_a_dead_one_is_replaced_though_up_was_killed(bench: Bench) -> None:
     """Both at once, since installing takes its time; the first `up` is killed while packages are being installed."""
     bench.lab.wipe("n3")
     lab = hosts.up(bench.lab.folder, name=bench.lab.name, nodes=5)
     bench.lab = lab
     bench.client.ask("pod", "add", str(lab.pod_file))
-    file = five_hosts(bench)
-    killed_up(bench, file)
-    document = bench.up(file=file)
+    bench.file = bench.folder / "five.yaml"
+    bench.file.write_text(EXAMPLE.read_text().replace("n[2-4]", "n[2-5]"))
+    killed_up(bench)
+    document = bench.up()
     assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
     assert [bench.on(host, "dpkg --audit") for host in ("n3", "n5")] == ["", ""]
     until(
         lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split("\n")[:4] == [f"n{i} idle" for i in (2, 3, 4, 5)], "idle"
     )
     assert bench.on("n1", "srun -N4 hostname | sort").split() == ["n2", "n3", "n4", "n5"]
-    again = json.loads(bench.client.ask("pod", "replace", str(file), "n3", "--json"))
-    assert changed(again) == {"n3": 0}
+    assert changed(bench.pod("replace", "n3")) == {"n3": 0}
 
 
-def killed_up(bench: Bench, file: Path) -> None:
+def killed_up(bench: Bench) -> None:
     """Starts a bring-up and kills it, with no chance to clean up, while a fresh host installs packages."""
-    command = [sys.executable, "-c", "from podwright.cli.main import main; main()", "pod", "up", str(file)]
+    command = [sys.executable, "-c", "from podwright.cli.main import main; main()", "pod", "up", str(bench.file)]
     process = subprocess.Popen(command, env=bench.client.environ, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         busy = "pgrep --full 'dpkg .*(unpack|configure)' >/dev/null && echo busy; true"
@@ -290,9 +336,8 @@ def killed_up(bench: Bench, file: Path) -> None:
 
 
 def test_services_are_taken_off_and_data_stays(bench: Bench) -> None:
-    file = five_hosts(bench)
-    bench.client.ask("pod", "down", str(file), code=2)
-    bench.client.ask("pod", "down", str(file), "--yes")
+    bench.client.ask("pod", "down", str(bench.file), code=2)
+    bench.client.ask("pod", "down", str(bench.file), "--yes")
     states = "systemctl is-active slurmctld slurmdbd mariadb docker-registry prometheus ssh; true"
     assert bench.on("n1", states).split() == [*["inactive"] * 5, "active"]
     bench.on("n1", "test -d /var/lib/mysql/slurm_acct_db")

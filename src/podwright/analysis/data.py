@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from podwright.analysis.profile import StepsProfile
 from podwright.analysis.told import Told
 from podwright.runs import FINAL
 from podwright.runs.events import Event
@@ -79,6 +80,7 @@ class ReportData:
     confusion: Confusion | None = None
     iou: Mapping[str, float | None] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
+    profile: StepsProfile | None = None
     tails: tuple[LastLines, ...] = ()
     files: tuple[TextFile, ...] = ()
     workload_in_code: str = ""

@@ -12,6 +12,7 @@ from podwright.runs.events import (
     EngineEnded,
     Event,
     Fenced,
+    FilesKept,
     GoalReached,
     NodeEnded,
     RankFailed,
@@ -153,6 +154,13 @@ def _rdma(event: RdmaFacts) -> str:
     return f"memlock_bytes {event.memlock_bytes}, capabilities {list(event.capabilities)}"
 
 
+def _kept(event: FilesKept) -> str:
+    parts = [f"{event.files or 0} files, {words.quantity(event.size_bytes or 0.0, 'bytes')}, as results/workdir"]
+    if event.left_count:
+        parts.append(f"{event.left_count} left out")
+    return ", ".join(parts)
+
+
 def _node_end(event: NodeEnded) -> str:
     return f"node {event.at_node}, restart {event.restart}, code {event.code}, signal {event.signal}"
 
@@ -186,6 +194,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "requeued": lambda event: f"stopped, and to be started again: {event.why}",
     "rdma": _rdma,
     "thinned": _thinned,
+    "workdir": _kept,
     "end": _end,
     "node_end": _node_end,
 }

@@ -17,6 +17,8 @@ from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
 from podwright.analysis.figures import as_number
+from podwright.analysis.profile import StepsProfile
+from podwright.analysis.profile_file import profile_of
 from podwright.analysis.told import Told, summed_up
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
@@ -51,6 +53,7 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
         confusion=read_confusion(folder, unread),
         iou=_iou(folder, unread),
         examples=tuple(_examples(folder, unread)),
+        profile=_profile(folder, unread),
         tails=tuple(_tails(run, events)),
         files=tuple(_files(folder)),
         workload_in_code=_workload_in_code(folder),
@@ -163,6 +166,17 @@ def _color(value: object) -> str:
     if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value):
         return value
     return ""
+
+
+def _profile(folder: Path, unread: list[str]) -> StepsProfile | None:
+    document = _json(folder, "results/profile.json", unread)
+    if not document:
+        return None
+    try:
+        return profile_of(document)
+    except (ValueError, TypeError, OverflowError) as error:
+        unread.append(f"profile.json: {error}")
+        return None
 
 
 def _iou(folder: Path, unread: list[str]) -> dict[str, float | None]:

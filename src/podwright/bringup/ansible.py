@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-from podwright.bringup.host import MARKS, HostFile, HostPlan, Step
+from podwright.bringup.host import MARKS, HostFile, HostFolder, HostPlan, Step
 from podwright.bringup.plan import STEPS
 
 if TYPE_CHECKING:
     from podwright.spec import Pod
 
 COLLECTION = "collections/ansible_collections/podwright/pod"
-PLAYBOOK, DOWN, INVENTORY, VAULT, LOOK = "site.yml", "down.yml", "inventory.json", "vault.yml", "look.py"
+PLAYBOOK, DOWN, INVENTORY, VAULT = "site.yml", "down.yml", "inventory.json", "vault.yml"
+_SENT = ("look.py", "give.py")
+"""Programs that hosts are sent as they are."""
 _KEPT = frozenset({"ssh"})  # without it a host could not be reached any more
 _CONFIG = """\
 [defaults]
@@ -26,6 +28,8 @@ forks = 50
 host_key_checking = True
 interpreter_python = /usr/bin/python3
 retry_files_enabled = False
+# No task waits for ever; those that take long say so themselves.
+task_timeout = 600
 [ssh_connection]
 pipelining = True
 ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15
@@ -55,7 +59,7 @@ def project_files(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[st
         PLAYBOOK: _playbook(plans),
         DOWN: _DOWN_PLAYBOOK,
         INVENTORY: _json(inventory(pod, plans, revisions)),
-        LOOK: (files("podwright.bringup") / LOOK).read_text(),
+        **{name: (files("podwright.bringup") / name).read_text() for name in _SENT},
         **{f"{COLLECTION}/{path}": text for path, text in _tree(files("podwright.bringup") / "collection")},
         **texts,
     }
@@ -104,9 +108,13 @@ def _step(name: str, step: Step, revisions: Mapping[str, int]) -> dict[str, Any]
 
 def asks(name: str, step: Step) -> dict[str, Any]:
     """Return what a host is asked before anything is changed."""
+    names = ("mode", "owner", "group")
+    wanted = {file.path: {"digest": file.digest, **_of(file, names)} for file in step.files if not file.secret}
+    wanted |= {folder.path: {"digest": "", **_of(folder, names)} for folder in step.folders}
     return {
-        "files": [file.path for file in step.files],
-        "folders": [folder.path for folder in step.folders],
+        "files": [file.path for file in step.files if file.secret],
+        "wanted": wanted,
+        "accounts": {account.name: account.uid for account in step.accounts},
         "packages": step.packages,
         "services": step.services,
         "mark": f"{MARKS}-{name}.json",
@@ -115,7 +123,11 @@ def asks(name: str, step: Step) -> dict[str, Any]:
 
 def _file(file: HostFile) -> dict[str, Any]:
     names = ("path", "mode", "owner", "group", "check", "restarts")
-    return {**{name: getattr(file, name) for name in names}, "digest": "" if file.secret else file.digest}
+    return {**_of(file, names), "digest": "" if file.secret else file.digest}
+
+
+def _of(entry: HostFile | HostFolder, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in names}
 
 
 def _playbook(plans: Mapping[str, HostPlan]) -> str:
@@ -142,7 +154,7 @@ def _readme(pod: Pod) -> str:
 
 Written by `podwright pod plan --out`. It does what `podwright pod up` does:
 
-    ansible-playbook {PLAYBOOK} --vault-password-file KEY [--check --diff] [--tags STAGE] [--limit HOSTS]
+    ansible-playbook {PLAYBOOK} --vault-password-file KEY [--check] [--tags STAGE] [--limit HOSTS]
 
 KEY is the file that PODWRIGHT_VAULT_KEY_FILE names. `{VAULT}` holds the pod's secrets, encrypted with it.
 """

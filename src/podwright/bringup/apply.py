@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.bringup.ansible import INVENTORY, PLAYBOOK, VAULT
+from podwright.bringup.faults import Fault, reason_of
 from podwright.bringup.vault import environment, program
 from podwright.clients.reasons import last_line
 from podwright.runs.files import make_private, write_whole
@@ -44,16 +45,6 @@ class StageRun:
     state: str = "running"
     took_s: float = 0.0
     changed: int = 0
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What stopped a host: where, at what, and why."""
-
-    host: str
-    stage: str
-    task: str
-    reason: str
 
 
 @dataclass
@@ -110,18 +101,6 @@ class ApplyProgress:
         task = str(data.get("task", "")).lower()
         stage = self.stages[-1].name if self.stages else ""
         self.faults.append(Fault(data["host"], stage, task, reason_of(data.get("res", {}))))
-
-
-def reason_of(result: Mapping[str, Any]) -> str:
-    """Return why a task failed, in its own words: those of the item that failed where it had several."""
-    for item in result.get("results", []):
-        if item.get("failed"):
-            return reason_of(item)
-    for key in ("stderr", "module_stderr", "msg", "stdout"):
-        lines = [line.strip() for line in str(result.get(key) or "").splitlines() if line.strip()]
-        if lines:
-            return lines[-1][:300]
-    return "no reason was given"
 
 
 def write_project(folder: Path, texts: Mapping[str, str], vault: Path) -> None:

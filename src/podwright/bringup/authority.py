@@ -13,12 +13,21 @@ _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days
 _USES = ("basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature", "extendedKeyUsage=serverAuth")
 
 
-def new(pod: str) -> dict[str, str]:
+def new(subject: str, name: str = "ca") -> dict[str, str]:
     """Return key and certificate of a new authority."""
-    with tempfile.TemporaryDirectory(prefix="podwright-ca-") as name:
-        folder = Path(name)
-        _request(folder, "ca", f"/CN=podwright {pod}", [])
-        return _pair(folder, "ca")
+    with tempfile.TemporaryDirectory(prefix="podwright-ca-") as place:
+        folder = Path(place)
+        _request(folder, name, f"/CN={subject}", [])
+        return _pair(folder, name)
+
+
+def key_pair(name: str) -> dict[str, str]:
+    """Return a key that signs and the public one that is asked whether it did."""
+    with tempfile.TemporaryDirectory(prefix="podwright-ca-") as place:
+        folder = Path(place)
+        _openssl(folder, ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", f"{name}_key"])
+        _openssl(folder, ["pkey", "-in", f"{name}_key", "-pubout", "-out", f"{name}_public"])
+        return {part: (folder / part).read_text() for part in (f"{name}_key", f"{name}_public")}
 
 
 def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str]) -> dict[str, str]:
@@ -37,13 +46,18 @@ def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str]) -> dict[
 
 def _request(folder: Path, name: str, subject: str, more: Sequence[str]) -> None:
     parts = ["-subj", subject, "-keyout", f"{name}_key", "-out", f"{name}_certificate"]
-    command = ["openssl", "req", "-x509", *_KEY, *parts, *more]
+    _openssl(folder, ["req", "-x509", *_KEY, *parts, *more])
+
+
+def _openssl(folder: Path, arguments: Sequence[str]) -> None:
     try:
-        done = subprocess.run(command, cwd=folder, umask=0o077, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["openssl", *arguments], cwd=folder, umask=0o077, capture_output=True, text=True, check=False
+        )
     except FileNotFoundError:
         raise refuse("openssl is not on this machine", hint="apt-get install openssl") from None
     if done.returncode:
-        raise refuse(f"openssl made no certificate: {done.stderr.strip()[-200:]}")
+        raise refuse(f"openssl made no key: {done.stderr.strip()[-200:]}")
 
 
 def _pair(folder: Path, name: str) -> dict[str, str]:

@@ -61,6 +61,8 @@ class HostCommand:
     run: tuple[str, ...]
     secret: str = ""
     """The secret that both get on standard input: never as an argument, which every user of a host can read."""
+    tries: int = 31
+    """How often it is run: a service that was started just now may not answer yet."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ It is sent to hosts as it is and gets its question on standard input: standard l
 from __future__ import annotations
 
 import base64
+import fcntl
 import glob
 import grp
 import hashlib
@@ -13,11 +14,17 @@ import json
 import os
 import pwd
 import stat
+import struct
 import subprocess
 import sys
+import time
 from typing import Any, Callable, Dict, List, Sequence
 
 MOST_SHOWN = 65536
+LISTS = "/var/lib/apt/lists"
+SOURCES = "/etc/apt/sources.list.d/*"
+LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
+FLOCK = "hhqqi4x"
 SYSTEMCTL = ("systemctl", "show", "--property=Id,Names,ActiveState,UnitFileState,LoadState")
 
 
@@ -27,10 +34,14 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
     paths = [*asked.get("files", ()), *asked.get("folders", ())]
     return {
         "files": {path: file_at(path, path in shown) for path in paths},
+        "differing": differing(asked.get("wanted", {})),
+        "accounts": accounts(asked.get("accounts", {})),
         "packages": packages(asked.get("packages", ())),
         "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
         "mark": mark_in(asked.get("mark", "")),
+        "lists_s": age_of(LISTS, glob.glob(SOURCES)),
+        "lock": lock_holder(),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),
     }
 
@@ -56,6 +67,17 @@ def file_at(path: str, shown: bool) -> Dict[str, str] | None:
     elif not stat.S_ISDIR(status.st_mode):
         entry["digest"] = "no plain file"
     return entry
+
+
+def differing(wanted: Dict[str, Dict[str, str]]) -> List[str]:
+    """Return the paths that are not there as they should be."""
+    return [path for path, entry in wanted.items() if file_at(path, False) != entry]
+
+
+def accounts(wanted: Dict[str, int]) -> List[str]:
+    """Return the accounts that are there with their numbers."""
+    there = {entry.pw_name: (entry.pw_uid, entry.pw_gid) for entry in pwd.getpwall()}
+    return [name for name, number in wanted.items() if there.get(name) == (number, number)]
 
 
 def name_of(lookup: Callable[[int], Any], number: int) -> str:
@@ -92,6 +114,40 @@ def services(names: Sequence[str]) -> Dict[str, str]:
     return states
 
 
+def age_of(lists: str, sources: Sequence[str]) -> float:
+    """Return for how many seconds lists of packages have been there; those from before their sources are no good."""
+    try:
+        fetched = os.stat(lists).st_mtime
+        if any(os.stat(path).st_mtime > fetched for path in sources):
+            fetched = 0.0
+    except OSError:
+        fetched = 0.0
+    return time.time() - fetched
+
+
+def lock_holder(paths: Sequence[str] = LOCKS) -> str:
+    """Return the process that holds a lock of apt or dpkg, by its number and its command; empty where none does."""
+    for path in paths:
+        try:
+            with open(path, "rb+") as file:
+                asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+                kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        except OSError:
+            continue
+        if kind != fcntl.F_UNLCK:
+            return "%s is held by process %d (%s)" % (path, pid, command_of(pid))
+    return ""
+
+
+def command_of(pid: int) -> str:
+    """Return the command of a process; a question mark where it cannot be seen."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read(200).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return "?"
+
+
 def mark_in(path: str) -> Any:
     """Return what services were last started with, as the last bring-up noted it."""
     try:
@@ -111,4 +167,6 @@ def said(command: List[str]) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["lock"]:
+        sys.exit(lock_holder() or 0)
     json.dump(look(json.load(sys.stdin)), sys.stdout)

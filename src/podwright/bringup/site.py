@@ -11,14 +11,14 @@ from podwright.bringup.slurm import Version
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.spec import Pod, SlurmScheduler
+    from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
 
 Made = TypeVar("Made")
 REGISTRY_PORT = 5000
 MIRROR_PORT = 3142
 # The Slurm that each operating system has.
 _SLURM: dict[str, Version] = {"debian-12": (22, 5), "debian-13": (24, 11)}
-_DEFAULT_ROLES = ("controller", "login", "registry", "mirror", "monitoring")
+_DEFAULT_ROLES = ("controller", "login", "registry", "mirror", "monitoring", "netboot", "storage", "time")
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,34 @@ class Site:
             return _SLURM[self.pod.bringup.os]
         year, month, *_ = given.split(".")
         return int(year), int(month)
+
+    @cached_property
+    def kubernetes(self) -> KubernetesScheduler | None:
+        """Return the Kubernetes that bring-up makes; None where there is none, or one that is there already."""
+        if self.pod.bringup.versions.kubernetes is None:
+            return None
+        for scheduler in self.pod.schedulers:
+            if scheduler.kind == "kubernetes" and scheduler.dialect == "kubernetes":
+                return scheduler
+        return None
+
+    @cached_property
+    def kubernetes_hosts(self) -> frozenset[str]:
+        """Return the hosts that Kubernetes starts containers on."""
+        if self.kubernetes is None:
+            return frozenset()
+        return frozenset(self.pod.scheduler_hosts(self.kubernetes))
+
+    @property
+    def kubernetes_version(self) -> str:
+        """Return the release of Kubernetes with all its parts; a file that names the minor one means its first."""
+        given = self.pod.bringup.versions.kubernetes or ""
+        return given if given.count(".") == 2 else f"{given}.0"
+
+    @property
+    def registry(self) -> str:
+        """Return the registry's host and port."""
+        return f"{self.roles['registry']}:{REGISTRY_PORT}"
 
     @property
     def shared_mounts(self) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from podwright.bringup import authority
+from podwright.bringup.kubernetes import keys
 from podwright.bringup.site import Site
 from podwright.clients.reasons import last_line
 from podwright.runs.files import make_private, write_whole
@@ -29,10 +30,25 @@ _INSTALL = "pip install 'podwright[bringup]'"
 _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "munge_key": lambda site, before: {"munge_key": secrets.token_hex(512)},
     "registry_password": lambda site, before: {"registry_password": secrets.token_urlsafe(24)},
-    "ca_key": lambda site, before: authority.new(site.name),
+    "ca_key": lambda site, before: authority.new(f"podwright {site.name}"),
     "registry_key": lambda site, before: authority.sign(before, "registry", registry_names(site)),
+    "kubernetes_ca_key": lambda site, before: keys.new_keys(),
+    "kubernetes_bootstrap": keys.new_token,
 }
 NAMES = tuple(_MAKERS)
+# What only a pod has whose Kubernetes we make. Its authorities are never made anew: all hosts would have to join again.
+_OF_KUBERNETES = ("kubernetes_ca_key", "kubernetes_bootstrap")
+_KEPT = ("kubernetes_ca_key",)
+
+
+def names_for(site: Site) -> list[str]:
+    """Return the secrets that a pod has."""
+    return [name for name in NAMES if site.kubernetes is not None or name not in _OF_KUBERNETES]
+
+
+def rotated_for(site: Site) -> list[str]:
+    """Return those of them that can be made anew while the pod works."""
+    return [name for name in names_for(site) if name not in _KEPT]
 
 
 @dataclass(frozen=True)
@@ -61,11 +77,12 @@ class Vault:
     def fill(self, site: Site, rotate: Sequence[str] = ()) -> Secrets:
         """Make what is missing, and those anew that are to be rotated; the file is written only when that is any."""
         for name in rotate:
-            if name not in NAMES:
-                raise refuse(f'"{name}" is not a secret', hint=one_of(name, "secret", NAMES), field="--only")
+            if name not in rotated_for(site):
+                hint = one_of(name, "secret", rotated_for(site))
+                raise refuse(f'"{name}" is not a secret that can be made anew', hint=hint, field="--only")
         before = self.read()
         values, revisions = dict(before.values), dict(before.revisions)
-        wanted = [name for name in NAMES if name in rotate or name not in values]
+        wanted = [name for name in names_for(site) if name in rotate or name not in values]
         if "ca_key" in wanted or values.get("registry_names") != " ".join(registry_names(site)):
             # What another authority signed, or for another host, nobody would trust.
             wanted = list(dict.fromkeys([*wanted, "registry_key"]))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 RUN_TOO = "Leaving with Ctrl-C leaves the run going; `podwright attach` takes it up again."
 
+FORWARD_TOO = (
+    "A server in the run, such as TensorBoard, is seen in a browser here, and by nobody else. On Slurm it must listen"
+    " on all addresses of its node: the way there leads through the login node."
+)
+
 UP_TOO = (
     "What the machine lacks (Slurm, containerd, ...) is reported with the command that installs it.\n"
     "Kubernetes is built from source the first time: 8 to 20 minutes on 2 cores."
@@ -26,6 +31,21 @@ SECRETS_TOO = (
 )
 
 DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
+
+POWER_TOO = (
+    "Over Redfish, by the controllers that `bmc:` of a group names; the variable that its `secret` names holds"
+    " USER:PASSWORD. Switching asks first."
+)
+
+FIRMWARE_TOO = (
+    "Nothing is written without approval, and only an image of the digest that was given.\nA controller verifies it"
+    " too, and its word is printed."
+)
+
+NODES_TOO = (
+    "By what the netboot server saw: absent, seen, booting, installing, installed. A\nmachine that no group names is"
+    " `discovered`, with its hardware address for `macs:`."
+)
 
 GRANT_TOO = (
     "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes. Doing it"

@@ -79,6 +79,14 @@ _ROWS = (
         "On a cluster it is a step of the run's own job, in its container.",
     ),
     Command(
+        "forward",
+        "Look",
+        "forward",
+        "Reach a port of a run from this machine",
+        "podwright forward last 6006",
+        details.FORWARD_TOO,
+    ),
+    Command(
         "report",
         "Look",
         "report",
@@ -218,6 +226,12 @@ _ROWS = (
         ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
         ("down", "Take a pod's services off its hosts", "pod.yaml --yes", details.DOWN_TOO),
         module="pod_day_two",
+    )
+    .with_commands(
+        ("power", "Say whether hosts are on, or switch them", "pod.yaml cycle --limit dgx007", details.POWER_TOO),
+        ("firmware", "List firmware, or have one written", "pod.yaml --json", details.FIRMWARE_TOO),
+        ("nodes", "Show how far hosts are on their way to a system", "pod.yaml", details.NODES_TOO),
+        module="pod_machines",
     ),
     Command(
         "queue",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import re
 import ssl
 import urllib.error
@@ -11,6 +13,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
+from io import BufferedIOBase
 from ipaddress import ip_address
 from pathlib import Path
 from typing import IO
@@ -78,9 +81,12 @@ class Manifest:
         return digest_of(self.raw)
 
 
-def digest_of(data: bytes) -> str:
-    """Return the digest of these bytes, as registries write it."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+def digest_of(data: bytes | BufferedIOBase) -> str:
+    """Return the digest of these bytes, or of a whole file, as registries write it."""
+    if isinstance(data, bytes):
+        data = io.BytesIO(data)
+    data.seek(0)
+    return f"sha256:{hashlib.file_digest(data, 'sha256').hexdigest()}"
 
 
 class Registry:
@@ -88,7 +94,7 @@ class Registry:
 
     def __init__(self, host: str, repository: str, transport: urllib.request.BaseHandler | None = None) -> None:
         self.host, self.repository = host, repository
-        local = _is_loopback(host)
+        local = is_loopback(host)
         scheme = "http" if local else "https"
         self._root = f"{scheme}://{host}"
         self._opener = urllib.request.build_opener(transport or _transport(host, local), _StayEncrypted())
@@ -116,7 +122,7 @@ class Registry:
             raise RegistryError(0, f"{self.host} gives other bytes for {digest}")
         return data
 
-    def put_blob(self, data: bytes) -> None:
+    def put_blob(self, data: BufferedIOBase) -> None:
         """Send a blob, unless the registry has it already."""
         digest = digest_of(data)
         try:
@@ -129,7 +135,8 @@ class Registry:
         place = urljoin(self._url(""), answered["Location"])
         separator = "&" if urlsplit(place).query else "?"
         url = f"{place}{separator}{urlencode({'digest': digest})}"
-        self._ask("PUT", url, data, {"Content-Type": "application/octet-stream"})
+        size = data.seek(0, os.SEEK_END)
+        self._ask("PUT", url, data, {"Content-Type": "application/octet-stream", "Content-Length": str(size)})
 
     def put_manifest(self, tag: str, manifest: Manifest) -> None:
         """Send a manifest; the registry must have all that it names."""
@@ -138,12 +145,16 @@ class Registry:
     def _url(self, path: str) -> str:
         return urljoin(f"{self._root}/v2/{self.repository}/", path)
 
-    def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[HTTPMessage, bytes]:
+    def _ask(
+        self, method: str, path: str, body: bytes | BufferedIOBase | None, headers: Mapping[str, str]
+    ) -> tuple[HTTPMessage, bytes]:
         """Ask the registry; tell who the user is once it asks for that, and then only to the registry itself."""
         url = self._url(path)
         _check_step(self._root, url)
         same = _origin(url) == _origin(self._root)
         for attempt in (1, 2):
+            if not isinstance(body, bytes | None):
+                body.seek(0)
             request = urllib.request.Request(url, body, dict(headers), method=method)
             if self._authorization and same:
                 request.add_unredirected_header("Authorization", self._authorization)
@@ -188,7 +199,7 @@ class Registry:
         """
         realm = asked.get("realm", "")
         host = urlsplit(realm).netloc
-        if urlsplit(realm).scheme != "https" and not _is_loopback(host):
+        if urlsplit(realm).scheme != "https" and not is_loopback(host):
             raise RegistryError(401, f"{self.host} wants a password sent in the clear to {host or realm}")
         wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
         if login is not None and login.is_identity:
@@ -205,7 +216,8 @@ class Registry:
         return str(row.get("token") or row.get("access_token") or "")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a host, with its port or without, is this machine itself."""
     name = urlsplit(f"//{host}").hostname or ""
     try:
         return name == "localhost" or ip_address(name).is_loopback

@@ -11,23 +11,27 @@ import hashlib
 import os
 import shlex
 import shutil
+import socket
 import stat
 import string
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 from podwright.clients.reasons import last_line
 from podwright.spec.problems import Refusal, refuse
 
 SSH_FAILED = 255
+CONNECT_S = 15
 TRIES = 3
 PAUSE_S = 0.5
 PERSIST_S = 120
@@ -43,6 +47,8 @@ echo '{MARK}'
 exec "$@"
 """
 """Takes variables from standard input, then starts the command. The dot saves newlines at a value's end."""
+Feed = Callable[[BinaryIO], None]
+"""Writes what a command is given on standard input; it may be asked to once more where a connection broke."""
 LETTERS = frozenset(string.ascii_letters.encode() + string.digits.encode())
 
 
@@ -65,11 +71,14 @@ class Reach(Protocol):
 
     is_here: bool
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         """Run a command where Slurm's commands are; refuse when that place cannot be reached."""
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
         """Return the command to run here that gives a person a terminal on `argv` there."""
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Return a connection to a port of a host, as it is reached from where Slurm's commands are."""
 
 
 class Here:
@@ -77,10 +86,10 @@ class Here:
 
     is_here = True
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         environ = {**os.environ, **(env or {})}
         try:
-            done = subprocess.run(list(argv), input=stdin, env=environ, capture_output=True, check=False)
+            done = _exchange(argv, b"", stdin, environ)
         except FileNotFoundError:
             hint = "apt-get install slurm-client, or name the host that has it with `login:` of the scheduler"
             raise refuse(f"{argv[0]} is not on this machine", hint=hint, exit_code=3) from None
@@ -88,6 +97,9 @@ class Here:
 
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return list(argv)
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        return socket.create_connection((host, port), CONNECT_S)
 
 
 def reach_to(login: str | None, config: str | None) -> Reach:
@@ -106,7 +118,7 @@ class Ssh:
         self._login, self._config = login, config
         self._mark = hashlib.sha256(f"{login}\n{config}".encode()).hexdigest()[:8]
 
-    def call(self, argv: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Answer:
+    def call(self, argv: Sequence[str], stdin: bytes | Feed = b"", env: Mapping[str, str] | None = None) -> Answer:
         """Run a command on the login node.
 
         It is tried again when the connection breaks before the command was started: the mark is its sign. After that
@@ -115,7 +127,7 @@ class Ssh:
         head = "".join(f"{name}={_escaped(value)}\n" for name, value in (env or {}).items()).encode() + b"\n"
         command = [*self._ssh(), "-T", "--", self._login, _remote(argv)]
         for turn in range(TRIES):
-            done = subprocess.run(command, input=head + stdin, capture_output=True, check=False)
+            done = _exchange(command, head, stdin)
             _, mark, out = done.stdout.partition(f"{MARK}\n".encode())
             if mark and done.returncode != SSH_FAILED:
                 return Answer(done.returncode, out, done.stderr.decode("utf-8", "replace"))
@@ -132,6 +144,15 @@ class Ssh:
     def terminal(self, argv: Sequence[str]) -> list[str]:
         return [*self._ssh(), "-t", "--", self._login, f"exec sh -lc {shlex.quote('exec ' + shlex.join(argv))}"]
 
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Return a connection through the login node. Where nobody listens it ends without a word."""
+        ours, theirs = socket.socketpair()
+        command = [*self._ssh(), "-W", f"{host}:{port}", "--", self._login]
+        with theirs:
+            line = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL)
+        threading.Thread(target=line.wait, daemon=True).start()
+        return ours
+
     def _ssh(self) -> list[str]:
         """Return ssh with its options, for one connection that all commands share."""
         # A person may be asked once for a second factor; a script is not.
@@ -143,7 +164,7 @@ class Ssh:
             "BatchMode": "no" if has_person else "yes",
             "ServerAliveInterval": "15",
             "ServerAliveCountMax": "3",
-            "ConnectTimeout": "15",
+            "ConnectTimeout": str(CONNECT_S),
             "LogLevel": "ERROR",
         }
         command = ["ssh"]
@@ -152,6 +173,33 @@ class Ssh:
         for name, value in options.items():
             command += ["-o", f"{name}={value}"]
         return command
+
+
+def _exchange(
+    command: Sequence[str], head: bytes, stdin: bytes | Feed, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command and return what it left; what it is given need not fit in memory."""
+    if isinstance(stdin, bytes):
+        return subprocess.run(list(command), input=head + stdin, env=env, capture_output=True, check=False)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(list(command), stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    with process, ThreadPoolExecutor(1) as feeder:
+        given, process.stdin = process.stdin, None
+        fed = feeder.submit(_feed, cast(BinaryIO, given), head, stdin)
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    fed.result()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _feed(given: BinaryIO, head: bytes, feed: Feed) -> None:
+    """Write to a command that may end before it has read all: what it says then is the reason."""
+    with suppress(BrokenPipeError), given:
+        given.write(head)
+        feed(given)
 
 
 def _escaped(value: str) -> str:

@@ -12,7 +12,8 @@ from itertools import islice
 import pyarrow as pa
 
 from podwright.data.dataset import open_dataset, path_bytes
-from podwright.data.store import FILE, Store
+from podwright.data.files import FILE
+from podwright.data.store import Store
 
 _AT_ONCE = 256
 _MISSING = """SELECT f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns FROM file f JOIN directory d ON d.id = f.dir

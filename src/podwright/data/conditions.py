@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Literal
@@ -43,11 +43,40 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """One field held against a value of its kind."""
+
+    field: Field
+    operator: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Tests of which all (`and`) or at least one (`or`) must hold."""
+
+    word: str
+    parts: tuple[Tests, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """Tests that must not hold."""
+
+    part: Tests
+
+
+Tests = Test | Joint | Inverse
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """SQL for behind WHERE, with the values of its question marks."""
+    """SQL for behind WHERE, with the values of its question marks; the same as tests, for indexes."""
 
     sql: str
     values: tuple[object, ...] = ()
+    tests: Tests | None = field(default=None, compare=False)
+    """None: all rows."""
 
 
 EVERYTHING = Condition("true")
@@ -68,11 +97,12 @@ def condition_of(tree: Filter | None, vocabulary: Vocabulary) -> Condition:
 def _of(tree: Filter, vocabulary: Vocabulary, problems: list[Refusal]) -> Condition:
     if isinstance(tree, Negated):
         inner = _of(tree.part, vocabulary, problems)
-        return Condition(f"NOT ({inner.sql})", inner.values)
+        return Condition(f"NOT ({inner.sql})", inner.values, inner.tests and Inverse(inner.tests))
     if isinstance(tree, Combined):
         parts = [_of(part, vocabulary, problems) for part in tree.parts]
         values: tuple[object, ...] = sum((part.values for part in parts), ())
-        return Condition(f" {tree.word.upper()} ".join(f"({part.sql})" for part in parts), values)
+        joint = Joint(tree.word, tuple(part.tests for part in parts if part.tests))
+        return Condition(f" {tree.word.upper()} ".join(f"({part.sql})" for part in parts), values, joint)
     try:
         return _compared(tree, vocabulary)
     except Refusal as refusal:
@@ -92,9 +122,10 @@ def _compared(comparison: Comparison, vocabulary: Vocabulary) -> Condition:
         hint = f"{field.name} is compared with =, !=, <, <=, > or >="
         raise filter_refusal(comparison.name_at, field.name, "has no parts that `~` could look for", hint)
     value = _value(field, comparison)
+    test = Test(field, comparison.operator, value)
     if comparison.operator == "~":
-        return Condition(f"contains({field.sql}, ?)", (value,))
-    return Condition(f"{field.sql} {comparison.operator} ?", (value,))
+        return Condition(f"contains({field.sql}, ?)", (value,), test)
+    return Condition(f"{field.sql} {comparison.operator} ?", (value,), test)
 
 
 def _class_compared(comparison: Comparison, vocabulary: Vocabulary) -> Condition:
@@ -107,12 +138,13 @@ def _class_compared(comparison: Comparison, vocabulary: Vocabulary) -> Condition
     field = vocabulary.fields.get(comparison.value)
     if field is None or field.kind != "count":
         raise _unknown(comparison.value, comparison.value_at, vocabulary, of_classes=True)
-    return Condition(f"{field.sql} {sign} 0")
+    return Condition(f"{field.sql} {sign} 0", (), Test(field, sign, 0))
 
 
 def _tag_compared(field: Field, comparison: Comparison) -> Condition:
     """Return the condition of a tag: as numbers where the order of two is asked for, else as texts."""
     value: object = comparison.value
+    tests = Test(field, comparison.operator, value)
     test = f"t.value {comparison.operator} ?"
     if comparison.operator == "~":
         test = "contains(t.value, ?)"
@@ -121,9 +153,9 @@ def _tag_compared(field: Field, comparison: Comparison) -> Condition:
     if comparison.operator == "!=":
         # Files without the tag do not have this value either.
         inner = "SELECT 1 FROM tag t WHERE t.file = f.id AND t.name = ? AND t.value = ?"
-        return Condition(f"NOT EXISTS ({inner})", (field.name, value))
+        return Condition(f"NOT EXISTS ({inner})", (field.name, value), tests)
     inner = f"SELECT 1 FROM tag t WHERE t.file = f.id AND t.name = ? AND {test}"
-    return Condition(f"EXISTS ({inner})", (field.name, value))
+    return Condition(f"EXISTS ({inner})", (field.name, value), tests)
 
 
 def _unknown(name: str, at: int, vocabulary: Vocabulary, of_classes: bool = False) -> Refusal:

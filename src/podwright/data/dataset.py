@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layouts
 from podwright.data.paths import BelowRoot, as_json
 from podwright.data.store import Store
+from podwright.data.files import Opened, Part
+from podwright.data.lookup import Lookup
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pyroaring import BitMap
 
 META = "CREATE TABLE meta (key VARCHAR, value VARCHAR)"
 _MOST_VALUES = 100
@@ -50,8 +54,10 @@ class Match(BelowRoot):
 class Dataset:
     """Reads one generation of a dataset; it stays readable whatever is published meanwhile."""
 
-    def __init__(self, store: Store, name: str, connection: DuckDBPyConnection) -> None:
-        self.store, self.name, self.connection = store, name, connection
+    def __init__(self, store: Store, name: str, opened: Opened) -> None:
+        self.store, self.name, self.connection = store, name, opened.connection
+        self.left_out = opened.left_out
+        connection = self.connection
         meta = meta_of(connection)
         if meta.get("format") != str(schema.FORMAT):
             hint = f"podwright data scan {meta.get('root', 'PATH')} --name {name}"
@@ -59,9 +65,10 @@ class Dataset:
         self.root = meta["root"]
         self.root_bytes = bytes.fromhex(meta["root_bytes"])
         self.scanned_at = float(meta["scanned_at"])
-        self.layout: Layout = _layout(name, meta["layout"])
-        rows = connection.execute("SELECT name FROM class ORDER BY place").fetchall()
-        self.classes: list[str] = [row[0] for row in rows]
+        self.layout: Layout = layout_of(name, meta["layout"])
+        rows = connection.execute("SELECT DISTINCT place, name FROM class ORDER BY place").fetchall()
+        self.classes: list[str] = [row[1] for row in rows]
+        self._parts = [_Part(connection, part) for part in opened.parts]
         self.vocabulary: Vocabulary = self._vocabulary()
 
     def _vocabulary(self) -> Vocabulary:
@@ -75,52 +82,132 @@ class Dataset:
         """Return what a filter asks for, or refuse it with the place in its text."""
         return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
 
+    def count_files(self, condition: Condition) -> int:
+        """Return how many files a condition chooses."""
+        return sum(part.count(condition) for part in self._parts)
+
     def count(self, condition: Condition) -> tuple[int, int]:
         """Return how many files a condition chooses, and how many bytes they have."""
-        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {source_of(condition)}"
-        row = self.connection.execute(query, list(condition.values)).fetchone()
-        files, size_bytes = row or (0, 0)
-        return files, size_bytes
+        sums = [part.sums(condition) for part in self._parts]
+        return sum(files for files, _ in sums), sum(size_bytes for _, size_bytes in sums)
 
     def facets(self) -> dict[str, dict[str, int]]:
         """Return how many files each value has, of the typed columns that are texts and have few values."""
-        facets = {}
+        facets: dict[str, dict[str, int]] = {}
         for column in self.layout.columns:
-            if column.kind != "text":
-                continue
-            name = schema.quoted(column.name)
-            query = f"""SELECT {name}::VARCHAR, count(*) FROM file WHERE {name} IS NOT NULL
-                GROUP BY ALL ORDER BY 1 LIMIT {_MOST_VALUES + 1}"""
-            rows = self.connection.execute(query).fetchall()
-            if len(rows) <= _MOST_VALUES:
-                facets[column.name] = dict(rows)
+            counts: Counter[str] = Counter()
+            for part in self._parts:
+                counts.update(part.lookup.facet(column.name))
+            if column.kind == "text" and len(counts) <= _MOST_VALUES:
+                facets[column.name] = dict(sorted(counts.items()))
         return facets
 
     def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
         """Yield the files that a condition chooses, in the order of the dataset."""
         names = [column.name for column in self.layout.columns]
-        typed = "".join(f", f.{schema.quoted(name)}" for name in names)
-        chosen = f"SELECT f.id FROM {source_of(condition)} ORDER BY f.id"
-        if limit is not None:
-            chosen += f" LIMIT {int(limit)}"
-        query = f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode{typed}
-            FROM ({chosen}) c JOIN file f ON f.id = c.id JOIN directory d ON d.id = f.dir ORDER BY f.id"""
-        answer = self.connection.execute(query, list(condition.values))
-        while rows := answer.fetchmany(10_000):
-            for row in rows:
+        for part in self._parts:
+            given = 0
+            for row in part.find(condition, names, limit):
+                given += 1
                 raw = path_bytes(*row[1:5])
                 size, mtime_ns, owner, mode, *values = row[5:]
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
+            if limit is not None:
+                limit -= given
+
+
+_MOST_IDS = 100_000
+"""Rows are fetched by their places up to so many; beyond that reading all is as fast."""
+_WORTH = 16
+"""SQL looks at candidates alone where they are no more than this part of all rows."""
+
+
+class _Part:
+    """One file of a generation: asks its indexes first, and SQL for what they leave open."""
+
+    def __init__(self, connection: DuckDBPyConnection, part: Part) -> None:
+        self._connection, self._part = connection, part
+        self.lookup = Lookup(connection, part.alias, part.rows)
+
+    def _chosen(self, condition: Condition) -> tuple[BitMap | None, bool]:
+        """Return the rows to look at, None for all of them, and whether they all fit."""
+        candidates = self.lookup.candidates(condition)
+        if candidates is None:
+            return None, False
+        most = _MOST_IDS if candidates.exact else min(_MOST_IDS, self._part.rows // _WORTH)
+        if len(candidates.rows) > most:
+            return None, False
+        return candidates.rows, candidates.exact
+
+    def count(self, condition: Condition) -> int:
+        candidates = self.lookup.candidates(condition)
+        if candidates is not None and candidates.exact:
+            return len(candidates.rows)
+        return self.sums(condition)[0]
+
+    def sums(self, condition: Condition) -> tuple[int, int]:
+        where, values = self._where(condition)
+        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {self._source(condition)} WHERE {where}"
+        files, size_bytes = self._connection.execute(query, values).fetchone() or (0, 0)
+        return files, size_bytes
+
+    def _where(self, condition: Condition) -> tuple[str, list[object]]:
+        rows, exact = self._chosen(condition)
+        if rows is None:
+            return condition.sql, list(condition.values)
+        if exact:
+            return _BY_ROW, [rows.to_array().tolist()]
+        return f"{_BY_ROW} AND ({condition.sql})", [rows.to_array().tolist(), *condition.values]
+
+    def _source(self, condition: Condition) -> str:
+        return tables_of(condition, f"{self._part.alias}.")
+
+    def find(self, condition: Condition, names: Sequence[str], limit: int | None) -> Iterator[tuple[Any, ...]]:
+        rows, exact = self._chosen(condition)
+        if rows is not None and exact:
+            yield from self._by_row(rows[:limit], names)
+            return
+        where, values = self._where(condition)
+        chosen = f"SELECT f.id FROM {self._source(condition)} WHERE {where} ORDER BY f.id"
+        if limit is not None:
+            chosen += f" LIMIT {int(limit)}"
+        query = f"{self._columns(names)} WHERE f.id IN ({chosen}) ORDER BY f.id"
+        answer = self._connection.execute(query, values)
+        while fetched := answer.fetchmany(10_000):
+            yield from fetched
+
+    def _by_row(self, rows: BitMap, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        if len(rows) > _FEW:
+            query = f"{self._columns(names)} WHERE {_BY_ROW} ORDER BY f.id"
+            yield from self._connection.execute(query, [rows.to_array().tolist()]).fetchall()
+            return
+        # A row by its place needs no plan over the whole table.
+        for row in rows:
+            yield from self._connection.execute(f"{self._columns(names)} WHERE f.rowid = {row}").fetchall()
+
+    def _columns(self, names: Sequence[str]) -> str:
+        typed = "".join(f", f.{schema.quoted(name)}" for name in names)
+        return f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode{typed}
+            FROM {self._part.alias}.file f JOIN {self._part.alias}.directory d ON d.id = f.dir"""
+
+
+_FEW = 4
+_BY_ROW = "f.rowid IN (SELECT unnest(?::BIGINT[]))"
 
 
 def source_of(condition: Condition) -> str:
     """Return what stands behind FROM; the tables that a condition does not ask for are left out."""
-    tables = "file f"
+    return f"{tables_of(condition)} WHERE {condition.sql}"
+
+
+def tables_of(condition: Condition, schema_name: str = "") -> str:
+    """Return the tables that a condition asks for."""
+    tables = f"{schema_name}file f"
     if "d.path" in condition.sql:
-        tables += " JOIN directory d ON d.id = f.dir"
+        tables += f" JOIN {schema_name}directory d ON d.id = f.dir"
     if "l.c" in condition.sql:
-        tables += " LEFT JOIN label l ON l.file = f.id"
-    return f"{tables} WHERE {condition.sql}"
+        tables += f" LEFT JOIN {schema_name}label l ON l.file = f.id"
+    return tables
 
 
 def path_bytes(folder_raw: bytes | None, name_raw: bytes | None, folder: str, name: str) -> bytes | None:
@@ -130,7 +217,8 @@ def path_bytes(folder_raw: bytes | None, name_raw: bytes | None, folder: str, na
     return (folder_raw or folder.encode()) + (name_raw or name.encode())
 
 
-def _layout(dataset: str, name: str) -> Layout:
+def layout_of(dataset: str, name: str) -> Layout:
+    """Return the layout that a generation was scanned with."""
     if name not in layouts():
         message = f"{dataset} has the layout {name}, which no package that is installed has"
         raise refuse(message, hint="install that package again, or scan it with --layout plain")
@@ -140,5 +228,5 @@ def _layout(dataset: str, name: str) -> Layout:
 @contextmanager
 def open_dataset(store: Store, name: str) -> Iterator[Dataset]:
     """Open a dataset for reading."""
-    with store.connect(name) as connection:
-        yield Dataset(store, name, connection)
+    with store.connect(name) as opened:
+        yield Dataset(store, name, opened)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from podwright.spec.problems import refuse
 
-_PACKAGES = ("duckdb", "numpy", "PIL")
+_PACKAGES = ("duckdb", "numpy", "PIL", "pyroaring")
 
 
 def need_packages(names: Sequence[str] = _PACKAGES) -> None:

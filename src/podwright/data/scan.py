@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podwright.data import schema
+from podwright.data import bitmaps, schema
 from podwright.data.dataset import META, meta_of
+from podwright.data.files import literal
 from podwright.data.layouts import Layout, layout_named, layouts, recognised
 from podwright.data.paths import shown
 from podwright.data.staging import Staging
@@ -69,8 +70,13 @@ def scan(
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     wanted = layout_named(layout) if layout else None
+
+    def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+        for batch in walk(os.fsencode(root), len(os.sched_getaffinity(0)), seen):
+            staging.take(batch)
+
     with store.writing(dataset) as part:
-        return _Scan(store, root, dataset, part, started).run(wanted, seen)
+        return Scan(store, root, dataset, part, started).run(wanted, fill)
 
 
 def _root(root: Path) -> Path:
@@ -81,20 +87,27 @@ def _root(root: Path) -> Path:
     return root.resolve()
 
 
-class _Scan:
-    """One scan, from the tree to the published generation."""
+Fill = Callable[["DuckDBPyConnection", Staging], None]
+
+
+class Scan:
+    """One scan, from what fills the staging to the published generation."""
 
     def __init__(self, store: Store, root: Path, dataset: str, part: Path, started: float) -> None:
         self.store, self.root, self.dataset, self.part = store, root, dataset, part
         self.started = started
         self.before = store.generation(dataset)
 
-    def run(self, wanted: Layout | None, seen: Callable[[int], None] | None) -> Scanned:
+    def run(self, wanted: Layout | None, fill: Fill) -> Scanned:
+        """Stage, sort, carry over what is known, and publish where something changed."""
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
         staged = self.part / "staging.duckdb"
         with self.store.building(self.part) as connection:
-            connection.execute(f"ATTACH '{_literal(staged)}' AS staging")
-            staging = self._stage(connection, seen)
+            connection.execute(f"ATTACH '{literal(staged)}' AS staging")
+            staging = Staging(connection, "staging")
+            fill(connection, staging)
+            staging.flush()
+            staging.name_owners()
             layout = wanted or _recognised(connection)
             for statement in schema.build_statements("staging", layout):
                 connection.execute(statement)
@@ -103,20 +116,14 @@ class _Scan:
             scanned = self._scanned(connection, layout, changed, staging.unread)
             if changed or not self.before:
                 _write_meta(connection, scanned)
-                connection.execute(schema.whole_view(layout, class_names(connection)))
+                classes = class_names(connection)
+                connection.execute(schema.whole_view(layout, classes))
+                bitmaps.build(connection, layout, len(classes))
         staged.unlink()
         if not changed and self.before:
             return scanned
         self.store.publish(self.dataset, self.part)
         return scanned
-
-    def _stage(self, connection: DuckDBPyConnection, seen: Callable[[int], None] | None) -> Staging:
-        staging = Staging(connection, "staging")
-        for batch in walk(os.fsencode(self.root), len(os.sched_getaffinity(0)), seen):
-            staging.take(batch)
-        staging.flush()
-        staging.name_owners()
-        return staging
 
     def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:
         """Take over what the old generation knows of files that are still there, and return how many changed."""
@@ -124,7 +131,7 @@ class _Scan:
         if not self.before:
             return files
         old = self.store.file(self.dataset, self.before)
-        connection.execute(f"ATTACH '{_literal(old)}' AS old (READ_ONLY)")
+        connection.execute(f"ATTACH '{literal(old)}' AS old (READ_ONLY)")
         meta = meta_of(connection, "old.")
         if meta.get("format") != str(schema.FORMAT) or meta.get("root") != shown(os.fsencode(self.root)):
             connection.execute("DETACH old")
@@ -196,7 +203,3 @@ def _first(connection: DuckDBPyConnection, query: str) -> Any:
     row = connection.execute(query).fetchone()
     assert row is not None
     return row[0]
-
-
-def _literal(path: Path) -> str:
-    return str(path).replace("'", "''")

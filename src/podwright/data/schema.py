@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from podwright.data.conditions import Field, Kind, Vocabulary
 from podwright.data.layouts import Layout, TypedColumn, sort_columns
 
-FORMAT = 1
+FORMAT = 2
 """Of a generation's file; one of another format is scanned anew."""
 _TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
 _FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"
@@ -61,7 +61,8 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
     yield f"""CREATE TABLE directory AS
         SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
-            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns
+            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
+            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
         FROM {staged}.staged_folder d
         JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
         ORDER BY path"""
@@ -72,7 +73,8 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
             SELECT d.id AS dir, f.name, f.raw,
                 lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
                 {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
-                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256{typed}
+                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
+                f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
             FROM {staged}.staged_file f JOIN directory d ON d.staged = f.folder
             JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
             ORDER BY {order})"""
@@ -87,6 +89,15 @@ def _typed(column: TypedColumn) -> str:
     extracted = f"nullif(regexp_extract({source}, '{pattern}', 1), '')"
     return f"TRY_CAST({extracted} AS {_TYPES[column.kind]})"
 
+
+_KINDS = "CASE f.type WHEN 'file' THEN 32768 WHEN 'link' THEN 40960 ELSE 4096 END"
+STAGED_AGAIN = (
+    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, 0, d.mtime_ns, d.ctime_ns, d.inode,
+        d.uid, d.gid, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
+    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.size, f.mtime_ns, f.ctime_ns, f.inode,
+        f.uid, f.gid, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
+)
+"""What stages the folders of the old generation that nobody has to look into again."""
 
 CHANGED = """
     WITH old AS (SELECT d.path, f.name, f.size, f.mtime_ns, f.ctime_ns, f.inode, f.mode, f.owner, f."group"

@@ -29,15 +29,27 @@ def query(store: Store, dataset: str, text: str) -> QueryRows:
     """Answer a query over the view `files` and the tables file, directory, label, class, tag and meta."""
     import duckdb
 
-    with store.connect(dataset) as connection:
+    with store.connect(dataset) as opened:
         try:
-            answer = connection.execute(text)
+            _check_reads(text)
+            answer = opened.connection.execute(text)
             rows = answer.fetchmany(MOST_ROWS)
             cut = len(rows) == MOST_ROWS and answer.fetchone() is not None
             columns = [column[0] for column in answer.description or ()]
         except duckdb.Error as error:
             raise _refusal(dataset, error) from None
     return QueryRows(columns, [list(map(_plain, row)) for row in rows], cut)
+
+
+def _check_reads(text: str) -> None:
+    """Refuse what is more than a question, whatever the connection itself would refuse."""
+    import duckdb
+
+    allowed = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+    for statement in duckdb.extract_statements(text):
+        if statement.type not in allowed:
+            message = f"not allowed here: a statement of the kind {statement.type.name}"
+            raise refuse(message, hint="a query only reads this dataset; `podwright data tag` writes")
 
 
 def _refusal(dataset: str, error: Exception) -> Refusal:

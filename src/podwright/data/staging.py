@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from podwright.data.paths import odd_bytes, shown
-from podwright.data.walk import FIELDS, Batch, Rows
+from podwright.data.walk import Batch, Numbers, Rows
+from podwright.data.walk_folders import FIELDS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+KEPT = ("mode", "size", "mtime_ns", "ctime_ns", "inode", "uid", "gid")
+"""The numbers of an entry that a catalog has."""
 _ROWS = 500_000
 """Rows that are held in memory before they are written: a tree may have a billion."""
 
@@ -28,22 +31,31 @@ class Staging:
         self._tables: dict[str, list[pa.Table]] = {"folder": [], "file": []}
         self._held = self._folders = 0
         self.unread: list[tuple[bytes, str]] = []
+        types = ", ".join(f"{field} BIGINT" for field in KEPT)
         for name in self._tables:
-            types = ", ".join(f"{field} BIGINT" for field in FIELDS)
-            connection.execute(f"CREATE TABLE {schema}.staged_{name} (name VARCHAR, raw BLOB, {types})")
+            connection.execute(
+                f"CREATE TABLE {schema}.staged_{name} (name VARCHAR, raw BLOB, {types}, folder BIGINT, acl BLOB)"
+            )
 
     def take(self, batch: Batch) -> None:
         """Take what one worker saw."""
         self.unread += batch.unread
-        folders = _table(batch.folders, 0)
-        places = pa.array(np.arange(self._folders, self._folders + len(folders)))
-        folders = folders.set_column(folders.schema.get_field_index("folder"), "folder", places)
-        self._tables["folder"].append(folders)
-        self._tables["file"].append(_table(batch.files, self._folders))
-        self._folders += len(folders)
-        self._held += len(batch.files.lengths) + len(folders)
+        places = np.arange(self._folders, self._folders + len(batch.folders))
+        acls: list[bytes | None] = [None] * len(places)
+        for place, entries in batch.acls:
+            acls[place] = entries
+        self._tables["folder"].append(_table(batch.folders, places, pa.array(acls, pa.binary())))
+        of_files = np.repeat(places, batch.counts)
+        self._tables["file"].append(_table(batch.files, of_files, pa.nulls(len(of_files), pa.binary())))
+        self._folders += len(places)
+        self._held += len(of_files) + len(places)
         if self._held >= _ROWS:
             self.flush()
+
+    @property
+    def folders(self) -> int:
+        """Return how many folders were taken."""
+        return self._folders
 
     def flush(self) -> None:
         """Write what is held."""
@@ -69,18 +81,24 @@ class Staging:
             self._connection.unregister("held")
 
 
-def _table(rows: Rows, first_folder: int) -> pa.Table:
-    count = len(rows.lengths)
-    offsets = np.zeros(count + 1, dtype=np.int32)
-    np.cumsum(np.frombuffer(rows.lengths, dtype=np.int32), out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(rows.names)]
-    names = pa.Array.from_buffers(pa.binary(), count, buffers)
-    numbers = np.frombuffer(rows.numbers, dtype=np.int64).reshape(-1, len(FIELDS))
-    columns: dict[str, Any] = dict(_texts(names))
-    for place, field in enumerate(FIELDS):
-        columns[field] = pa.array(np.ascontiguousarray(numbers[:, place]))
-    columns["folder"] = pa.array(numbers[:, 0] + first_folder)
+def _table(rows: Rows, folders: Numbers, acls: pa.Array) -> pa.Table:
+    columns: dict[str, Any] = dict(_texts(_names(rows)))
+    for field in KEPT:
+        columns[field] = pa.array(np.ascontiguousarray(rows.numbers[:, FIELDS.index(field)]))
+    columns["folder"] = pa.array(folders)
+    columns["acl"] = acls
     return pa.table(columns)
+
+
+def _names(rows: Rows) -> pa.Array:
+    """Return names end to end, as Arrow has them; the zero bytes between them say where each ends."""
+    letters = np.frombuffer(rows.names, np.uint8)
+    ends = np.flatnonzero(letters == 0)
+    offsets = np.zeros(len(rows) + 1, dtype=np.int32)
+    offsets[1:] = ends - np.arange(len(ends))
+    return pa.Array.from_buffers(
+        pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(letters[letters != 0].tobytes())]
+    )
 
 
 def _texts(names: pa.Array) -> Iterable[tuple[str, pa.Array]]:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from podwright.data import counting, schema
+from podwright.data import bitmaps, counting, schema
 from podwright.data.classes import LabelClass, classes_of
 from podwright.data.counting import Counted, LabelFile
 from podwright.data.dataset import Dataset, open_dataset, path_bytes
 from podwright.data.paths import as_json
 from podwright.data.samples import is_role
-from podwright.data.store import FILE, Store
+from podwright.data.files import FILE
+from podwright.data.store import Store
 from podwright.runs.files import write_whole
 from podwright.spec.problems import refuse
 
@@ -148,6 +149,7 @@ class _Work:
                 rows = []
         self._insert(connection, rows)
         connection.execute(schema.whole_view(self.layout, [label.name for label in self.classes]))
+        bitmaps.build_classes(connection, len(self.classes))
 
     def _begin(self, connection: DuckDBPyConnection) -> None:
         connection.execute("DROP VIEW files")

@@ -1,7 +1,8 @@
 """Where datasets and their generations lie, and how a generation is published: one writer, many readers.
 
 catalog/NAME/current -> g000003     a link, replaced by a rename: readers see the old generation or the new one
-catalog/NAME/g000003/own.duckdb     for its owner alone
+catalog/NAME/g000003/own.duckdb     all of it, for its owner alone
+catalog/NAME/g000003/shared.json    of a catalog that others may enter: where the files for them are (see sharing.py)
 catalog/NAME/lock                   held by the one writer
 """
 
@@ -17,6 +18,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.data.files import FILE, Opened, open_files, readable_files
 from podwright.runs.files import make_private
 from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse, short
@@ -24,7 +26,6 @@ from podwright.spec.problems import Refusal, refuse, short
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FILE = "own.duckdb"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _GENERATION = re.compile(r"g(\d{6,})")
 _TRIES = 10
@@ -38,19 +39,25 @@ def check_name(name: str, field: str = "--name") -> str:
     return name
 
 
+def open_store(home: Path) -> Store:
+    """Return the datasets of a home; those of PODWRIGHT_CATALOG where that names a folder, which many may share."""
+    given = os.environ.get("PODWRIGHT_CATALOG")
+    return Store(home, Path(given).expanduser().absolute() if given else None)
+
+
 class Store:
     """The datasets of one home. Constructing it touches nothing."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, catalog: Path | None = None) -> None:
         self.home = home
-        self.path = home / "catalog"
+        self.path = catalog or home / "catalog"
         self.selections = home / "selections"
 
     def datasets(self) -> list[str]:
         """Return the names of what has been scanned."""
         if not self.path.is_dir():
             return []
-        return sorted(path.name for path in self.path.iterdir() if (path / "current").is_symlink())
+        return sorted(path.name for path in self.path.iterdir() if _is_published(path))
 
     def selection_names(self) -> list[str]:
         """Return the names of the selections."""
@@ -78,7 +85,7 @@ class Store:
         """Return the path of a generation's file."""
         return self.path / dataset / f"g{generation:06d}" / FILE
 
-    def connect(self, dataset: str) -> DuckDBPyConnection:
+    def connect(self, dataset: str) -> Opened:
         """Open the published generation for reading; a new one that is published meanwhile is taken instead."""
         import duckdb
 
@@ -88,11 +95,19 @@ class Store:
         for _ in range(_TRIES):
             path = self.file(dataset, self.generation(dataset))
             try:
-                return _locked(duckdb.connect(str(path), read_only=True, config=CLOSED))
-            except duckdb.Error as error:
-                if path.exists():
+                return open_files(*readable_files(path.parent))
+            except (duckdb.Error, OSError) as error:
+                if path.parent.exists():
                     raise _damaged(dataset, error) from None
         raise refuse(f"{dataset} has no generation that can be read", hint=f"podwright data scan PATH --name {dataset}")
+
+    @property
+    def shared(self) -> bool:
+        """Say whether others may enter the catalog's folder: then a generation has files for them too."""
+        try:
+            return os.geteuid() == 0 and bool(self.path.stat().st_mode & 0o011)
+        except OSError:
+            return False
 
     @contextmanager
     def writing(self, dataset: str) -> Iterator[Path]:
@@ -101,7 +116,9 @@ class Store:
         What a writer that was killed has left is removed first.
         """
         folder = self.path / dataset
-        make_private(folder)
+        self._make_folder(folder)
+        if self.shared:
+            folder.chmod(0o755)
         with try_lock(folder / "lock") as alone:
             if not alone:
                 raise refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
@@ -114,6 +131,16 @@ class Store:
             finally:
                 shutil.rmtree(part, ignore_errors=True)
 
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            make_private(folder)
+        except PermissionError:
+            folder = self.path
+        if not os.access(folder, os.W_OK):
+            owner = folder.owner()
+            message = f"this catalog is one that only {owner} writes"
+            raise refuse(message, hint=f"ask {owner}, or unset PODWRIGHT_CATALOG", file=str(self.path), exit_code=1)
+
     @contextmanager
     def building(self, part: Path) -> Iterator[DuckDBPyConnection]:
         """Open the file of a generation that is not published yet."""
@@ -125,12 +152,17 @@ class Store:
 
     def publish(self, dataset: str, part: Path) -> int:
         """Make what lies in this folder the generation that readers see, and return its number."""
+        from podwright.data.sharing import share
+
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
-        for file in part.iterdir():
-            file.chmod(0o600)
-            _sync(file)
-        _sync(part)
+        (part / FILE).chmod(0o600)
+        if self.shared:
+            share(part)
+        for path, _, names in os.walk(part):
+            for name in names:
+                _sync(Path(path, name))
+            _sync(Path(path))
         final = folder / f"g{generation:06d}"
         part.rename(final)
         link = folder / ".current.part"
@@ -160,20 +192,7 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-CLOSED: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
-"""What every reader's connection is opened with: it reaches no other file and no network."""
 _NO_BAR = "SET enable_progress_bar = false"
-
-
-def _locked(connection: DuckDBPyConnection) -> DuckDBPyConnection:
-    """Keep a connection from changing what it was opened with."""
-    connection.execute(_NO_BAR)
-    connection.execute("SET lock_configuration = true")
-    return connection
 
 
 @contextmanager
@@ -189,6 +208,13 @@ def disk_words(path: Path) -> Iterator[None]:
             if os.strerror(code) in text:
                 raise OSError(code, os.strerror(code), str(path)) from None
         raise
+
+
+def _is_published(folder: Path) -> bool:
+    try:
+        return (folder / "current").is_symlink()
+    except PermissionError:
+        return False
 
 
 def _damaged(dataset: str, error: Exception) -> Refusal:

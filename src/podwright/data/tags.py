@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 
+from podwright.data import bitmaps
 from podwright.data.dataset import open_dataset, source_of
-from podwright.data.store import FILE, Store
+from podwright.data.files import FILE
+from podwright.data.store import Store
 from podwright.spec.problems import refuse, short
 
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,62}", re.ASCII)
@@ -44,5 +46,6 @@ def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> 
             connection.execute("DELETE FROM tag WHERE name = ? AND file IN (SELECT file FROM chosen)", [name])
             if value:
                 connection.execute("INSERT INTO tag SELECT file, ?, ? FROM chosen", [name, value])
+            bitmaps.build_tags(connection)
         store.publish(dataset, part)
     return len(rows)

@@ -1,42 +1,51 @@
-"""Goes through a tree on all cores. Only the standard library: each process starts by importing this file.
+"""Goes through a tree on all cores. One process does a small tree alone, a larger one is dealt out.
 
-One process does a small tree alone. A larger one is dealt out: a worker goes through folders until it has seen enough
-entries, hands back its rows with the folders it has not come to, and gets others.
+A worker goes through folders until it has seen enough entries, hands back its rows with the folders it has not come to,
+and gets others.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-FIELDS = ("folder", "mode", "size", "mtime_ns", "ctime_ns", "inode", "uid", "gid")
-"""What is known of an entry beside its name; `folder` is the place of its folder in the same batch."""
-_LARGEST = (1 << 63) - 1
+import numpy as np
+
+from podwright.data import walk_folders
+from podwright.data.walk_folders import FIELDS, Walked
+
+FIRST = 2_000
+"""How many entries are seen before processes are started: most trees have fewer."""
 ENTRIES = 20_000
 """How many entries a batch has before its worker hands it in."""
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """Entries as columns that are cheap to send: names end to end with their lengths, numbers row by row."""
+    """Entries as columns: names with a zero byte behind each, and a row of `FIELDS` for each."""
 
-    names: bytes = b""
-    lengths: array[int] = field(default_factory=lambda: array("i"))
-    numbers: array[int] = field(default_factory=lambda: array("q"))
+    names: bytes
+    numbers: Numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What one worker saw: folders by their paths below the root, ending in /, and what lies in them."""
 
     folders: Rows
     files: Rows
+    counts: Numbers
+    """How many of the files lie in each folder; they are in the order of the folders."""
     unread: list[tuple[bytes, str]]
     """Folders that could not be read, and why."""
+    acls: list[tuple[int, bytes]]
+    """Lists of access, each with the place of its folder."""
     rest: list[bytes]
     """Folders that were seen and not gone through."""
 
@@ -47,14 +56,31 @@ def walk(
     """Yield the whole tree below a folder in batches; `seen` hears how many files there were so far."""
     files = 0
     for batch in _batches(root, workers, entries):
-        files += len(batch.files.lengths)
+        files += len(batch.files)
         if seen is not None:
             seen(files)
         yield batch
 
 
+def walk_some(root: bytes, folders: Sequence[bytes], entries: int, known: frozenset[bytes] = frozenset()) -> Batch:
+    """Go through folders in this process until so many entries were seen; into those that are known it does not go."""
+    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), known))
+
+
+def _lists() -> bool:
+    # Only what root scans is shared, and only what is shared must know who may enter a folder.
+    return os.geteuid() == 0
+
+
+def _batch(walked: Walked) -> Batch:
+    paths, folder_numbers, counts, names, numbers, unread, acls, rest = walked
+    folders = Rows(paths, np.frombuffer(folder_numbers, np.int64).reshape(-1, len(FIELDS)))
+    files = Rows(names, np.frombuffer(numbers, np.int64).reshape(-1, len(FIELDS)))
+    return Batch(folders, files, np.frombuffer(counts, np.int64), unread, acls, rest)
+
+
 def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
-    first = walk_some(root, [b""], entries)
+    first = walk_some(root, [b""], min(FIRST, entries))
     yield first
     if workers > 1 and len(first.rest) > 1:
         yield from _dealt(root, first.rest, workers, entries)
@@ -97,93 +123,24 @@ class _Worker:
         import subprocess
         import sys
 
-        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
-        # Without `site`, which takes longer to start than many a walk: the standard library and this package do.
-        command = [sys.executable, "-S", "-m", "podwright.data.walk_worker"]
-        environment = {**os.environ, "PYTHONPATH": package}
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        # Without `site` and what the environment says: the standard library does, and that starts fast.
+        command = [sys.executable, "-I", "-S", str(walk_folders.__file__)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
-        import pickle
+        import marshal
 
         question, answer = self._process.stdin, self._process.stdout
         assert question is not None
         assert answer is not None
         try:
-            pickle.dump((root, list(folders), entries), question)
+            marshal.dump((root, list(folders), entries, _lists()), question)
             question.flush()
-            batch: Batch = pickle.load(answer)
-        except (EOFError, OSError, pickle.UnpicklingError):  # somebody killed it: its share is ours
+            walked: Walked = marshal.load(answer)
+        except (EOFError, OSError, ValueError, TypeError):  # somebody killed it: its share is ours
             return walk_some(root, folders, entries)
-        return batch
+        return _batch(walked)
 
     def end(self) -> None:
         self._process.kill()
         self._process.communicate()
-
-
-def walk_some(root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
-    """Go through folders, depth first, until so many entries were seen; a folder that was begun is finished."""
-    batch = Batch(Rows(), Rows(), [], [])
-    folder_names: list[bytes] = []
-    file_names: list[bytes] = []
-    stack = list(reversed(folders))
-    while stack and len(file_names) + len(folder_names) < entries:
-        folder = stack.pop()
-        inner: list[bytes] = []
-        try:
-            status = os.stat(os.path.join(root, folder))  # noqa: PTH116, PTH118 - paths are bytes, by the million
-            names = _list(root + b"/" + folder, len(folder_names), batch.files.numbers, inner)
-        except FileNotFoundError:  # gone meanwhile
-            continue
-        except OSError as error:
-            batch.unread.append((folder, (error.strerror or str(error)).lower()))
-            continue
-        _add(batch.folders.numbers, 0, status)
-        folder_names.append(folder)
-        file_names += names
-        stack.extend(folder + name + b"/" for name in reversed(inner))
-    _pack(batch.folders, folder_names)
-    _pack(batch.files, file_names)
-    batch.rest = stack
-    return batch
-
-
-def _list(path: bytes, place: int, numbers: array[int], inner: list[bytes]) -> list[bytes]:
-    """Return the names of what is in a folder and is none itself; its numbers and the folders in it are added."""
-    names: list[bytes] = []
-    with os.scandir(path) as entries:
-        for entry in entries:
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:  # gone meanwhile
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                inner.append(entry.name)
-                continue
-            names.append(entry.name)
-            _add(numbers, place, status)
-    inner.sort()
-    return names
-
-
-def _add(numbers: array[int], place: int, status: os.stat_result) -> None:
-    row = [
-        place,
-        status.st_mode,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
-        status.st_uid,
-        status.st_gid,
-    ]
-    try:
-        numbers.fromlist(row)
-    except OverflowError:  # an inode with 64 bits, or a time after the year 2262
-        numbers.fromlist([max(-_LARGEST, min(number, _LARGEST)) for number in row])
-
-
-def _pack(rows: Rows, names: list[bytes]) -> None:
-    rows.names = b"".join(names)
-    rows.lengths = array("i", map(len, names))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from podwright.drafts.script import MPI, Option, ScriptContents
+from podwright.pilot.protocol import RANK_NAMES
 
 PACKAGES = {
     "Crypto": "pycryptodome",
@@ -35,7 +36,6 @@ GENERIC = {"main", "run", "train", "training", "script"}
 DATA = re.compile(r"(data|dataset|frames|images|imgs|input|train)(-?(dir|root|path|folder))?|root|root-dir")
 KEPT = re.compile(r"(checkpoint|ckpt|save|weights|model)s?-?(dir|root|path|folder)")
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW")
-CONTRACT = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"}
 QUIET = {"code", "runtime"}
 """Fields that are the same for every script: nothing was guessed."""
 COLUMN = 44
@@ -116,7 +116,8 @@ def _fields(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -
     yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.argv)), command.keeps)
     yield DraftLine("nodes", "1")
     launcher, why = _launcher(script)
-    yield DraftLine("launcher", launcher, why)
+    if launcher:
+        yield DraftLine("launcher", launcher, why)
     yield from _resources(script, facts, launcher)
     if command.data:
         yield DraftLine("data", _mapping(command.data), "what the script reads by default")
@@ -132,21 +133,22 @@ def name_of(facts: ScriptFacts) -> str:
 
 
 def _launcher(script: ScriptContents) -> tuple[str, str]:
+    """Return what starts its ranks; nothing for one plain process, which would take RANK for the word of others."""
     if script.uses_mpi:
         return "mpi", f"it imports {', '.join(sorted(script.packages & MPI))}"
     if script.is_distributed:
         return "torchrun", "it uses torch.distributed, which takes ranks from torchrun"
-    return "ranks", "one plain process; it does not talk to others"
+    return "", ""
 
 
 def _resources(script: ScriptContents, facts: ScriptFacts, launcher: str) -> Iterator[DraftLine]:
     gpus, why = _gpus(script, facts)
-    if launcher == "ranks" and gpus > 1:
+    if not launcher and gpus > 1:
         # Without a launcher only DataParallel spreads one process over several GPUs.
         if "DataParallel" not in script.names:
             gpus = 1
         yield DraftLine("ranks_per_node", "1", "one process drives all GPUs it gets")
-    elif launcher != "ranks" and not gpus:
+    elif launcher and not gpus:
         yield DraftLine("ranks_per_node", "2", "no GPU to count by; one rank alone would show nothing")
     yield DraftLine("resources", f"{{gpus: {gpus}}}", why)
 
@@ -204,7 +206,7 @@ def _hints(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) ->
         secrets.add("WANDB_API_KEY")
     if secrets:
         yield f"# secrets: [{', '.join(sorted(secrets))}]   taken from your own environment, never written down"
-    variables = sorted(script.variables - secrets - CONTRACT)
+    variables = sorted(script.variables - secrets - set(RANK_NAMES))
     if variables:
         yield f"# it reads {', '.join(variables)} from the environment: set them under `env:`"
 

@@ -8,8 +8,8 @@ this page, `order_of` below, and `engines/local`, which is the smallest.
 as an argument), `preflight`, and only now the run's folders are written; then `submit`. To follow, again and again and
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
-time: `cancel`, `shell`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for what the
-target does beside our runs. `close` comes last.
+time: `cancel`, `shell`, `connect`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for
+what the target does beside our runs. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -42,8 +42,11 @@ before it is called lost.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines.staged import StagedData, staged_entries
@@ -125,7 +128,7 @@ class Request:
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
     staged: Mapping[str, StagedData] = field(default_factory=dict)
     """By the name of the input."""
-    code_tar: bytes | None = None
+    code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
     @property
@@ -240,9 +243,13 @@ class Engine(Protocol):
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        """Bring these parts of the runs' folders to this machine.
+        """Bring these parts of the runs' folders to this machine, `but` those inside them.
 
         Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
         missing could not be brought just now.
@@ -251,8 +258,23 @@ class Engine(Protocol):
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
 
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        """Return a connection to a port of a node that is at work; OSError or an end where nobody listens there."""
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        """Let others than the user reach a port, at the address that comes, until it is left or the run ends.
+
+        It is asked only where `unsupported` has no reason against it (`route`).
+        """
+
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes that a part of the runs' folders has elsewhere, and remove it there where that is asked.
+
+        A run that has no such part there is missing.
+        """
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
@@ -263,6 +285,8 @@ class Engine(Protocol):
     def close(self) -> None:
         """Let go of connections; runs go on. Nothing is called after it."""
 
+
+NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("container", "runtime", lambda w, r: w.runtime == "container"),
@@ -301,7 +325,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         run=request.part_id(index),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
-        launcher=workload.launcher,
+        launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],
         setup=list(workload.setup),
         env={**of_engine.pop("env", {}), **{name: fill(text, values) for name, text in workload.env.items()}},
@@ -315,6 +339,8 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         join_timeout_s=workload.join_timeout_s,
         goal=goal,
         checkpoint=workload.checkpoint,
+        stdin=workload.stdin_in_code or "",
+        keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         data=staged_entries(request.staged, request.run_id, request.is_parent),
         **of_engine,

@@ -13,7 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
-from podwright.pilot.protocol import SERIES_BYTES, parse_line, parse_record_name, parse_series_name
+from podwright.pilot.protocol import (
+    CLOSED,
+    GROWING_BYTES,
+    SERIES_BYTES,
+    parse_line,
+    parse_record_name,
+    parse_series_name,
+)
 from podwright.runs import RunFolder, fields
 from podwright.runs.copies import LeftOut
 from podwright.runs.files import KINDS, make_private, read_untrusted, write_whole
@@ -21,7 +28,7 @@ from podwright.runs.locks import try_lock
 from podwright.runs.metrics import METRICS_FILE
 from podwright.runs.series import SERIES_FILE
 
-GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log"})
+GROWING = frozenset({"events.jsonl", "metrics.jsonl", "merged.log", CLOSED})
 STATE = "mirror.json"
 OWN = frozenset(
     [
@@ -31,12 +38,26 @@ OWN = frozenset(
 )
 """What only this side writes, whatever is asked for: with `mirror.json` and all locks."""
 TOO_LARGE = "too large to come by itself"
+CUT = "{name} did not come whole: it is larger than a pilot makes it, or has holes"
 MOST_LEFT_OUT = 1000
 """Of a run, that are named."""
 HEAD_BYTES = 64 * 1024
 """More than a line before a piece may have."""
 Ask = Callable[[dict[str, Any]], bytes]
 """Gives a question to the mirror role over there, and its answer back."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Parts of the runs' folders that are wanted whole, `but` those inside them."""
+
+    names: Sequence[str] = ()
+    limit_bytes: int | None = None
+    """Of each run; None: as much as there is."""
+    but: Sequence[str] = ()
+
+
+RECORD_ONLY = Trees()
 
 
 class Mirror:
@@ -48,9 +69,10 @@ class Mirror:
         self._known: dict[str, dict[str, list[int]]] = {}
         self._at: dict[str, list[Any]] = {}
         self._left: dict[str, dict[str, LeftOut]] = {}
-        self._names: tuple[str, ...] = ()
+        self.gaps: dict[str, list[str]] = {}
+        """What is missing of the records, in sentences, by run."""
+        self._trees = RECORD_ONLY
         self._room: dict[str, int] = {}
-        self._limit_bytes: int | None = None
         self._whole: set[str] = set()
 
     def __enter__(self) -> Mirror:
@@ -64,16 +86,14 @@ class Mirror:
     def _lock(self, folder: RunFolder) -> bool:
         return self._stack.enter_context(try_lock(folder.path / "mirror.lock"))
 
-    def bring(
-        self, ask: Ask, root: str, names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def bring(self, ask: Ask, root: str, trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         """Bring what is new of the records, and these trees whole, in as many answers of bounded size as it takes.
 
         Return the runs whose trees are here now, each with what was over the limit, or is no plain file.
         """
         while self._folders:
             before = self._progress()
-            more = self.take(ask(self.question(root, names, limit_bytes)))
+            more = self.take(ask(self.question(root, trees)))
             if not more or before == self._progress():
                 break  # all is here, or nothing comes
         return {run: list(self._left.get(run, {}).values()) for run in sorted(self._whole)}
@@ -81,13 +101,13 @@ class Mirror:
     def _progress(self) -> tuple[str, int]:
         return json.dumps((self._known, self._at)), len(self._whole)
 
-    def question(self, root: str, names: Sequence[str] = (), limit_bytes: int | None = None) -> dict[str, Any]:
+    def question(self, root: str, trees: Trees = RECORD_ONLY) -> dict[str, Any]:
         """Return what to ask for; trees come after the last of the record."""
-        self._names, self._limit_bytes = tuple(names), limit_bytes
+        self._trees = trees
         question: dict[str, Any] = {"folder": root, "runs": self._known}
-        wanted = {run: list(names) for run in self._folders if names and run not in self._whole}
+        wanted = {run: list(trees.names) for run in self._folders if trees.names and run not in self._whole}
         if wanted:
-            question |= {"trees": wanted, "at": self._at, "limit": limit_bytes or 0}
+            question |= {"trees": wanted, "at": self._at, "limit": trees.limit_bytes or 0, "but": list(trees.but)}
         return question
 
     def take(self, answer: bytes) -> bool:
@@ -105,8 +125,10 @@ class Mirror:
                 continue
             elif head.get("whole"):
                 self._whole.add(folder.id)
-            elif (piece := read_piece(head, self._names)) is None:
+            elif (piece := read_piece(head, self._trees.names)) is None:
                 continue
+            elif piece.left_out and is_of_record(piece.name):
+                self._say(folder, CUT.format(name=piece.name))
             elif piece.left_out:
                 self._leave_out(folder, LeftOut(piece.name, piece.left_out))
             elif self._place(folder, piece, data):
@@ -114,6 +136,11 @@ class Mirror:
         for run in changed:
             write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())
         return more
+
+    def _say(self, folder: RunFolder, sentence: str) -> None:
+        sentences = self.gaps.setdefault(folder.id, [])
+        if sentence not in sentences and len(sentences) < MOST_LEFT_OUT:
+            sentences.append(sentence)
 
     def _leave_out(self, folder: RunFolder, gap: LeftOut) -> None:
         gaps = self._left.setdefault(folder.id, {})
@@ -147,9 +174,10 @@ class Mirror:
 
     def _has_room(self, run: str, size: int) -> bool:
         """Return whether so much more of a run's trees may come: the other side was told, and need not obey."""
-        if not self._limit_bytes:
+        limit_bytes = self._trees.limit_bytes
+        if not limit_bytes:
             return True
-        room = self._room.get(run, self._limit_bytes)
+        room = self._room.get(run, limit_bytes)
         self._room[run] = room - size
         return size <= room
 
@@ -184,10 +212,15 @@ def read_piece(head: Mapping[str, Any], names: Sequence[str]) -> Piece | None:
 
 
 def _is_of_run(folder: RunFolder, piece: Piece, size: int) -> bool:
-    """Return whether a series is that of a rank of the run, and no longer than any: see `is_wanted` for all else."""
+    """Return whether a file of the record is no longer than any, and a series that of a rank of the run.
+
+    See `is_wanted` for all else.
+    """
     rank = parse_series_name(PurePosixPath(piece.name).name)
-    if rank is None or piece.inode is None:
+    if piece.inode is None:
         return True
+    if rank is None:
+        return piece.offset + size <= GROWING_BYTES
     if not folder.is_readable:
         return False
     return rank < folder.asked.nodes * folder.asked.ranks_per_node and piece.offset + size <= SERIES_BYTES
@@ -273,4 +306,10 @@ def is_wanted(name: str, names: Sequence[str]) -> bool:
         return is_asked
     if len(parts) != 3 or parse_record_name(parts[1]) is None:
         return False
-    return is_asked or parts[2] in GROWING or parse_series_name(parts[2]) is not None
+    return is_asked or is_of_record(name)
+
+
+def is_of_record(name: str) -> bool:
+    """Return whether a file is one of those of a record that grow."""
+    path = PurePosixPath(name)
+    return path.parts[0] == "record" and (path.name in GROWING or parse_series_name(path.name) is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import io
@@ -11,11 +12,13 @@ import subprocess
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from fnmatch import filter as filter_names
+from dataclasses import dataclass, field
 from functools import cache
+from io import BufferedIOBase
 from pathlib import Path
+from tempfile import TemporaryFile
 
+from podwright.pilot.protocol import fits
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -43,6 +46,9 @@ echo "hint: install python3, or name one with \\`python:\\` of the scheduler in 
 exit 69
 """
 LIMIT_BYTES = 1 << 30
+MEMORY_BYTES = 8 << 20
+"""Of a snapshot in memory; a larger one lies in a file without a name, which goes with this process."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 IGNORED = (".git", "__pycache__", ".podwrightignore")
 NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 """A repository may name programs for git to run; looking at it runs none."""
@@ -89,13 +95,16 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 class Snapshot:
     """A code folder as it was: its tar, its digest, how many files."""
 
-    tar: bytes
+    tar: BufferedIOBase = field(compare=False, repr=False)
     sha256: str
     files: int
 
 
-def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
-    """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it."""
+def snapshot(folder: Path, also: Iterable[Path] = (), spool: Path | None = None) -> Snapshot:
+    """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it.
+
+    What is too much for memory lies in the folder `spool` meanwhile, or where temporary files do.
+    """
     root = folder.resolve()
     names, size = _listing(folder, root, also)
     if size > LIMIT_BYTES:
@@ -104,12 +113,22 @@ def snapshot(folder: Path, also: Iterable[Path] = ()) -> Snapshot:
             field="code",
             hint="list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path",
         )
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name in names:
-            _pack(archive, root, name)
-    data = buffer.getvalue()
-    return Snapshot(data, hashlib.sha256(data).hexdigest(), len(names))
+    tar: BufferedIOBase = io.BytesIO()
+    if size > MEMORY_BYTES:
+        tar = TemporaryFile(dir=spool)  # noqa: SIM115 - whoever asked for the snapshot closes it
+    try:
+        with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for name in names:
+                _pack(archive, root, name)
+        tar.seek(0)
+        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names))
+    except OSError as error:
+        tar.close()
+        message = f"there is no room for a copy of {folder}: {(error.strerror or str(error)).lower()}"
+        raise refuse(message, field="code") from None
+    except BaseException:
+        tar.close()
+        raise
 
 
 def _listing(folder: Path, root: Path, also: Iterable[Path]) -> tuple[list[str], int]:
@@ -135,14 +154,17 @@ def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
         archive.addfile(info)
         return
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            info.size, info.mode = status.st_size, 0o644
+            if status.st_mode & 0o100:
+                info.mode = 0o755
+            archive.addfile(info, file)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         message = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
         raise refuse(message, field="code", hint="put it in .podwrightignore if the run does not need it") from None
-    info.size, info.mode = len(data), 0o644
-    if path.stat().st_mode & 0o100:
-        info.mode = 0o755
-    archive.addfile(info, io.BytesIO(data))
 
 
 def _link_target(root: Path, path: Path) -> Path:
@@ -167,11 +189,11 @@ def _steps_out(link: Path, target: Path) -> bool:
 
 def _code_files(root: Path) -> Iterator[str]:
     listed = _git_files(root)
-    patterns = _ignore_patterns(root)
+    patterns = [*IGNORED, *_ignore_patterns(root)]
     names = listed or _walk(root, root)  # a folder that its repository ignores as a whole is taken as one without git
     for name in names:
         path = root / name
-        if not _is_ignored(name, patterns) and (path.is_symlink() or path.is_file()):
+        if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
             yield name
 
 
@@ -207,16 +229,6 @@ def _ignore_patterns(root: Path) -> list[str]:
     except OSError:
         return []
     return [line.strip().rstrip("/") for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _is_ignored(name: str, patterns: list[str]) -> bool:
-    """Return whether a pattern fits the whole path, a folder it lies in, or any one part of it, as in .gitignore."""
-    parts = name.split("/")
-    if any(part in IGNORED for part in parts):
-        return True
-    folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    candidates = [*folders, *parts]
-    return any(filter_names(candidates, pattern.lstrip("/")) for pattern in patterns)
 
 
 def _walk(root: Path, folder: Path) -> Iterator[str]:

@@ -16,12 +16,12 @@ Types = Mapping[str, type | tuple[type, ...]]
 
 
 class SiteLost(Refusal):
-    """The file cannot be read any more: nobody can ask the cluster about the run, or clear up there."""
+    """What tells the cluster cannot be read any more: nobody can ask it about the run, or clear up there."""
 
-    def __init__(self, whole: Path, reason: str) -> None:
+    def __init__(self, whole: Path, reason: str, file: str = SITE) -> None:
         hint = "`podwright rm` removes the run here, and says what may be left there"
-        super().__init__([Problem(str(whole / SITE), None, None, "", f"cannot be read: {reason}", hint)])
-        self.reason = f"{SITE} cannot be read: {reason}"
+        super().__init__([Problem(str(whole / file), None, None, "", f"cannot be read: {reason}", hint)])
+        self.reason = f"{file} cannot be read: {reason}"
 
 
 def whole_of(folder: RunFolder) -> Path:

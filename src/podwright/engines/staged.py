@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from podwright.spec.inputs import SELECTION
 from podwright.theme.words import format_size
 
 if TYPE_CHECKING:
@@ -56,3 +57,15 @@ def cache_of(staged: Staged, workload: Workload, pod: Pod) -> dict[str, Any] | N
         message = f"{format_size(need)} of data are more than the {format_size(space.size_bytes)} of a node's cache"
         raise workload.refusal([("data", message, "choose fewer samples, or give `cache: size:` of the pod more")])
     return {"path": space.path or "", "bytes": space.size_bytes}
+
+
+def check_data(workload: Workload, paths: Mapping[str, str], missing: Sequence[str]) -> None:
+    """Refuse inputs whose paths the nodes of a cluster do not have."""
+    problems = []
+    for name in missing:
+        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
+        if workload.data[name].startswith(SELECTION):
+            hint = "`podwright data stage` copies a selection to a folder that the nodes see; scan it there"
+        problems.append((f"data.{name}", f"{paths[name]} is not on the cluster", hint))
+    if problems:
+        raise workload.refusal(problems)

@@ -9,10 +9,13 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from io import BufferedIOBase
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 from podwright.clients.registry import (
     INDEXES,
@@ -26,19 +29,24 @@ from podwright.clients.registry import (
     parse,
 )
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
 LAYERS = dict(
     zip(MANIFESTS, (f"{OCI}.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip"), strict=True)
 )
 """What a layer is called, by the kind of the manifest that names it."""
 LEVEL = 1
 """Of compression: what is large here is data more often than text, and the user waits for it."""
+MEMORY_BYTES = 8 << 20
+"""Of code whose layer is packed in memory; a larger one lies in a temporary file."""
 
 
 @dataclass(frozen=True)
 class Layer:
     """A layer packed as it is sent, and the digest that it has unpacked."""
 
-    packed: bytes = field(repr=False)
+    packed: BufferedIOBase = field(repr=False)
     unpacked: str
 
 
@@ -50,7 +58,14 @@ class Appended:
     tag: str
     top: Manifest
     inner: tuple[Manifest, ...] = ()
-    blobs: tuple[bytes, ...] = field(default=(), repr=False)
+    blobs: tuple[BufferedIOBase, ...] = field(default=(), repr=False)
+
+    def __enter__(self) -> Appended:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for blob in self.blobs:
+            blob.close()
 
     @property
     def image(self) -> str:
@@ -58,7 +73,7 @@ class Appended:
         return f"{self.base.place}@{self.top.digest}"
 
 
-def prepare(image: str, code: bytes, path: str) -> Appended:
+def prepare(image: str, code: BufferedIOBase, path: str) -> Appended:
     """Return the image with this code as the file `path`; nothing is sent.
 
     Equal code on an equal image is found where it was put before.
@@ -68,13 +83,13 @@ def prepare(image: str, code: bytes, path: str) -> Appended:
     base = registry.manifest(reference.tag)
     if base is None:
         raise RegistryError(404, f"there is no image {image}")
-    unpacked = layer_tar(code, path)
-    tag = tag_of(base.digest, digest_of(unpacked))
+    unpacked = layer_digest(code, path)
+    tag = tag_of(base.digest, unpacked)
     there = registry.manifest(tag)
     if there is not None:
         return Appended(reference, tag, there)
-    layer = Layer(gzip.compress(unpacked, LEVEL, mtime=0), digest_of(unpacked))
-    return _appended(reference, tag, _top(registry, base), layer)
+    top = _top(registry, base)
+    return _appended(reference, tag, top, Layer(_packed(code, path), unpacked))
 
 
 def send(appended: Appended) -> None:
@@ -100,19 +115,45 @@ def tag_of(base: str, unpacked: str) -> str:
     return f"podwright-{hashlib.sha256(f'{base} {unpacked}'.encode()).hexdigest()[:24]}"
 
 
-def layer_tar(code: bytes, path: str) -> bytes:
-    """Return a tar of one file that anybody may read, in folders that anybody may enter; the same bytes each time."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+def layer_digest(code: BufferedIOBase, path: str) -> str:
+    """Return the digest of the layer with this code, before it is packed."""
+    digest = hashlib.sha256()
+    write_layer(_Hashed(digest), code, path)
+    return f"sha256:{digest.hexdigest()}"
+
+
+class _Hashed(BufferedIOBase):
+    """A place to write to that only counts the digest."""
+
+    def __init__(self, digest: hashlib._Hash) -> None:
+        self._digest = digest
+
+    def write(self, data: Buffer, /) -> int:
+        self._digest.update(data)
+        return len(memoryview(data))
+
+
+def _packed(code: BufferedIOBase, path: str) -> BufferedIOBase:
+    packed: BufferedIOBase = io.BytesIO()
+    if code.seek(0, os.SEEK_END) > MEMORY_BYTES:
+        packed = TemporaryFile()  # noqa: SIM115 - it is closed once it was sent
+    with gzip.GzipFile("", "wb", LEVEL, packed, mtime=0) as out:
+        write_layer(out, code, path)
+    return packed
+
+
+def write_layer(out: BufferedIOBase, code: BufferedIOBase, path: str) -> None:
+    """Write a tar of one file that anybody may read, in folders that anybody may enter; the same bytes each time."""
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
         *folders, _ = path.strip("/").split("/")
         for count in range(1, len(folders) + 1):
             folder = tarfile.TarInfo("/".join(folders[:count]))
             folder.type, folder.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(folder)
         file = tarfile.TarInfo(path.strip("/"))
-        file.size, file.mode = len(code), 0o444
-        archive.addfile(file, io.BytesIO(code))
-    return buffer.getvalue()
+        file.size, file.mode = code.seek(0, os.SEEK_END), 0o444
+        code.seek(0)
+        archive.addfile(file, code)
 
 
 @dataclass(frozen=True)
@@ -150,7 +191,7 @@ def _of_index(registry: Registry, index: Mapping[str, Any]) -> Iterator[_Image]:
 def _appended(reference: Reference, tag: str, top: tuple[Manifest, list[_Image]], layer: Layer) -> Appended:
     base, images = top
     pairs = [with_layer(image.manifest, image.config, layer) for image in images]
-    blobs = (layer.packed, *(config for _, config in pairs))
+    blobs = (layer.packed, *(io.BytesIO(config) for _, config in pairs))
     if base.kind in MANIFESTS:
         return Appended(reference, tag, pairs[0][0], (), blobs)
     inner = tuple(manifest for manifest, _ in pairs)
@@ -173,8 +214,8 @@ def with_layer(manifest: Manifest, config: bytes, layer: Layer) -> tuple[Manifes
         settings["history"].append({"created_by": "podwright: the code of a run"})
     extended = _json(settings)
     named["config"] |= {"digest": digest_of(extended), "size": len(extended)}
-    row = {"mediaType": LAYERS[manifest.kind], "digest": digest_of(layer.packed), "size": len(layer.packed)}
-    named["layers"].append(row)
+    size = layer.packed.seek(0, os.SEEK_END)
+    named["layers"].append({"mediaType": LAYERS[manifest.kind], "digest": digest_of(layer.packed), "size": size})
     return Manifest(_json(named), manifest.kind), extended
 
 

@@ -20,6 +20,9 @@ from podwright.spec.problems import Refusal
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
+PROFILE, PROFILE_STEPS = "PODWRIGHT_PROFILE", 8
+"""The variable by which a program is asked for a profile, and of how many steps."""
+
 __all__ = [
     "Change",
     "Run",
@@ -28,6 +31,7 @@ __all__ = [
     "cancel_strays",
     "find",
     "find_all",
+    "profiled",
     "rebuild",
     "recent",
     "refuse_silence",
@@ -42,7 +46,8 @@ def render(
     """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
     # Not `Session.open()`, which would make a home where there is none.
     session = session or Session(Home(default_home()))
-    return prepare(session, workload, on, run_id or f"{workload.name}-0000").files
+    with prepare(session, workload, on, run_id or f"{workload.name}-0000") as prepared:
+        return prepared.files
 
 
 def start(
@@ -56,8 +61,13 @@ def start(
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     home = session.home
     before = home.resolve(after) if after else None
-    prepared = prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before)
-    return Run(session, _start(session, prepared))
+    with prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before) as prepared:
+        return Run(session, _start(session, prepared))
+
+
+def profiled(workload: Workload, steps: int = PROFILE_STEPS) -> Workload:
+    """Return the same workload, whose program is asked to profile a few of its steps."""
+    return workload.model_copy(update={"env": {**workload.env, PROFILE: str(steps)}})
 
 
 def find(session: Session, ref: str) -> Run:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from podwright.engines import Engine
-from podwright.pilot.protocol import record_folders
+from podwright.pilot.protocol import CLOSED, record_folders
 from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal
 
@@ -38,4 +38,4 @@ def is_in(folder: RunFolder, record: Record, at_work: bool, now: float) -> bool:
 def _is_closed(folder: RunFolder, nodes: int) -> bool:
     """Return whether the last pilot of every node has closed its record."""
     last = {node: path for node, _, path in record_folders(str(folder.record_path))}
-    return len(last) == nodes and all(Path(path, "closed").exists() for path in last.values())
+    return len(last) == nodes and all(Path(path, CLOSED).exists() for path in last.values())

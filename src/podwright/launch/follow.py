@@ -19,6 +19,7 @@ from podwright.launch.journal import note
 from podwright.launch.session import Session
 from podwright.launch.start import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
+from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
@@ -196,7 +197,7 @@ class _Look:
             return
         gaps = self.engine.collect(folders)
         try:
-            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES)
+            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES, but=(WORKDIR,))
         except Refusal:
             return  # a cluster that is away just now: the next look closes them
         for folder in folders:
@@ -251,7 +252,7 @@ class _Look:
         if status.unknown_to_engine and "cancel" not in events:
             submitted = events.get("submitted")
             given_just_now = submitted is not None and time.time() - submitted.time < GIVEN_S
-            if given_just_now or self._submit_again(folder, record):
+            if given_just_now or self._submit_again(folder, record, lost=True):
                 return self.home.read(folder.id)
         # From here on the run is gone for good. Pilots that were stopped said so, and nobody knows better: cancelled.
         if record.stopped_in and status.outcome in ("", "cancelled"):
@@ -332,15 +333,19 @@ class _Look:
             self.engine.clean(folder)
         return record
 
-    def _submit_again(self, folder: RunFolder, record: Record, alone: bool = False) -> bool:
-        """Give a young run to the engine that never had it, or lost it before it began; with all parts of its job."""
+    def _submit_again(self, folder: RunFolder, record: Record, alone: bool = False, lost: bool = False) -> bool:
+        """Give a young run to the engine that never had it, with all parts of its job, or that lost it (`lost`).
+
+        A run by itself may have begun by then: it goes on from its checkpoint.
+        """
         if time.time() - record.created_at >= FINISH_S:
             return False
         siblings = self._siblings(folder)
         parts = siblings
         if alone:
             parts = [sibling for sibling in siblings if sibling.handle is None]
-        if not parts or any(self.home.read(part.id).attempts for part in parts):
+        may_have_begun = lost and folder.asked.parent is None
+        if not parts or (not may_have_begun and any(self.home.read(part.id).attempts for part in parts)):
             return False
         return resubmit(self.engine, siblings, parts)
 

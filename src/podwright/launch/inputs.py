@@ -68,10 +68,10 @@ def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
 
     need_packages()
     from podwright.data.selections import check_split, load
-    from podwright.data.store import Store
+    from podwright.data.store import open_store
 
     name, _, split = text.removeprefix(SELECTION).partition("/")
-    store = Store(session.home.path)
+    store = open_store(session.home.path)
     selection = load(store, name)
     return selection, check_split(selection, split or None)
 

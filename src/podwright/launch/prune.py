@@ -6,13 +6,15 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from podwright.engines import Engine
+from podwright.launch.follow import by_engine
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.runs import Record
+from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal, refuse
 
 CHECKPOINTS = "checkpoints"
@@ -44,26 +46,61 @@ def old_runs(records: Sequence[Record], older_s: float, keep_last: int = 0) -> l
     return [record for record in ended if (record.ended_at or record.created_at) <= latest]
 
 
-def sizes(session: Session, records: Sequence[Record], checkpoints: bool = False) -> dict[str, int]:
-    """Return how many bytes of this machine each run would give back, without those that have nothing to give."""
-    by_run = {}
+@dataclass(frozen=True)
+class Plan:
+    """How many bytes each run would give back, and the runs whose target cannot be asked."""
+
+    sizes: Mapping[str, int]
+    left: tuple[Left, ...] = ()
+    checkpoints: bool = False
+
+    def as_pruned(self) -> Pruned:
+        """Return what would go."""
+        return Pruned(tuple(self.sizes), sum(self.sizes.values()), self.left)
+
+
+def plan_runs(session: Session, records: Sequence[Record]) -> Plan:
+    """Plan to remove whole runs; what they have elsewhere is not counted."""
+    by_run = {record.id: Run(session, record.id).parts() for record in records}
+    return Plan({run_id: sum(size_bytes(part.folder.path) for part in parts) for run_id, parts in by_run.items()})
+
+
+def plan_checkpoints(session: Session, records: Sequence[Record]) -> Plan:
+    """Plan to remove only checkpoints, here and on clusters, of the runs that have some."""
+    runs_of: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    left: dict[str, Left] = {}
+    folders: list[RunFolder] = []
     for record in records:
-        parts = [part.folder.path for part in Run(session, record.id).parts()]
-        if checkpoints:
-            parts = [path / CHECKPOINTS for path in parts if (path / CHECKPOINTS).is_dir()]
-        if parts:
-            by_run[record.id] = sum(map(size_bytes, parts))
-    return by_run
+        for part in Run(session, record.id).parts():
+            runs_of[part.id] = record.id
+            path = part.folder.path / CHECKPOINTS
+            if path.is_dir():
+                sizes[record.id] = sizes.get(record.id, 0) + size_bytes(path)
+            try:
+                session.engine_of(part.folder)
+                folders.append(part.folder)
+            except Refusal as refusal:
+                left[record.id] = Left(record.id, refusal.problems[0].message)
+    for engine, members in by_engine(session, folders):
+        try:
+            for part_id, size in _clear(session, engine, members, remove=False).items():
+                run_id = runs_of[part_id]
+                sizes[run_id] = sizes.get(run_id, 0) + size
+        except Refusal as refusal:
+            ids = dict.fromkeys(runs_of[folder.id] for folder in members)
+            left.update({run_id: Left(run_id, refusal.problems[0].message) for run_id in ids})
+    return Plan({run_id: sizes[run_id] for run_id in sizes if run_id not in left}, tuple(left.values()), True)
 
 
-def prune(session: Session, sizes_by_run: dict[str, int], checkpoints: bool = False) -> Pruned:
-    """Remove runs, or only their checkpoints; one whose target cannot be reached is left, and named with the reason."""
-    removed, left = [], []
-    for run_id in sizes_by_run:
+def prune(session: Session, plan: Plan) -> Pruned:
+    """Do what was planned; a run whose target cannot be reached is left, and named with the reason."""
+    removed, left = [], list(plan.left)
+    for run_id in plan.sizes:
         run = Run(session, run_id)
         try:
-            if checkpoints:
-                _remove_checkpoints(run)
+            if plan.checkpoints:
+                _remove_checkpoints(session, run)
             else:
                 left += [Left(run_id, f"is removed here, but {remains}") for remains in run.remove()]
             removed.append(run_id)
@@ -71,19 +108,27 @@ def prune(session: Session, sizes_by_run: dict[str, int], checkpoints: bool = Fa
             left.append(Left(run_id, refusal.problems[0].message))
         except OSError as error:
             left.append(Left(run_id, (error.strerror or str(error)).lower()))
-    return Pruned(tuple(removed), sum(sizes_by_run[run_id] for run_id in removed), tuple(left))
+    return Pruned(tuple(removed), sum(plan.sizes[run_id] for run_id in removed), tuple(left))
 
 
-def _remove_checkpoints(run: Run) -> None:
+def _remove_checkpoints(session: Session, run: Run) -> None:
     record = run.record()
     if not record.is_final:
         raise refuse(f"it is {record.state} again")
-    for part in run.parts():
+    parts = run.parts()
+    for engine, folders in by_engine(session, [part.folder for part in parts]):
+        _clear(session, engine, folders, remove=True)
+    for part in parts:
         path = part.folder.path / CHECKPOINTS
         if path.is_symlink():
             path.unlink()
         elif path.is_dir():
             shutil.rmtree(path)
+
+
+def _clear(session: Session, engine: Engine, folders: Sequence[RunFolder], remove: bool) -> dict[str, int]:
+    with session.using(engine):
+        return engine.clear(folders, CHECKPOINTS, remove)
 
 
 def size_bytes(path: Path) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -275,6 +277,20 @@ class Run:
     def shell(self, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
         return self._session.engine_of(self.folder).shell(self.folder, node)
+
+    def connect(self, node: int, port: int) -> socket.socket:
+        """Return a connection to a port of a node that is at work."""
+        engine = self._session.engine_of(self.folder)
+        with self._session.using(engine):
+            return engine.connect(self.folder, node, port)
+
+    def expose(self, node: int, port: int) -> AbstractContextManager[str]:
+        """Let others reach a port of a node, at the address that comes; refuse where the target has no way to."""
+        engine = self._session.engine_of(self.folder)
+        reason = engine.unsupported().get("route")
+        if reason:
+            raise refuse(reason, field="--route")
+        return engine.expose(self.folder, node, port)
 
     def replacements(self) -> list[Replacement]:
         """Return which of its nodes were replaced, and when."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines import ENGINES, SCHEDULERS, Engine
+from podwright.engines.site import SiteLost
 from podwright.launch import pods
 from podwright.runs import Home, RunFolder
 from podwright.runs.files import read_untrusted
@@ -128,14 +129,20 @@ class Session:
         try:
             source = read_untrusted(path.parent, path.name)
         except OSError as error:
-            raise refuse(f"{path} cannot be read: {error.strerror}", hint="`podwright rm` removes the run") from None
+            reason = (error.strerror or str(error)).lower()
+            raise SiteLost(whole, reason, POD_FILE.as_posix()) from None
         self._of_run[whole] = (source, scheduler)
         if len(self._of_run) > MOST_RUNS:
             self._of_run.popitem(last=False)
         known = self._open.get((source, scheduler))
         if known:
             return known.engine
-        return self.engine_for(load_pod(path), scheduler)
+        try:
+            pod = load_pod(path)
+            pod.scheduler(scheduler)
+        except Refusal as refusal:
+            raise SiteLost(whole, refusal.problems[0].message, POD_FILE.as_posix()) from None
+        return self.engine_for(pod, scheduler)
 
     def _engine(self, key: Key, make: Callable[[], Engine]) -> Engine:
         with self._lock:

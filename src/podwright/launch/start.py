@@ -39,13 +39,29 @@ class Prepared:
     files: Files
     code: Snapshot | None
 
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.code:
+            self.code.tar.close()
+
 
 def prepare(
-    session: Session, workload: Workload, target: str, run_id: str, repeat: int = 1, after: str | None = None
+    session: Session,
+    workload: Workload,
+    target: str,
+    run_id: str,
+    repeat: int = 1,
+    after: str | None = None,
+    code: Snapshot | None = None,
 ) -> Prepared:
-    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing.
+
+    Code that is handed in is taken as it is, and the folder is not looked at.
+    """
     engine, pod = session.target(target)
-    code = _code(workload)
+    code = code or _code(workload, session.home)
     given = resolve(session, workload, pod, engine.sees_home)
     request = Request(
         run_id=run_id,
@@ -92,13 +108,18 @@ def _points(workload: Workload, repeat: int) -> tuple[dict[str, Any], ...]:
     return tuple(repeated)
 
 
-def _code(workload: Workload) -> Snapshot | None:
-    """Take a snapshot of the code; data inside its folder travels with it."""
+def _code(workload: Workload, home: Home) -> Snapshot | None:
+    """Take a snapshot of the code; data inside its folder travels with it, and so does the ranks' input.
+
+    A large one waits where it will be stored: temporary files may lie in memory. `render` makes no home for it.
+    """
     root = workload.code_folder
     if root is None:
         return None
-    inside = [root / given.text for given in workload.inputs().values() if given.kind == "code"]
-    return snapshot(root, inside)
+    inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
+    if workload.stdin_in_code:
+        inside.append(workload.stdin_in_code)
+    return snapshot(root, [root / text for text in inside], home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -205,6 +226,7 @@ def _asked(prepared: Prepared) -> Asked:
         after=request.after,
         command_line=sys.argv,
         version=__version__,
+        file=str(workload.path),
     )
 
 

@@ -40,6 +40,10 @@ class Attempts:
         """Return what `learn` takes, as the nodes are told it."""
         return {"spent": self.retries_spent, "began": self.began, "attempt": self.number}
 
+    def is_over(self, limit_s: Optional[float], now: float) -> bool:
+        """Return whether the run has taken longer than it may, since its first attempt."""
+        return limit_s is not None and self.began is not None and now - self.began > limit_s
+
     def claim(self, leases: Leases, now: float) -> bool:
         """Begin the next attempt under an epoch of its own; return False when another process was faster."""
         newest = leases.newest()

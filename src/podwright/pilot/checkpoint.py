@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 
 class CheckpointWatch:
@@ -11,6 +11,12 @@ class CheckpointWatch:
 
     def __init__(self, folder: str = "", since: float = 0.0) -> None:
         self._folder, self._since = folder, since
+
+    def tell(self, say: Callable[..., None]) -> None:
+        """Say which checkpoint is new since the last look, if one is."""
+        newest = self.look()
+        if newest:
+            say("checkpoint", name=newest[0], bytes=newest[1])
 
     def look(self) -> Optional[Tuple[str, int]]:
         """Return (name, bytes) of the newest checkpoint, unless it was told already or there is none."""

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, List, NamedTuple
 
+from .place import OWN_RANK
 from .protocol import Order
 from .sealed import own_program
 
@@ -30,7 +31,7 @@ def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
         mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size)]
         return [([*(order.mpi or mpirun), *shim], extra)]
     first, count = node * order.ranks_per_node, order.ranks_per_node
-    return [(shim, {"RANK": str(first + local), "LOCAL_RANK": str(local)}) for local in range(count)]
+    return [(shim, dict(zip(OWN_RANK, (str(first + local), str(local))))) for local in range(count)]
 
 
 def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]:

@@ -1,8 +1,8 @@
 """Node 0's second job: gather the nodes, start attempts, judge failures, end the run.
 
-Phases: `join` (wait until every node is here and idle) -> `stage` (where data must be brought to the nodes first, and
-then `join` again) -> `run` -> `stop` (ranks are being ended) -> `join` again with
-a greater epoch, or `end`. Every input is a method; every decision is in one place each.
+Phases: `join` (wait until every node is here and idle) -> `stage` (where data must be brought first, and then `join`
+again) -> `run` -> `stop` (ranks are being ended) -> `join` again with a greater epoch, or `keep` (what ranks left) ->
+`end`. Every input is a method; every decision is in one place each.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from .attempts import Attempts
 from .checkpoint import CheckpointWatch
 from .ended import EXITS
 from .journal import Journal
-from .lease import Leases
+from .lease import MOST_BACK, Leases
+from .leavings import Keeping
 from .links import free_port
-from .member import Member, suspect, why_incomplete
+from .member import Member, find_hang, why_absent, why_incomplete, worn_out
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 from .stageround import StageRound
 
@@ -27,8 +28,6 @@ FAILURE_GRACE_S = 5.0
 STOP_S = 15.0
 """Beyond the grace: how long a node may take to tell that its ranks are gone."""
 LEAVE_S = 3.0
-MOST_BACK = 10
-"""How often a run may give its nodes back because one that had joined was gone."""
 
 
 class Leader:
@@ -48,37 +47,31 @@ class Leader:
         self._monotonic = monotonic
         self.members: Dict[int, Member] = {}
         self.phase = "join"
-        self._attempts = Attempts(restart)
+        self.attempts = Attempts(restart)
         self._phase_began = self._monotonic()
         self._failure: Optional[Tuple[float, int, Dict[str, Any]]] = None
         self._verdict: Tuple[str, str, Optional[int]] = ("failed", "", None)
-        self._is_ready = False
-        self._goal_reached = False
+        self._is_ready = self._goal_reached = False
         self._went = 0.0
         self._stop_by = 0.0
-        self._checkpoints = CheckpointWatch()
+        self.checkpoints, self.keeping = CheckpointWatch(), Keeping("", "", None)
         self._staging: Optional[StageRound] = None
         self.exit_code: Optional[int] = None
         self._handlers: Dict[str, Callable[[Member, Dict[str, Any]], None]] = {
-            "beat": self._on_beat,
+            "beat": Member.on_beat,
             "ready": self._on_ready,
             "failed": self._on_failed,
-            "done": self._on_done,
-            "stopped": self._on_stopped,
+            "done": Member.on_done,
+            "stopped": Member.on_stopped,
             "signal": self._on_signal,
             "value": self._on_value,
-            "staged": self._on_staged,
+            "staged": Member.on_staged,
         }
 
     @property
     def epoch(self) -> Optional[Epoch]:
         """Return the epoch of the attempt that was begun last."""
-        return self._attempts.epoch
-
-    @property
-    def attempt(self) -> int:
-        """Return the number of the attempt that was begun last, over all leaders of the run."""
-        return self._attempts.number
+        return self.attempts.epoch
 
     # what the nodes tell
 
@@ -94,7 +87,7 @@ class Leader:
                 return f"node {node} was replaced by a later copy"
             if restart == old.restart and old.link.alive and self._monotonic() - old.heard < self._order.silence_s:
                 return f"node {node} is already here, from {old.host}"
-        self._attempts.learn(facts)
+        self.attempts.learn(facts)
         self._enter(Member(node, facts, link, self._monotonic()), old, same)
         return None
 
@@ -125,10 +118,6 @@ class Leader:
         if handler and not stale:
             handler(member, message)
 
-    def _on_beat(self, member: Member, message: Dict[str, Any]) -> None:
-        member.silent_s = float(message.get("silent_s", 0.0))
-        member.ranks = message.get("ranks") or {}
-
     def _on_ready(self, member: Member, message: Dict[str, Any]) -> None:
         member.ready = int(message["ranks"])
         if self.phase == "run" and not self._is_ready:
@@ -137,20 +126,11 @@ class Leader:
                 self._is_ready = True
                 self._say("ready", world_size=count)
 
-    def _on_staged(self, member: Member, message: Dict[str, Any]) -> None:
-        member.staged = True
-
     def _on_failed(self, member: Member, message: Dict[str, Any]) -> None:
         if self.phase == "stage":
             self._fail(member.node, message)
         if self.phase == "run" and self._failure is None:
             self._failure = (self._monotonic(), member.node, message)
-
-    def _on_done(self, member: Member, message: Dict[str, Any]) -> None:
-        member.done = member.idle = True
-
-    def _on_stopped(self, member: Member, message: Dict[str, Any]) -> None:
-        member.idle = True
 
     def _on_signal(self, member: Member, message: Dict[str, Any]) -> None:
         self.terminate(f"stopped by {message.get('name')}")
@@ -161,15 +141,15 @@ class Leader:
         if self._goal_reached or not goal or not goal_reached(goal, value):
             return
         self._goal_reached = True
-        took_s = round(self._now() - (self._attempts.began or self._now()), 3)
+        took_s = round(self._now() - (self.attempts.began or self._now()), 3)
         self._say("goal", metric=goal["metric"], value=value, took_s=took_s)
 
     # what time tells
 
     def tick(self) -> None:
         """Do what the phase asks for; called at every turn of the loop."""
-        act = {"join": self._gather, "stage": self._wait_staged, "run": self._judge, "stop": self._wait_idle}
-        act.get(self.phase, self._leave)()
+        waits = {"stage": self._wait_staged, "stop": self._wait_idle, "keep": self._wait_kept, "end": self._leave}
+        {"join": self._gather, "run": self._judge, **waits}[self.phase]()
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
@@ -177,13 +157,13 @@ class Leader:
             member.link.send({KEY_KIND: "beat"})
         if self.epoch is not None:
             self._leases.renew(self.epoch)
-        self._look_at_checkpoint()
+        if self.phase == "run":
+            self.checkpoints.tell(self._say)
 
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
-        if complete and not all(m.staged for m in here):
-            # Now that they know each other they bring their data; no clock of the user's runs meanwhile.
+        if complete and not all(m.staged for m in here):  # they know each other: no clock of the user's runs meanwhile
             self._staging = StageRound(here)
             self._enter_phase("stage")
             return
@@ -205,11 +185,9 @@ class Leader:
 
     def _judge_absence(self, most_s: float) -> None:
         """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
-        now = self._monotonic()
-        away = [m for m in self.members.values() if now - m.heard > most_s]
-        if not away:
+        why = why_absent(self.members.values(), self._monotonic(), most_s)
+        if not why:
             return
-        why = f"node {away[0].node} on {away[0].host} was gone and did not come back within {most_s:g} s"
         count = self._leases.count_back(self._restart)
         if count > MOST_BACK:
             self.end("failed", f"{why}, for the {count}th time", None)
@@ -220,20 +198,24 @@ class Leader:
         """Begin the next attempt; return what stands in its way this time, or nothing."""
         if self._leave_ended() or self._yield_to_rival():
             return ""
+        worn = worn_out(self.members.values())
+        if worn:
+            self.end("failed", worn, None)
+            return ""
         try:
             port = free_port(self._order.bind)
         except OSError as error:
             return f"no port is to be had for the ranks: {error.strerror}"
-        if not self._attempts.claim(self._leases, self._now()):
+        if not self.attempts.claim(self._leases, self._now()):
             return "the lease folder cannot be written"
         members = [self.members[node] for node in range(self._order.nodes)]
         for member in members:
             member.begin_attempt()
         self._went, self._failure, self._is_ready = self._monotonic(), None, False
         address = {"master_addr": self._address, "master_port": port}
-        go = {"attempt": self.attempt, "world_size": self._order.world_size, **address}
+        go = {"attempt": self.attempts.number, "world_size": self._order.world_size, **address}
         sockets = [member.socket for member in members]
-        counters = self._attempts.counters()
+        counters = self.attempts.counters()
         for member in members:
             member.link.send({KEY_KIND: "go", "epoch": self.epoch, "sockets": sockets, **go, **counters})
         self._say_go(go, [member.host for member in members])
@@ -245,7 +227,7 @@ class Leader:
         # The journal still has the epoch before: the node takes the new one when it reads its own message.
         at = {KEY_EPOCH: list(self.epoch)}
         took_s = round(self._monotonic() - self._phase_began, 3)
-        retries_left = self._order.retries - self._attempts.retries_spent
+        retries_left = self._order.retries - self.attempts.retries_spent
         self._say("go", **at, hosts=hosts, took_s=took_s, retries_left=retries_left, **go)
 
     def _leave_ended(self) -> bool:
@@ -281,8 +263,7 @@ class Leader:
             self._judge_silence()
 
     def _over_time(self) -> bool:
-        limit, began = self._order.time_limit_s, self._attempts.began
-        return limit is not None and began is not None and self._now() - began > limit
+        return self.attempts.is_over(self._order.time_limit_s, self._now())
 
     def _end_over_time(self) -> None:
         self.stop_for_good("failed", f"the time limit of {self._order.time_limit_s:g} s is over", None)
@@ -319,24 +300,22 @@ class Leader:
         limit = self._order.hang_after_s
         if limit is None or self._monotonic() - self._went < limit:
             return
-        waiting = [m for m in self.members.values() if not m.done]
-        if waiting and all(m.silent_s > limit for m in waiting):
-            rank, node, why = suspect(self.members.values())
-            silent_s = round(min(m.silent_s for m in waiting), 1)
-            self._say("hang", rank=rank, node=node, silent_s=silent_s, why=why)
-            self._retry(f"rank {rank} on {self.members[node].host} hangs: {why}", None)
+        hang = find_hang(self.members.values(), limit)
+        if hang:
+            self._say("hang", **hang._asdict())
+            self._retry(f"rank {hang.rank} on {self.members[hang.node].host} hangs: {hang.why}", None)
 
     def _retry(self, why: str, code: Optional[int]) -> None:
-        if self._attempts.retries_spent >= self._order.retries:
+        if self.attempts.retries_spent >= self._order.retries:
             self.stop_for_good("failed", why, code, FAILURE_GRACE_S)
             return
-        self._attempts.plan_retry()
-        self._say("retry", attempt=self.attempt + 1, why=why)
+        self.attempts.plan_retry()
+        self._say("retry", attempt=self.attempts.number + 1, why=why)
         self._stop(FAILURE_GRACE_S)
 
     def _lost(self, node: int, how: str) -> None:
-        self._attempts.plan_replacement()
-        self._say("retry", attempt=self.attempt + 1, why=f"node {node} {how}", lost=node)
+        self.attempts.plan_replacement()
+        self._say("retry", attempt=self.attempts.number + 1, why=f"node {node} {how}", lost=node)
         self._stop(FAILURE_GRACE_S)
 
     def _stop(self, grace_s: float) -> None:
@@ -349,35 +328,54 @@ class Leader:
     def _wait_idle(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         if all(m.idle for m in here) or self._monotonic() > self._stop_by:
-            if self._attempts.planned is None:
+            if self.attempts.planned is None:
                 self.end(*self._verdict)
             else:
                 self._enter_phase("join")
 
     def terminate(self, why: str) -> None:
         """Stop the run from outside; one that is being ended already keeps its own reason."""
-        ending = self.phase == "stop" and self._attempts.planned is None
-        if self.phase != "end" and not ending:
+        ending = self.phase == "stop" and self.attempts.planned is None
+        if self.phase == "keep":
+            self.keeping.stop(why)
+        elif self.phase != "end" and not ending:
             self.stop_for_good("terminated", why, EXIT_STOPPED)
 
     def give_back(self, why: str) -> None:
         """Return the nodes to the engine: the ranks write their checkpoint, and it starts the run again later."""
-        retrying = self.phase == "stop" and self._attempts.planned is not None
+        retrying = self.phase == "stop" and self.attempts.planned is not None
         if self.phase == "run" or retrying:
             self._say("given_back", why=why)
             self.stop_for_good("given_back", why, None)
         elif self.phase in ("join", "stage"):
             self._say("given_back", why=why)
             self.end("given_back", why, None)
+        elif self.phase == "keep":
+            self.keeping.stop(why)
 
     def stop_for_good(self, state: str, why: str, code: Optional[int], grace_s: Optional[float] = None) -> None:
         """Stop the ranks and end the run with this verdict; without `grace_s` they get the user's grace."""
-        self._verdict, self._attempts.planned = (state, why, code), None
+        self._verdict, self.attempts.planned = (state, why, code), None
         if grace_s is None:
             grace_s = self._order.grace_s
         self._stop(grace_s)
 
     def end(self, state: str, reason: str, code: Optional[int]) -> None:
+        """End the run; of one that goes no further what its ranks left is kept first."""
+        self._verdict = (state, reason, code)
+        if state in ("succeeded", "failed"):
+            self.keeping.start()
+        self._enter_phase("keep")
+        self._wait_kept()
+
+    def _wait_kept(self) -> None:
+        if self.keeping.is_over:
+            facts = self.keeping.facts()
+            if facts:
+                self._say("workdir", **facts)
+            self._say_end(*self._verdict)
+
+    def _say_end(self, state: str, reason: str, code: Optional[int]) -> None:
         """Tell everyone how the run ended; the end is claimed before it is said, so that no copy begins after it."""
         if state in ("succeeded", "failed", "terminated"):
             claimed = self._leases.end(state)
@@ -400,14 +398,3 @@ class Leader:
 
     def _enter_phase(self, phase: str) -> None:
         self.phase, self._phase_began = phase, self._monotonic()
-
-    def watch_checkpoint(self, folder: str) -> None:
-        """Tell of every checkpoint that appears in `folder` from now on."""
-        self._checkpoints = CheckpointWatch(folder, self._now())
-
-    def _look_at_checkpoint(self) -> None:
-        if self.phase != "run":
-            return
-        checkpoint = self._checkpoints.look()
-        if checkpoint:
-            self._say("checkpoint", name=checkpoint[0], bytes=checkpoint[1])

@@ -19,6 +19,9 @@ from .protocol import Epoch, parse_line, whole_number
 STALE_S = 60.0
 """A holder touches its file every beat; one this old is taken for dead by a second submission."""
 
+MOST_BACK = 10
+"""How often a run may give its nodes back because one that had joined was gone."""
+
 
 class LeaseClaim(NamedTuple):
     epoch: Epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .protocol import Order
 
@@ -13,6 +13,8 @@ _ODD_SHARE = 0.2
 
 
 NAMED_NODES = 8
+MOST_LOST = 20
+"""How often one node of a run may be lost; nodes that were given back are not."""
 
 
 class Member:
@@ -22,6 +24,7 @@ class Member:
         self.node, self.link, self.heard = node, link, heard
         self.host = str(facts.get("host", ""))
         self.restart = int(facts.get("restart", 0))
+        self.lost = int(facts.get("lost", 0))
         self.instance = str(facts.get("instance", ""))
         self.socket = str(facts.get("socket", ""))
         self.idle = bool(facts.get("idle", True))
@@ -31,6 +34,23 @@ class Member:
         self.done = False
         self.silent_s = 0.0
         self.ranks: Dict[str, List[Any]] = {}
+
+    def on_beat(self, message: Dict[str, Any]) -> None:
+        """Take a heartbeat."""
+        self.silent_s = float(message.get("silent_s", 0.0))
+        self.ranks = message.get("ranks") or {}
+
+    def on_staged(self, message: Dict[str, Any]) -> None:
+        """Take note that its data is there."""
+        self.staged = True
+
+    def on_done(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks have ended well."""
+        self.done = self.idle = True
+
+    def on_stopped(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks are gone."""
+        self.idle = True
 
     def begin_attempt(self) -> None:
         """Forget what the attempt before left behind."""
@@ -49,6 +69,22 @@ def why_incomplete(order: Order, here: Set[int]) -> str:
     return f"node {names} did not join within {order.join_timeout_s:g} s"
 
 
+def why_absent(members: Iterable[Member], now: float, most_s: float) -> str:
+    """Return which node was not heard of for longer than that, in words; nothing where all were."""
+    for member in members:
+        if now - member.heard > most_s:
+            return f"node {member.node} on {member.host} was gone and did not come back within {most_s:g} s"
+    return ""
+
+
+def worn_out(members: Iterable[Member]) -> str:
+    """Return which node was lost too often for another attempt, in words; nothing where none was."""
+    for member in members:
+        if member.lost > MOST_LOST:
+            return f"node {member.node} was lost {member.lost} times; its last copy is on {member.host}"
+    return ""
+
+
 class RankPulse(NamedTuple):
     """What the last heartbeat of a node told of one rank; the fields after `node` come as a list in this order."""
 
@@ -58,6 +94,24 @@ class RankPulse(NamedTuple):
     cpu_share: float
     state: str
     step: Optional[float]
+
+
+class Hang(NamedTuple):
+    """Nothing is heard of any rank, and which of them most likely holds the others up."""
+
+    rank: int
+    node: int
+    silent_s: float
+    why: str
+
+
+def find_hang(members: Collection[Member], limit_s: float) -> Optional[Hang]:
+    """Return who hangs where every node that is not done was silent for longer than the limit."""
+    waiting = [member for member in members if not member.done]
+    if not waiting or any(member.silent_s <= limit_s for member in waiting):
+        return None
+    rank, node, why = suspect(members)
+    return Hang(rank, node, round(min(member.silent_s for member in waiting), 1), why)
 
 
 def suspect(members: Iterable[Member]) -> Tuple[int, int, str]:

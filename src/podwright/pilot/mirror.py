@@ -1,10 +1,11 @@
 """The mirror role: gives a client elsewhere what has come of many runs since it last asked, in one answer.
 
 It reads one JSON object from standard input: `folder` (where the runs lie), `runs` (id -> {file: [inode, bytes that
-the client has]}), `trees` (id -> paths wanted whole), `at` (id -> [file, bytes] that the client has come to in its
-trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for each piece, followed by its bytes.
-What is no plain file is named with what it is (`odd`). After the trees of a run comes `{"whole": true}`. The last line
-is `{"end": true}`, so that a cut answer is known for one; `more` in it says that there is more to ask for.
+the client has]}), `trees` (id -> paths wanted whole), `but` (paths inside them that are not), `at` (id -> [file, bytes]
+that the client has come to in its trees) and `limit` (bytes of a run's trees at most). It answers with a JSON line for
+each piece, followed by its bytes. What is no plain file is named with what it is (`odd`), what is too large with its
+size (`left`). After the trees of a run comes `{"whole": true}`. The last line is `{"end": true}`, so that a cut answer
+is known for one; `more` in it says that there is more to ask for.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import json
 import os
 import sys
 from itertools import islice
-from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 from .plain import odd_kind, open_to_read
-from .protocol import SERIES_BYTES, parse_series_name, record_folders, series_files
+from .protocol import CLOSED, GROWING_BYTES, SERIES_BYTES, parse_series_name, record_folders, series_files
 
-GROWING = ("events.jsonl", "metrics.jsonl", "merged.log")
+GROWING = ("events.jsonl", "metrics.jsonl", "merged.log", CLOSED)
 PIECE_BYTES = 1 << 20
 ANSWER_BYTES = 32 << 20
 """Of one answer: a client that was away for long, or wants a large checkpoint, asks again and holds little at once."""
@@ -31,8 +32,8 @@ MOST_ODD = 100
 class Giver:
     """Writes one answer and counts what it holds."""
 
-    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int) -> None:
-        self._out = out
+    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int, but: Sequence[str] = ()) -> None:
+        self._out, self._but = out, but
         self._piece_bytes, self._answer_bytes = piece_bytes, answer_bytes
         self.given = 0
         self.more = False
@@ -53,10 +54,7 @@ class Giver:
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
     def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
-        """Give what was added to a file; a log that was turned over is found by its inode under its older name.
-
-        What lies beyond the bound of a series was not written by a pilot.
-        """
+        """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
         try:
             if os.path.islink(path):
                 return
@@ -79,10 +77,15 @@ class Giver:
             return
 
     def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
-        end = os.fstat(file.fileno()).st_size
+        """Give the rest of a file; what lies beyond a bound or a hole was not written by a pilot, and is said."""
+        size = os.fstat(file.fileno()).st_size
+        bound = GROWING_BYTES
         if parse_series_name(os.path.basename(name)) is not None:
-            end = min(end, SERIES_BYTES)
+            bound = SERIES_BYTES
+        end = min(size, bound, _first_hole(file, offset, size))
         self._pieces({"r": run, "f": name, "i": inode}, file, offset, end)
+        if end < size:
+            self.word(r=run, f=name, left=size)
 
     def _pieces(self, head: Dict[str, Any], file: BinaryIO, offset: int, end: int) -> bool:
         """Give from an offset to the end, or as far as the answer may go; return whether it came to the end."""
@@ -104,6 +107,8 @@ class Giver:
         # The files before the one the client has come to are there already.
         reached = not at
         for path, inner in _files_of(root, names):
+            if self._is_unwanted(inner):
+                continue
             try:
                 size = os.path.getsize(path)
                 if limit and used + size > limit:
@@ -118,10 +123,14 @@ class Giver:
             except OSError:
                 continue
         if reached:
-            for inner, kind in islice(_odd_ones(root, names), MOST_ODD):
+            odd = (pair for pair in _odd_ones(root, names) if not self._is_unwanted(pair[0]))
+            for inner, kind in islice(odd, MOST_ODD):
                 self.word(r=run, f=inner, odd=kind)
             self.word(r=run, f="", whole=True)
         return reached
+
+    def _is_unwanted(self, name: str) -> bool:
+        return any(name == unwanted or name.startswith(unwanted + "/") for unwanted in self._but)
 
     def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
         head = {"r": run, "f": name, "of": size}
@@ -129,6 +138,17 @@ class Giver:
             if size == 0:
                 self.piece({**head, "o": 0}, file, 0)
             return self._pieces(head, file, offset, size)
+
+
+def _first_hole(file: BinaryIO, offset: int, size: int) -> int:
+    """Return where a file begins to be made out of nothing; its end where there is no hole, or none can be seen."""
+    place = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_HOLE)
+    except OSError:  # nothing is left from there on, or the file system does not know
+        return size
+    finally:
+        os.lseek(file.fileno(), place, os.SEEK_SET)
 
 
 def _files_of(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:
@@ -172,7 +192,7 @@ def answer(
     request: Dict[str, Any], out: BinaryIO, piece_bytes: int = PIECE_BYTES, answer_bytes: int = ANSWER_BYTES
 ) -> None:
     """Write the answer to one request."""
-    giver = Giver(out, piece_bytes, answer_bytes)
+    giver = Giver(out, piece_bytes, answer_bytes, request.get("but", []))
     for run, known in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):

@@ -16,16 +16,17 @@ from .ended import EXITS
 from .journal import Clock, Journal
 from .launchers import Go
 from .lease import Leases
+from .leavings import Keeping
 from .logs import NodeLog
 from .loop import Loop
 from .masking import Masker
 from .memory import PERIOD_S, MemoryGroup, MemoryLimit
 from .nodedata import NodeData, fill_places
-from .paths import FolderWatch, Paths
+from .paths import FolderWatch, Paths, make_private
 from .place import NodePlace
 from .plain import open_to_add
 from .processes import adopt_orphans, signal_name
-from .protocol import EXIT_FENCED, KEY_KIND, Epoch, Order
+from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
@@ -70,6 +71,7 @@ class Node:
         self.signalled: Optional[str] = None
         self._ready_sent = 0
         self._memory: Optional[MemoryLimit] = None
+        self.keeping = Keeping(self.paths.code, self.paths.workdir, None if place.node else order.keep)
         self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
         self._data = NodeData(self.order, self.paths, place, self.loop)
 
@@ -134,9 +136,11 @@ class Node:
             self._memory.remove()
         self.paths.clear()
         self.journal.close()
-        # Tells the shipper that all is written.
+        # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
         with suppress(OSError):
-            os.close(open_to_add(os.path.join(self.paths.record, "closed")))
+            file = open_to_add(os.path.join(self.paths.record, CLOSED))
+            os.write(file, b"closed\n")
+            os.close(file)
 
     def _start_sampling(self) -> None:
         metrics = os.path.join(self.paths.record, "metrics.jsonl")
@@ -158,6 +162,7 @@ class Node:
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
+            self.keeping.note()
         except (SetupFailed, OSError) as error:
             lines = getattr(error, "tail", [])
             tail = [self.log.mask.text(line) for line in lines]
@@ -170,7 +175,9 @@ class Node:
             self.say("sensor", name="binding", error=str(error))
 
     def _stage_code(self, began: float) -> None:
-        if self.order.code:
+        if not self.order.code:
+            make_private(self.paths.code)
+        else:
             tar = os.path.join(self.paths.job, self.order.code["file"])
             size = unpack(tar, self.order.code["sha256"], self.paths.code)
             self.say("staged", what="code", bytes=size, took_s=round(time.monotonic() - began, 3))
@@ -185,7 +192,8 @@ class Node:
 
     def facts(self) -> Dict[str, Any]:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
-        own = {"node": self.place.node, "host": self.place.host, "restart": self.place.restart}
+        place = self.place
+        own = {"node": place.node, "host": place.host, "restart": place.restart, "lost": place.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
         return {**own, **state, **self._data.facts(), "epoch": self.epoch, **self._counters}
 

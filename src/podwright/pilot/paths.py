@@ -12,7 +12,7 @@ from typing import Callable, Optional
 
 from .ended import final_state
 from .place import NodePlace
-from .protocol import Order, record_name
+from .protocol import WORKDIR, Order, record_name
 
 
 class Paths:
@@ -40,9 +40,10 @@ class Paths:
         self.record = os.path.join(base, "record", record)
         self.checkpoint = os.path.normpath(os.path.join(base, order.checkpoint))
         self.cache = self._cache(order)
-        self.code = self.scratch
+        self.code = os.path.join(self.scratch, "work")
         if order.code:
             self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
+        self.workdir = os.path.join(self.folder, *WORKDIR.split("/"))
 
     def _cache(self, order: Order) -> str:
         """Return where this node keeps data that outlives runs."""

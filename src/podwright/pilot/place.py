@@ -19,6 +19,8 @@ class NodePlace(NamedTuple):
     job: str
     copy: str = ""
     """Tells copies of a job apart where a restart begins the whole job anew under the same id."""
+    lost: int = 0
+    """How many copies of this node before it were lost, where the engine leaves it to the leader to judge that."""
 
 
 class EngineVariables(NamedTuple):
@@ -41,13 +43,17 @@ ENGINES: Tuple[EngineVariables, ...] = (
 """Open MPI has no number for nodes: with one pilot per node the rank is it. Slurm's own count of restarts is not
 believed: a controller that lost its last minutes starts a job again with the count it had before."""
 
+OWN_RANK = ("PODWRIGHT_RANK", "PODWRIGHT_LOCAL_RANK")
+"""Of a process that the pilot itself started; taken out of what its command sees."""
+
 RANKS: Tuple[Tuple[str, str], ...] = (
+    OWN_RANK,
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("PMIX_RANK", "SLURM_LOCALID"),
     ("SLURM_PROCID", "SLURM_LOCALID"),
     ("RANK", "LOCAL_RANK"),
 )
-"""Where a rank finds its number: MPI's own variables first, since a site may export RANK for the whole job."""
+"""Where a rank finds its number: MPI's variables before torchrun's, since a site may export RANK for the whole job."""
 
 
 def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
@@ -64,6 +70,7 @@ def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
         host=host,
         job=environ.get(engine.job) or f"{host}.{os.getpid()}",
         copy=copy,
+        lost=_number(environ, "PODWRIGHT_LOST"),
     )
 
 

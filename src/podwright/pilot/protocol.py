@@ -23,6 +23,7 @@ from .lines import pieces as pieces
 from .lines import read_piece as read_piece
 from .lines import rows_of as rows_of
 from .numerals import whole_number as whole_number
+from .patterns import fits as fits
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -34,6 +35,11 @@ EXIT_BAD_ORDER, EXIT_NO_PYTHON = 64, 69
 EXIT_GIVEN_BACK, EXIT_FENCED, EXIT_FAILED, EXIT_STOPPED = 75, 76, 77, 143
 """How a pilot ends by its own will. A fault of its own ends with 1, as Python does: no outcome may look like that."""
 
+RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+"""The variables of the torchrun contract. A program that finds them takes itself for one of several processes."""
+WORKDIR = "results/workdir"
+"""In a run's folder: what its ranks left in the folder that they started in."""
+
 SEPARATOR = "\x1e"
 FRAME_LIMIT_BYTES = 8 * 1024 - 1
 FRAME_PIECE_BYTES = 64 * 1024
@@ -42,7 +48,11 @@ FRAME_NUMBERS = 1 << 40
 """No node, sequence or offset is this great: a frame that says so was not sent by a pilot."""
 SERIES_BYTES = 128 * 1024 * 1024
 """Of the series of one rank: some two million lines whole, and years of thinned ones."""
+GROWING_BYTES = 4 * 1024 * 1024 * 1024
+"""Of any other file that grows in the record of a node: a month of events, when eight ranks tell values each second."""
 SERIES_SUFFIX = ".series.jsonl"
+CLOSED = "closed"
+"""Beside a record that is written to its end."""
 PORT_FIRST, PORT_SPAN, PORT_TRIES = 20000, 12000, 8
 
 # The short keys of a line of the record and of a message between pilots; every other key is written out. An event has
@@ -75,6 +85,10 @@ class Order:
 
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.
+
+    `launcher` is `torchrun`, `mpi`, `ranks`, or `plain`: one process that is told of no others. `stdin` is a file of
+    the code. `keep` are patterns of what is kept of the folder that ranks started in, all of it where there are none;
+    None where there is no place to keep it.
 
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
@@ -114,6 +128,8 @@ class Order:
     silence_s: float = 30.0
     gone_s: Optional[float] = None
     memory_bytes: Optional[int] = None
+    keep: Optional[List[str]] = None
+    stdin: str = ""
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION

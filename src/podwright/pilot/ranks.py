@@ -19,13 +19,15 @@ from .door import Door, Take
 from .launchers import Go, launch_lines
 from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
-from .place import RANKS
+from .place import OWN_RANK, RANKS
 from .processes import exit_facts, kill_tree, send
-from .protocol import Order, parse_line, parse_result
+from .protocol import RANK_NAMES, Order, parse_line, parse_result
 
 READ_BYTES = 65536
 EXIT_KILLED = 137
 """As a shell says it: 128 and the number of SIGKILL."""
+OWN_NAMES = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE", *OWN_RANK]
+"""By which a shim finds its pilot and its number; its command does not see them."""
 OF_THE_PILOT = frozenset(itertools.chain(*RANKS))
 """The engine's numbers of the pilot's own process: a rank that found them would take itself for it."""
 
@@ -91,9 +93,9 @@ class Ranks:
         self._cwd = cwd
         self.began = self.heard = time.monotonic()
         environ = {name: value for name, value in environ.items() if name not in OF_THE_PILOT}
+        if self._order.launcher != "plain":
+            environ.update(MASTER_ADDR=go.master_addr, MASTER_PORT=str(go.master_port))
         environ.update(
-            MASTER_ADDR=go.master_addr,
-            MASTER_PORT=str(go.master_port),
             PODWRIGHT_ATTEMPT=str(go.attempt),
             PODWRIGHT_SOCKETS=" ".join(go.sockets),
             PODWRIGHT_RANKS_PER_NODE=str(self._order.ranks_per_node),
@@ -161,7 +163,9 @@ class Ranks:
         rank = RankProcess(number, local, link, self._log.rank(str(number)))
         place = self._place(local)
         reply = {"cwd": self._cwd, "cores": place.get("cores"), "env": self._contract(number, local, place)}
-        reply["unset"], reply["files"] = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE"], self._files
+        reply["unset"], reply["files"] = self._hidden(), self._files
+        if self._order.launcher != "mpi" or number == 0:
+            reply["stdin"] = self._order.stdin
         try:
             self._hand_over(rank, json.dumps(reply).encode() + b"\n")
         except OSError:
@@ -191,8 +195,19 @@ class Ranks:
         """Return where a local rank runs; nothing where ranks are not bound."""
         return self.places[local] if local < len(self.places) else {}
 
+    def _hidden(self) -> List[str]:
+        """Return what a rank's command does not see, even where `setup:` or the site sets it."""
+        if self._order.launcher == "plain":
+            return [*OWN_NAMES, *RANK_NAMES]
+        return OWN_NAMES
+
     def _contract(self, number: int, local: int, place: Dict[str, Any]) -> Dict[str, str]:
-        """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same."""
+        """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same.
+
+        A plain process has none: many programs take RANK as the word that others are there.
+        """
+        if self._order.launcher == "plain":
+            return dict(place.get("env", {}))
         names = {
             "RANK": number,
             "LOCAL_RANK": local,

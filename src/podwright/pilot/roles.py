@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import links
+from .checkpoint import CheckpointWatch
 from .door import Door, Take, raise_file_limit
 from .ended import EXITS
 from .leader import Leader
@@ -55,7 +56,8 @@ class Leading:
         self._signal_told = False
         order, place = node.order, node.place
         self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
-        self.leader.watch_checkpoint(node.paths.checkpoint)
+        self.leader.checkpoints = CheckpointWatch(node.paths.checkpoint, node.journal.now())
+        self.leader.keeping = node.keeping
         self._door: Optional[Door] = None
         if order.nodes > 1:
             raise_file_limit()

@@ -14,7 +14,7 @@ from typing import IO, Callable, Dict, List, Mapping
 from . import sealed
 from .plain import open_to_read
 from .processes import kill_tree
-from .protocol import Order
+from .protocol import RANK_NAMES, Order
 
 INTERNAL = (
     "PODWRIGHT_TOKEN_FILE",
@@ -89,7 +89,8 @@ def _extract(archive: tarfile.TarFile, folder: str) -> None:
 
 def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, str]) -> Dict[str, str]:
     """Return what every rank of the node sees, before its own rank variables."""
-    environ = {name: value for name, value in base.items() if name not in INTERNAL}
+    hidden = (*INTERNAL, *RANK_NAMES)
+    environ = {name: value for name, value in base.items() if name not in hidden}
     environ.update(order.env)
     environ.update(
         PODWRIGHT_RUN=order.run,
@@ -98,9 +99,9 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
         PODWRIGHT_SCRATCH=paths["scratch"],
         PODWRIGHT_CHECKPOINT=paths["checkpoint"],
         PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
-        WORLD_SIZE=str(order.world_size),
-        LOCAL_WORLD_SIZE=str(order.ranks_per_node),
     )
+    if order.launcher != "plain":
+        environ.update(WORLD_SIZE=str(order.world_size), LOCAL_WORLD_SIZE=str(order.ranks_per_node))
     return environ
 
 

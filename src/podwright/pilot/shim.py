@@ -106,6 +106,7 @@ def _become(command: List[str], reply: Dict[str, Any]) -> NoReturn:
         environ.pop(name, None)
     try:
         os.chdir(reply["cwd"])
+        _read_from(reply.get("stdin"))
         os.execvpe(command[0], command, environ)
     except FileNotFoundError:
         print(f"podwright: {command[0]}: command not found", file=sys.stderr, flush=True)
@@ -113,6 +114,19 @@ def _become(command: List[str], reply: Dict[str, Any]) -> NoReturn:
     except OSError as error:
         print(f"podwright: {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(126)
+
+
+def _read_from(path: Optional[str]) -> None:
+    """Open what the command reads as its standard input; without a file it stays what the launcher gave."""
+    if not path:
+        return
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        print(f"podwright: stdin: {path}: {error.strerror}", file=sys.stderr, flush=True)
+        os._exit(126)
+    os.dup2(file, 0)
+    os.close(file)
 
 
 def _limit_files(soft: Optional[int]) -> None:

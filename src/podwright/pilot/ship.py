@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 from .paths import Paths
 from .place import find_place
 from .protocol import (
+    CLOSED,
     KEY_EPOCH,
     KEY_KIND,
     KEY_NODE,
@@ -266,7 +267,7 @@ def main(order_file: str) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     rest_at = 0.0
-    while not stopped and not os.path.exists(os.path.join(folder, "closed")):
+    while not stopped and not os.path.exists(os.path.join(folder, CLOSED)):
         shipper.events()
         if time.monotonic() >= rest_at:
             shipper.rest()

@@ -13,6 +13,7 @@ from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.causes import Cause, StepTime, causes_of, step_times
 from podwright.analysis.comparison import PairComparison, compare
 from podwright.launch import Session
+from podwright.launch.again import start_again
 from podwright.prove.sides import METRIC, Side, cell_traits, side_of
 from podwright.prove.suite_file import load_suite
 from podwright.prove.suite_folder import Cell, CellKey, SuiteFolder, suite_folder
@@ -53,6 +54,7 @@ def _side_json(side: Side) -> dict[str, Any]:
         "median": median(side.samples),
         "interval": list(interval) if interval else None,
         "left_out": side.left_out or None,
+        "added": list(side.added),
     }
 
 
@@ -101,28 +103,50 @@ def _pairs(keys: list[CellKey], by: str) -> Iterator[tuple[CellKey, CellKey]]:
         yield from ((base, other) for other in others)
 
 
+Tell = Callable[[str, str], None]
+"""Told of each run that ended: whose it was, and how it ended."""
+
+
 def until_proven(
-    session: Session, refs: tuple[str, str], metric: str, margin: float, most: int, tell: Callable[[Cell, str], None]
+    session: Session, refs: tuple[str, str], metric: str, margin: float, most: int, tell: Tell
 ) -> SidesCompared:
-    """Run the two cells in turn until the rule decides, or each has `most` samples."""
+    """Run the two sides in turn until the rule decides, or each has `most` samples."""
     sides = [side_of(session, ref, metric) for ref in refs]
-    cells = [side.cell for side in sides if side.cell is not None]
-    if len(cells) < 2:
-        hint = "name two cells of a suite, such as night/toy/bare and night/toy/container"
-        raise refuse("only cells of a suite can be run again", hint=hint, field="--until")
+    for side in sides:
+        if side.cell is None and side.run is None:
+            hint = "name runs, or cells of a suite such as night/toy/bare"
+            raise refuse(f"{side.name} is a file, and only runs and cells can be run again", hint=hint, field="--until")
     while True:
         compared = compare_sides(sides[0], sides[1], metric, margin)
         if compared.comparison.is_decided or min(compared.comparison.n) >= most:
             return compared
         behind = min(range(2), key=lambda index: len(sides[index].samples))
-        before = len(sides[behind].samples)
-        _once_more(session, cells[behind], tell)
-        sides[behind] = side_of(session, refs[behind], metric)
-        if len(sides[behind].samples) == before:
-            raise refuse(f"{cells[behind].name} did not succeed", hint="`podwright ps` shows the run", exit_code=1)
+        side = sides[behind]
+        sides[behind] = _once_more(session, refs[behind], side, metric, tell)
+        if len(sides[behind].samples) == len(side.samples):
+            raise refuse(f"{side.name} did not succeed", hint="`podwright ps` shows the run", exit_code=1)
 
 
-def _once_more(session: Session, cell: Cell, tell: Callable[[Cell, str], None]) -> None:
+def _once_more(session: Session, ref: str, side: Side, metric: str, tell: Tell) -> Side:
+    """Return the side with one more sample, or as it is where the run did not succeed."""
+    if side.cell is not None:
+        tell(side.name, _run_cell(session, side.cell))
+        return side_of(session, ref, metric)
+    run = start_again(session, side.run or ref)
+    state = run.wait().state
+    tell(f"{side.name}  {run.id}", state)
+    if state != "succeeded":
+        return side
+    more = side_of(session, run.id, metric)
+    return replace(
+        side,
+        samples=side.samples + more.samples,
+        traits=side.traits + more.traits,
+        added=(*side.added, run.id),
+    )
+
+
+def _run_cell(session: Session, cell: Cell) -> str:
     folder = suite_folder(session.home, cell.suite)
     path = Path(folder.file)
     plan = plan_suite(load_suite(path), path)
@@ -131,4 +155,4 @@ def _once_more(session: Session, cell: Cell, tell: Callable[[Cell, str], None]) 
         raise refuse(f"{path} has no cell {cell.key.name} any more", field="--until")
     with alone(folder):
         _, state = run_trial(session, folder, cell.key, workload, cell.round, warmup=False)
-    tell(cell, state)
+    return state

@@ -32,6 +32,10 @@ class Side:
     traits: tuple[Traits, ...] = ()
     left_out: str = ""
     cell: Cell | None = None
+    run: str | None = None
+    """The run that was named: it can be started again."""
+    added: tuple[str, ...] = ()
+    """Runs that were started to decide a comparison."""
 
 
 def side_of(session: Session, ref: str, metric: str = METRIC) -> Side:
@@ -101,7 +105,7 @@ def _from_run(session: Session, ref: str, metric: str) -> Side:
     if len(good) < len(records):
         left_out = f"{len(records) - len(good)} that did not succeed"
     traits = tuple(folder_traits(session.home.folder(record.id)) for record in good)
-    return Side(run.id, tuple(samples), traits, left_out)
+    return Side(run.id, tuple(samples), traits, left_out, run=run.id)
 
 
 def _value(record: Record, metric: str) -> float:

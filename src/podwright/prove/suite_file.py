@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,21 @@ Order = Literal["alternate", "blocks"]
 Runtime = Literal["bare", "container"]
 
 
+class LeftOut(Strict):
+    """Cells that are not run: all that have these values, where those left out mean any."""
+
+    workload: Line | None = Field(default=None, description="name of a workload")
+    target: Line | None = Field(default=None, description="`local`, or POD[:SCHEDULER]")
+    runtime: Runtime | None = Field(default=None, description="bare, container")
+    size: Count | None = Field(default=None, description="number of nodes")
+    image: Line | None = Field(default=None, description="an image")
+
+    def holds(self, cell: Mapping[str, object]) -> bool:
+        """Tell whether a cell of these values is left out."""
+        given = self.model_dump(exclude_none=True)
+        return bool(given) and all(cell.get(name) == value for name, value in given.items())
+
+
 class SuiteFile(Strict):
     """A matrix: every workload on every target, in every runtime, at every size, as often as asked."""
 
@@ -27,6 +42,9 @@ class SuiteFile(Strict):
     runtimes: tuple[Runtime, ...] = Field(default=(), description="bare, container; left out: what a workload says")
     sizes: tuple[Count, ...] = Field(default=(), description="numbers of nodes; left out: what a workload says")
     images: tuple[Line, ...] = Field(default=(), description="images; left out: what a workload says")
+    exclude: tuple[LeftOut, ...] = Field(
+        default=(), description="cells that are not run: `[{target: adas, runtime: container}]`"
+    )
     repeats: Count = Field(default=5, description="runs of each cell that count; the rule of `compare` wants 4 or more")
     order: Order = Field(
         default="alternate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -42,7 +42,11 @@ def plan_suite(suite: SuiteFile, path: Path) -> Plan:
     for file, target, runtime, size, image in product(*axes):
         sets = {"runtime": runtime, "nodes": size, "image": image}
         workload = workload_of(folder, file, [f"{name}={value}" for name, value in sets.items() if value])
-        cells[CellKey(workload.name, target, workload.runtime, workload.nodes, image)] = workload
+        key = CellKey(workload.name, target, workload.runtime, workload.nodes, image)
+        if not any(rule.holds(asdict(key)) for rule in suite.exclude):
+            cells[key] = workload
+    if not cells:
+        raise refuse("leaves no cell to run", hint="take a rule out", file=str(path), field="exclude")
     return Plan(suite, path, cells)
 
 

@@ -18,6 +18,7 @@ from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span, Story, story_of
 from podwright.report import charts, facts, verdict
 from podwright.report import timeline as lanes
+from podwright.report.profile import profile_view
 from podwright.theme import standalone, words
 
 _SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.js", "charts.js"})
@@ -61,6 +62,7 @@ def render_run(data: ReportData) -> str:
         "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in quality_curves],
         "classes": _classes(data),
         "examples": data.examples,
+        "profile": profile_view(data.profile) if data.profile else None,
         "events": _events(story),
         "environment": facts.environment(story),
         "rank_columns": _rank_columns(story),
@@ -79,6 +81,8 @@ def _sections(data: ReportData) -> list[tuple[str, str]]:
     ]
     if data.confusion or data.iou or data.examples:
         sections.append(("classes", "Classes"))
+    if data.profile:
+        sections.append(("profile", "Profile"))
     return [*sections, ("ranks", "Ranks and nodes"), ("again", "Run it again"), ("logs", "Log")]
 
 

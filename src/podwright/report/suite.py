@@ -12,6 +12,7 @@ from typing import Any
 from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.traits import Traits
 from podwright.launch import Session
+from podwright.launch.cost import reckon
 from podwright.prove.compare import BY, SidesCompared, compare_cells
 from podwright.prove.scale import ScalingCurve
 from podwright.prove.sides import cell_traits
@@ -19,6 +20,7 @@ from podwright.prove.suite_folder import Cell, SuiteFolder
 from podwright.report.page import page
 from podwright.report.scaling import drawing_of
 from podwright.runs.files import write_whole
+from podwright.spec import Pod
 from podwright.spec.problems import Refusal
 from podwright.theme import words
 
@@ -44,18 +46,25 @@ class StripAxis:
         return round(_EDGE + (100 - 2 * _EDGE) * share, 2)
 
 
-def write_suite_report(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> Path:
+def write_suite_report(
+    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
+) -> Path:
     """Write the report of the newest round into the suite's folder, and return its path."""
     path = folder.path / "report.html"
-    write_whole(path, render_suite(session, folder, curve).encode())
+    write_whole(path, render_suite(session, folder, curve, prices).encode())
     return path
 
 
-def render_suite(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> str:
-    """Return the page; of a suite that measured how a workload scales, the curve too."""
+def render_suite(
+    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
+) -> str:
+    """Return the page; of a suite that measured how a workload scales, the curve too.
+
+    Runs on a machine without prices are reckoned with those of the pod that is given.
+    """
     cells = folder.cells()
     compared = {by: pairs for by in BY if (pairs := _pairs(session, folder, by))}
-    groups = [_group(session, name, group) for name, group in _by_workload(cells)]
+    groups = [_group(session, name, group, prices) for name, group in _by_workload(cells)]
     view = {
         "title": folder.name,
         "sentence": _scaling_sentence(curve) if curve else _sentence(cells, compared),
@@ -110,13 +119,13 @@ def _by_workload(cells: Iterable[Cell]) -> Iterator[tuple[str, list[Cell]]]:
     yield from groups.items()
 
 
-def _group(session: Session, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def _group(session: Session, name: str, cells: Sequence[Cell], prices: Pod | None) -> dict[str, Any]:
     values: list[float] = []
     for cell in cells:
         values += cell.values(_METRIC)
     axis = StripAxis(min(values, default=0.0), max(values, default=1.0))
     ends = [words.duration(axis.low), words.duration(axis.high)]
-    return {"name": name, "rows": [_row(session, cell, axis) for cell in cells], "ends": ends}
+    return {"name": name, "rows": [_row(session, cell, axis, prices) for cell in cells], "ends": ends}
 
 
 def _columns(groups: Sequence[dict[str, Any]]) -> list[str]:
@@ -128,7 +137,7 @@ def _columns(groups: Sequence[dict[str, Any]]) -> list[str]:
     return list(columns)
 
 
-def _row(session: Session, cell: Cell, axis: StripAxis) -> dict[str, Any]:
+def _row(session: Session, cell: Cell, axis: StripAxis, prices: Pod | None) -> dict[str, Any]:
     samples, traits = cell.values(_METRIC), cell_traits(session, cell)
     interval = median_interval(samples)
     row: dict[str, Any] = {
@@ -143,7 +152,7 @@ def _row(session: Session, cell: Cell, axis: StripAxis) -> dict[str, Any]:
         "dots": [(axis.at(sample), words.duration(sample)) for sample in samples],
         "middle": axis.at(median(samples)) if samples else None,
         "bar": None,
-        "more": {name: _sensed(traits, name) for name in _SENSED} | {"Cost a run": _cost(session, cell)},
+        "more": {name: _sensed(traits, name) for name in _SENSED} | {"Cost a run": _cost(session, cell, prices)},
     }
     if interval:
         row["interval"] = f"{words.duration(interval[0])} to {words.duration(interval[1])}"
@@ -158,14 +167,20 @@ def _sensed(traits: Sequence[Traits], name: str) -> str:
     return words.quantity(median(reading.value for reading in readings), readings[0].unit.lower())
 
 
-def _cost(session: Session, cell: Cell) -> str:
+def _cost(session: Session, cell: Cell, prices: Pod | None) -> str:
     """Return what a run of the cell cost in the middle; a dash where no prices are given."""
-    records = [session.home.read_anyway(run) for run in cell.runs if session.home.has(run)]
-    costs = [record.cost for record in records if record.cost]
-    amounts = [float(cost["amount"]) for cost in costs if isinstance(cost.get("amount"), int | float)]
-    if not amounts:
+    costs = [_run_cost(session, run, prices) for run in cell.runs if session.home.has(run)]
+    known = [cost for cost in costs if cost and isinstance(cost.get("amount"), int | float)]
+    if not known:
         return words.NONE
-    return f"{median(amounts):,.2f} {costs[0].get('currency') or ''}".strip()
+    return f"{median(cost['amount'] for cost in known):,.4g} {known[0].get('currency') or ''}".strip()
+
+
+def _run_cost(session: Session, run: str, prices: Pod | None) -> dict[str, Any] | None:
+    record = session.home.read_anyway(run)
+    if record.cost or prices is None:
+        return record.cost
+    return reckon(session.home.folder(run), record, prices).as_cost()
 
 
 def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:

@@ -1,12 +1,14 @@
 """The first screen: the verdict in one sentence, then the figures. Pure."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from podwright.analysis import event_text as moments
 from podwright.analysis.curves import QualityGoal, curves_of, goal_of
 from podwright.analysis.ranks import Story
 from podwright.analysis.told import CurvePoint
 from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
+from podwright.spec.hardware_library import gpu_peak_tflops
 from podwright.theme import words
 
 _MISSED = "missed"
@@ -229,7 +231,21 @@ _VERDICTS = {
 def figures_of(story: Story) -> list[KeyFigure]:
     """Return the figures under the verdict, in the order they are asked for."""
     figures = [_train_figure(story), _duration(story), _quality(story), _cost(story), _world(story), _attempts(story)]
-    return [figure for figure in (*figures, _energy(story)) if figure is not None]
+    return [figure for figure in (*figures, _utilisation(story), _energy(story)) if figure is not None]
+
+
+def _utilisation(story: Story) -> KeyFigure | None:
+    """Return model FLOPs utilisation: what the program told of its operations, to what its GPUs could do at most."""
+    reached = _number(story.data.mapping("results").get("tflops"))
+    gpus = chain.from_iterable(event.gpus for event in story.data.of(PilotStarted))
+    peaks = {gpu_peak_tflops(str(gpu.get("name"))) for gpu in gpus}
+    if reached is None or len(peaks) != 1:
+        return None
+    peak = peaks.pop()
+    if peak is None:
+        return None
+    note = f"{words.number(reached)} TFLOP/s a GPU, as the program told, of {words.number(peak)} in bf16"
+    return KeyFigure("Model FLOPs utilisation", words.percent(reached / peak), note)
 
 
 def _train_figure(story: Story) -> KeyFigure:

@@ -38,6 +38,7 @@ from podwright.runs.pilot_events import (
     DeviceSeen,
     Event,
     Fenced,
+    FilesKept,
     GivenBack,
     GoalReached,
     Joined,
@@ -73,6 +74,7 @@ __all__ = [
     "EngineEnded",
     "Event",
     "Fenced",
+    "FilesKept",
     "FoundGone",
     "FoundIdle",
     "Gap",
@@ -133,6 +135,7 @@ _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     LeaderLost,
     GivenBack,
     Thinned,
+    FilesKept,
     RunEnded,
 )
 _OF_OTHERS: tuple[type[Event], ...] = (

@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -65,7 +66,7 @@ def read_untrusted(folder: Path, name: str, limit_bytes: int = UNTRUSTED_BYTES) 
     return data
 
 
-def open_untrusted(folder: Path, name: str) -> BinaryIO:
+def open_untrusted(folder: Path, name: str) -> BufferedReader:
     """Open a plain file below a folder, by a path that follows no link; neither pipe nor device holds the reader up."""
     *folders, last = Path(name).parts
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

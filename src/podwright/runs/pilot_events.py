@@ -310,6 +310,18 @@ class Thinned(PilotEvent):
     text: str = ""
 
 
+class FilesKept(PilotEvent):
+    """What ranks left in the folder they started in was kept as `results/workdir`."""
+
+    kind = "workdir"
+    files: int | None = None
+    size_bytes: float | None = None
+    left: Rows = ()
+    """Of what was left out: path and why, the first of many."""
+    left_count: int = 0
+    took_s: float | None = None
+
+
 class RunEnded(PilotEvent):
     """The pilots' own last word."""
 

@@ -51,6 +51,8 @@ class Asked:
     after: str | None = None
     command_line: list[str] = field(default_factory=list)
     version: str = ""
+    file: str = ""
+    """The workload's file where it lay, absolute: paths in it are relative to its folder."""
 
     @property
     def gpus(self) -> int:

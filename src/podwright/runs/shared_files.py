@@ -13,27 +13,32 @@ import os
 import shutil
 import time
 from contextlib import suppress
+from io import BufferedIOBase
 from pathlib import Path
 
-from podwright.runs.files import open_untrusted, read_untrusted, write_whole
+from podwright.runs.files import open_untrusted, read_untrusted, whole_file, write_whole
 
 COPY_BYTES = 4 << 20
 """Of a stored file that every run gets a copy of, whatever the file system can do."""
+PIECE_BYTES = 1 << 20
 UNUSED_S = 3600.0
 FICLONE = 0x40049409
 """Linux's request to share the blocks of a file until one of both is written."""
 
 
-def keep_file(folder: Path, data: bytes, name: str) -> Path:
+def keep_file(folder: Path, content: BufferedIOBase, name: str) -> Path:
     """Return the stored file with this content; one that is missing or differs is written."""
-    digest = hashlib.sha256(data).hexdigest()
+    content.seek(0)
+    digest = hashlib.file_digest(content, "sha256").hexdigest()
     path = folder / f"{digest}.{name}"
-    if _digest(path) == digest:
+    if digest_of(path) == digest:
         os.utime(path)  # in use: not to be cleared away
         return path
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
-    write_whole(path, data, mode=0o400)
+    content.seek(0)
+    with whole_file(path, mode=0o400) as file:
+        shutil.copyfileobj(content, file, PIECE_BYTES)
     return path
 
 
@@ -57,16 +62,13 @@ def clear_unused(folder: Path) -> None:
                 path.unlink()
 
 
-def _digest(path: Path) -> str | None:
+def digest_of(path: Path) -> str | None:
     """Return the digest of a stored file; None where there is no plain file of that name."""
-    digest = hashlib.sha256()
     try:
         with open_untrusted(path.parent, path.name) as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-    return digest.hexdigest()
 
 
 def _checked(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import secrets
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +171,12 @@ class Home:
             raise home_refusal(self.path, error) from None
         return self.folder(asked.id)
 
-    def store(self, data: bytes, name: str) -> Path:
+    def store(self, content: bytes | BufferedIOBase, name: str) -> Path:
         """Return a file that runs share, named by its content; one that is missing or damaged is written."""
+        if isinstance(content, bytes):
+            content = io.BytesIO(content)
         try:
-            return keep_file(self.code, data, name)
+            return keep_file(self.code, content, name)
         except OSError as error:
             raise home_refusal(self.path, error) from None
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from podwright.spec.types import AsWritten, Count, Line, Strict, Text, pattern, wrong
+from podwright.spec.provisioning import (
+    AptSource,
+    Export,
+    KubernetesVersion,
+    Netboot,
+    NvidiaSettings,
+    PublicKey,
+    SiteLogin,
+)
+from podwright.spec.types import AsWritten, Count, Line, Lines, Strict, Text, pattern
 
 OperatingSystem = Literal["debian-12", "debian-13"]
 
 
-def _address(value: str) -> str:
-    try:
-        return str(ipaddress.ip_address(value))
-    except ValueError:
-        raise wrong(f'"{value}" is not an address', "write it like `10.0.0.1`") from None
-
-
-Address = Annotated[Line, AfterValidator(_address)]
 AccountName = Annotated[
     Text,
     pattern(
@@ -32,14 +32,6 @@ SettingName = Annotated[
     Text, pattern(r"[A-Za-z][A-Za-z0-9]{0,63}", '"{}" is not the name of a setting', "letters and digits")
 ]
 SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "write the value alone")]
-PublicKey = Annotated[
-    Line,
-    pattern(
-        r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\r\n]*)?",
-        '"{}" is not a public key of ssh',
-        "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
-    ),
-]
 SlurmVersion = Annotated[
     Line, pattern(r"\d\d\.\d\d(\.\d+)?", '"{}" is not a version of Slurm', "write it like `22.05`")
 ]
@@ -57,16 +49,23 @@ class Roles(Strict):
     """Which host does what beside jobs; left out: the first management host, else the pod's first host."""
 
     controller: Line | None = Field(default=None, description="slurmctld, slurmdbd and their database")
+    backup: Line | None = Field(default=None, description="a second slurmctld; left out: none")
     login: Line | None = Field(default=None, description="where people log in")
     registry: Line | None = Field(default=None, description="the container registry")
     mirror: Line | None = Field(default=None, description="the mirror of packages")
     monitoring: Line | None = Field(default=None, description="Prometheus and Alertmanager")
+    netboot: Line | None = Field(default=None, description="serves addresses, boot scripts and installers")
+    storage: Line | None = Field(default=None, description="exports folders by NFS")
+    time: Line | None = Field(default=None, description="the clock that all other hosts follow")
 
 
 class SoftwareVersions(Strict):
     """Which release is there; left out: what the operating system has."""
 
     slurm: SlurmVersion | None = Field(default=None, description="such as 22.05; its files are written for it")
+    kubernetes: KubernetesVersion | None = Field(
+        default=None, description="such as 1.35.4: the cluster is made by kubeadm; left out: it is there already"
+    )
 
 
 class SlurmSettings(Strict):
@@ -74,12 +73,6 @@ class SlurmSettings(Strict):
 
     conf: dict[SettingName, SettingValue] = Field(default={}, alias="slurm.conf", description="keys of slurm.conf")
     cgroup: dict[SettingName, SettingValue] = Field(default={}, alias="cgroup.conf", description="keys of cgroup.conf")
-
-
-class SiteLogin(Strict):
-    """How people prove who they are to the registry."""
-
-    kind: Literal["htpasswd"] = Field(default="htpasswd", description="htpasswd: one password of the pod's own")
 
 
 class Bringup(Strict):
@@ -92,4 +85,9 @@ class Bringup(Strict):
     versions: SoftwareVersions = Field(default=SoftwareVersions(), description="releases")
     users: tuple[Account, ...] = Field(default=(), description="accounts on every host")
     settings: SlurmSettings = Field(default=SlurmSettings(), description="keys of Slurm's files, instead of ours")
-    login: SiteLogin = Field(default=SiteLogin(), description="how the registry knows people")
+    login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
+    exports: tuple[Export, ...] = Field(default=(), description="folders that the storage host exports by NFS")
+    netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
+    nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
+    sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")
+    time_servers: Lines = Field(default=(), description="clocks outside that the pod's own follows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,3 +66,14 @@ def _entry(model: type[Strict], file: Path) -> Any:
     if isinstance(document.value, dict):
         document.value.setdefault("name", file.stem)
     return checked(model, document)
+
+
+@cache
+def _peaks() -> dict[str, float]:
+    with (_FOLDER / "gpu_peaks.csv").open(newline="", encoding="utf-8") as file:
+        return {row["name"]: float(row["tflops"]) for row in csv.DictReader(file)}
+
+
+def gpu_peak_tflops(name: str) -> float | None:
+    """Return what a GPU, as its driver names it, can reach in bf16; None of one that is not listed."""
+    return _peaks().get(name)

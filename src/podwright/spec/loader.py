@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,13 @@ def load_workload(path: str | Path, sets: Iterable[str] = ()) -> Workload:
     """Read a workload file, with the settings of `--set` laid over it."""
     source = read_source(Path(path))
     return _workload(_document(path, source), Path(path), source, tuple(sets))
+
+
+def restore_workload(values: Mapping[str, Any], path: Path, source: bytes) -> Workload:
+    """Return the workload that a run's record holds, as it was read from this file."""
+    workload = Workload.model_validate(values)
+    workload._path, workload._source = path, source
+    return workload
 
 
 def load_pod(path: str | Path) -> Pod:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
-from podwright.spec.bringup import Address, Bringup
+from podwright.spec.bringup import Bringup
 from podwright.spec.findings import Finding, one_of, problems
 from podwright.spec.hardware import (
     NODES,
@@ -23,6 +23,7 @@ from podwright.spec.hardware import (
     StorageModel,
 )
 from podwright.spec.problems import Refusal, refuse, short
+from podwright.spec.provisioning import Address, Bmc, Mac
 from podwright.spec.source import decode
 from podwright.spec.types import (
     Bandwidth,
@@ -60,6 +61,8 @@ class NodeGroup(Strict):
     )
     roles: tuple[Role, ...] = Field(default=("compute",), description="compute, management, login, storage")
     addresses: tuple[Address, ...] = Field(default=(), description="one for each host, in the order of hosts")
+    macs: tuple[Mac, ...] = Field(default=(), description="hardware addresses that hosts boot from, in their order")
+    bmc: Bmc | None = Field(default=None, description="the controllers that switch them on and off")
 
 
 class Storage(Strict):
@@ -121,6 +124,15 @@ class KubernetesScheduler(Strict):
     namespace: Line | None = Field(default=None, description="where runs go unless the workload says otherwise")
     image: Image | None = Field(default=None, description="the image of workloads that name none")
     claim: Line | None = Field(default=None, description="the volume claim that holds records and checkpoints")
+
+    def nothing_kept(self) -> str:
+        """Return that files of runs have no place to stay, in words; nothing where they have one."""
+        if self.claim:
+            return ""
+        return (
+            f"{self.name} has no claim: of the files that ranks write, results and checkpoints too, nothing is kept;"
+            " `claim:` of the scheduler in the pod file names one"
+        )
 
 
 class _OrCount:

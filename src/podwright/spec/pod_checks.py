@@ -80,18 +80,31 @@ def hardware(tree: Tree) -> Found:
 
 def addresses(tree: Tree) -> Found:
     """Check that a group that names addresses has one for each of its hosts, and that no two hosts share one."""
-    seen: set[str] = set()
+    for field in ("addresses", "macs"):
+        seen: set[str] = set()
+        for index, group in _entries(tree, "nodes"):
+            given = group.get(field)
+            if not isinstance(given, list):
+                continue
+            path, hosts = ("nodes", index, field), _hosts(group)
+            if hosts and len(given) != len(hosts):
+                yield Finding(path, f"names {len(given)} for {len(hosts)} hosts", "name one for each, in their order")
+            for address in map(str, given):
+                if address.lower() in seen:
+                    yield Finding(path, f"{short(address)} is there twice", "each host has an address of its own")
+                seen.add(address.lower())
+
+
+def controllers(tree: Tree) -> Found:
+    """Check that each host of a group with management controllers has one of its own."""
     for index, group in _entries(tree, "nodes"):
-        given = group.get("addresses")
-        if not isinstance(given, list):
-            continue
-        path, hosts = ("nodes", index, "addresses"), _hosts(group)
-        if hosts and len(given) != len(hosts):
+        section, hosts = group.get("bmc"), _hosts(group)
+        given = section.get("address") if isinstance(section, dict) else None
+        path = ("nodes", index, "bmc", "address")
+        if isinstance(given, str) and "{host}" not in given and len(hosts) > 1:
+            yield Finding(path, f"names one for {len(hosts)} hosts", "write `{host}` into it, or name one for each")
+        elif isinstance(given, list) and hosts and len(given) != len(hosts):
             yield Finding(path, f"names {len(given)} for {len(hosts)} hosts", "name one for each, in their order")
-        for address in map(str, given):
-            if address in seen:
-                yield Finding(path, f"{short(address)} is there twice", "each host has an address of its own")
-            seen.add(address)
 
 
 def roles(tree: Tree) -> Found:
@@ -110,7 +123,7 @@ def roles(tree: Tree) -> Found:
             yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
 
 
-CHECKS = (nodes, schedulers, names, hardware, addresses, roles)
+CHECKS = (nodes, schedulers, names, hardware, addresses, controllers, roles)
 
 
 def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:

@@ -146,8 +146,11 @@ class Workload(Strict):
     ranks_per_node_given: Count | None = Field(
         default=None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"
     )
-    launcher: Launcher = Field(
-        default="ranks", description="what starts the ranks: torchrun, mpi, or plain processes (ranks)"
+    launcher_given: Launcher | None = Field(
+        default=None,
+        alias="launcher",
+        description="what starts the ranks: torchrun, mpi, or the pilot itself (ranks); left out: ranks, and one rank"
+        " in all is a plain process without RANK and the like",
     )
     image: Image | None = Field(default=None, description="the container image")
     build: Build | None = Field(default=None, description="how to make the image, instead of naming one")
@@ -164,6 +167,14 @@ class Workload(Strict):
     )
     checkpoint: Line = Field(
         "checkpoints", description="the folder for checkpoints; relative: inside the run's own folder"
+    )
+    keep: tuple[Line, ...] = Field(
+        default=(),
+        description="patterns of what is kept, as results/workdir, of the files that ranks left in the folder they"
+        " started in; left out: all, up to 1GiB",
+    )
+    stdin: Line | None = Field(
+        default=None, description="a file inside `code` that every rank reads as its input, under mpi rank 0 alone"
     )
     retries: Whole = Field(default=0, description="how often ranks that fail or hang start again from the checkpoint")
     grace_s: Span = Field(
@@ -231,6 +242,23 @@ class Workload(Strict):
     def ranks_per_node(self) -> int:
         """Return the processes per node: as given, else one per GPU, else 1."""
         return self.ranks_per_node_given or self.resources.gpus or 1
+
+    @property
+    def launcher(self) -> Launcher:
+        """Return what starts the ranks."""
+        return self.launcher_given or "ranks"
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether it is one process that is told nothing of others, as its file names no launcher."""
+        return self.launcher_given is None and self.nodes * self.ranks_per_node == 1
+
+    @property
+    def stdin_in_code(self) -> str | None:
+        """Return the file that ranks read as their input, by its path in the code."""
+        if self.stdin is None:
+            return None
+        return resolve_input(self.stdin, self.folder, self.code_folder).text
 
     @property
     def runtime(self) -> Runtime:

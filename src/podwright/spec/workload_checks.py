@@ -10,24 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from podwright.pilot.protocol import RANK_NAMES
 from podwright.spec.findings import Finding, near
-from podwright.spec.inputs import is_named
+from podwright.spec.inputs import is_named, resolve_input
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
 MOST_POINTS = 10_000
 PATH_BYTES, NAME_BYTES = 4095, 255
 """What Linux takes at most."""
-CONTRACT = (
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
-    "GROUP_RANK",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-)
-
 OF_THE_NODE = ("HOME", "PATH", "TMPDIR")
 """What a node's programs live by: the value of another machine would break them, and would be masked in every log."""
 
@@ -131,9 +122,28 @@ def build_files(tree: Tree) -> Found:
             yield Finding(("build", "files", source), "must be an absolute path", f"write `/{target}`")
 
 
+def stdin(tree: Tree) -> Found:
+    """Check that what ranks read as their input can travel with the code."""
+    value = tree.get("stdin")
+    if not isinstance(value, str):
+        return
+    if "code" not in tree:
+        yield Finding(("stdin",), "needs code", "it is a file of the folder that travels: add `code: .`")
+    elif is_named(value) or value.startswith("/"):
+        yield Finding(("stdin",), "is no path inside the code folder", _RELATIVE)
+
+
+def keep(tree: Tree) -> Found:
+    """Check that patterns are paths of the folder that ranks start in."""
+    for index, pattern in enumerate(_list(tree, "keep")):
+        if isinstance(pattern, str) and (pattern.startswith("/") or _escapes(pattern)):
+            message = "leads out of the folder that ranks start in"
+            yield Finding(("keep", index), message, "write it like `out/**` or `*.pt`")
+
+
 def lengths(tree: Tree) -> Found:
     """Check that no path is longer than any disk can hold."""
-    paths: dict[tuple[str, ...], Any] = {(name,): tree.get(name) for name in ("code", "checkpoint")}
+    paths: dict[tuple[str, ...], Any] = {(name,): tree.get(name) for name in ("code", "checkpoint", "stdin")}
     paths |= {("data", name): value for name, value in _mapping(tree, "data").items()}
     for field, value in paths.items():
         if isinstance(value, str) and not is_named(value) and _too_long(value):
@@ -141,7 +151,20 @@ def lengths(tree: Tree) -> Found:
             yield Finding(field, message)
 
 
-CHECKS = (goal, image, mig, placeholders, environment, checkpoint, matrix, slurm_options, build_files, lengths)
+CHECKS = (
+    goal,
+    image,
+    mig,
+    placeholders,
+    environment,
+    checkpoint,
+    matrix,
+    slurm_options,
+    build_files,
+    stdin,
+    keep,
+    lengths,
+)
 
 
 def on_disk(tree: Tree, folder: Path) -> Found:
@@ -157,11 +180,25 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         if "/" in value:
             message = "there is no such path"
         yield Finding(("data", name), message, _RELATIVE)
+    yield from _stdin_on_disk(tree, folder)
     for source in files:
         inside = not source.startswith("/") and not _escapes(source)
         if inside and _usable(source) and not _is_there(folder / source):
             path = ("build", "files", source)
             yield Finding(path, "there is no such file", _RELATIVE, on_key=True)
+
+
+def _stdin_on_disk(tree: Tree, folder: Path) -> Found:
+    """Check that the ranks' input is a file of the code folder, by where it leads."""
+    value, code = str(tree.get("stdin", "")), str(tree.get("code", ""))
+    if not (_usable(value) and _usable(code)) or is_named(value) or value.startswith("/"):
+        return
+    if not _is_there(folder / value):
+        yield Finding(("stdin",), "there is no such file", _RELATIVE)
+    elif _is_folder(folder / value):
+        yield Finding(("stdin",), "is a folder, not a file")
+    elif resolve_input(value, folder, (folder / code).resolve()).kind != "code":
+        yield Finding(("stdin",), "is not inside the code folder", "copy it there, or name a `code:` that holds it")
 
 
 def _usable(value: Any) -> bool:
@@ -213,7 +250,7 @@ def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def _reserved(name: str) -> bool:
-    return name in CONTRACT or name.startswith("PODWRIGHT_")
+    return name in RANK_NAMES or name.startswith("PODWRIGHT_")
 
 
 def _escapes(value: str) -> bool:

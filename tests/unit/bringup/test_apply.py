@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podwright.bringup.ansible import INVENTORY
-from podwright.bringup.apply import ApplyProgress, Fault, HostCount, PlaybookRun, alone, reason_of, run
+from podwright.bringup.apply import ApplyProgress, HostCount, PlaybookRun, alone, run
+from podwright.bringup.faults import Fault, reason_of
 from tests.fixtures.sshd import ssh_config
 
 __all__ = ["ssh_config"]
@@ -46,16 +49,16 @@ def test_stages_hosts_and_faults_are_told() -> None:
     ]
 
 
-def play(folder: Path, config: Path) -> ApplyProgress:
-    """Runs a playbook that does nothing on the host `loop`, as a bring-up is run."""
+def play(folder: Path, ssh: Path, task: str = "true", config: str = "") -> ApplyProgress:
+    """Runs a playbook of one task on the host `loop`, as a bring-up is run."""
     project = folder / "project"
     project.mkdir(parents=True, exist_ok=True)
-    reached = {"ansible_ssh_common_args": f"-F '{config}'", "ansible_user": getpass.getuser()}
+    reached = {"ansible_ssh_common_args": f"-F '{ssh}'", "ansible_user": getpass.getuser()}
     (project / INVENTORY).write_text(json.dumps({"all": {"hosts": {"loop": reached}}}))
-    text = "- name: base.base\n  hosts: all\n  gather_facts: false\n  tasks: [{ansible.builtin.raw: 'true'}]\n"
+    text = f"- name: base.base\n  hosts: all\n  gather_facts: false\n  tasks: [{{ansible.builtin.raw: '{task}'}}]\n"
     (project / "nothing.yml").write_text(text)
     # A connection that is kept open is not looked at again.
-    (project / "ansible.cfg").write_text("[ssh_connection]\nssh_args = -o ControlPath=none\n")
+    (project / "ansible.cfg").write_text(f"[ssh_connection]\nssh_args = -o ControlPath=none\n{config}")
     key = folder / "key"
     key.write_text("none\n")
     with alone(folder, lambda: None) as lock:
@@ -81,3 +84,32 @@ def test_the_reason_is_that_of_the_item_that_failed() -> None:
     items = [{"failed": False, "msg": "fine"}, {"failed": True, "stderr": "slurmd does not run: no such node\n"}]
     assert reason_of({"msg": "One or more items failed", "results": items}) == "slurmd does not run: no such node"
     assert reason_of({}) == "no reason was given"
+
+
+def test_what_took_too_long_is_named_with_its_bound() -> None:
+    fetched = {"rc": 124, "cmd": ["timeout", "--kill-after=10", "180", "apt-get", "update", "--quiet"], "stderr": ""}
+    assert reason_of(fetched) == "apt-get update did not end within 180 s"
+    task = {"msg": "Timed out after 600 second(s).", "timedout": {"period": 600, "frame": "x"}}
+    assert reason_of(task) == "it did not end within 600 s"
+    assert reason_of({**fetched, "rc": 100, "stderr": "E: Failed to fetch x"}) == "E: Failed to fetch x"
+
+
+@pytest.mark.parametrize(
+    ("reason", "step"),
+    [
+        ("/var/lib/dpkg/lock-frontend is held by process 77 (apt-get upgrade)", "wait until it has ended"),
+        ("OSError: [Errno 28] No space left on device", "free space"),
+        ("apt-get update did not end within 180 s", "look what it waits for"),
+        ("Failed to connect to the host via ssh: ssh: connect to host g1 port 22: No route to host", "is it on"),
+        ("slurmd does not run: no such node", "journalctl"),
+        ("never seen before", "mend it"),
+    ],
+)
+def test_the_next_step_follows_from_the_reason(reason: str, step: str) -> None:
+    assert Fault("g1", "slurm", "packages", reason).next_step.startswith((step, f"`{step}"))
+
+
+def test_a_task_that_takes_too_long_is_ended(tmp_path: Path, ssh_config: Path) -> None:
+    """Ansible itself ends it, by the bound that the project's configuration gives every task."""
+    progress = play(tmp_path, ssh_config, task="sleep 600", config="[defaults]\ntask_timeout = 2\n")
+    assert progress.faults == [Fault("loop", "base", "ansible.builtin.raw", "it did not end within 2 s")]

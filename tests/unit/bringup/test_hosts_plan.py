@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup import ansible
-from podwright.bringup.host import HostFile, HostPlan, Step
+from podwright.bringup.host import HostFile, Step
 from podwright.bringup.known import known_text
 from podwright.bringup.plan import limited, plan
 from podwright.bringup.site import site_of, with_access
 from podwright.bringup.stages import STAGES
 from podwright.bringup.vault import environment, program, vault_of
 from podwright.spec import Pod, Refusal, load_pod
+from tests.fixtures.hosts import told
 from tests.paths import CASES, ROOT
 
 CASE = CASES / "bringup" / "hosts" / "small"
@@ -23,20 +24,6 @@ CASE = CASES / "bringup" / "hosts" / "small"
 
 def small() -> Pod:
     return load_pod(CASE / "pod.yaml")
-
-
-def told(host: HostPlan) -> str:
-    """Gives all of a host's plan as one text."""
-    lines = []
-    for name, step in host.steps.items():
-        lines += [f"=== {name}", f"packages {' '.join(step.packages)}", f"services {' '.join(step.services)}"]
-        lines += [f"account {account.name} {account.uid}" for account in step.accounts]
-        lines += [f"folder {each.path} {each.mode} {each.owner}:{each.group}" for each in step.folders]
-        for file in step.files:
-            lines.append(f"--- {file.path} {file.mode} {file.owner}:{file.group} restarts {' '.join(file.restarts)}")
-            lines.append(f"(secret {file.secret})" if file.secret else file.text.rstrip("\n"))
-        lines += [f"command {command.name}: {' '.join(command.run)}" for command in step.commands]
-    return "\n".join(lines) + "\n"
 
 
 @pytest.mark.parametrize("host", ["m1", "g1"])

@@ -17,7 +17,6 @@ from podwright.bringup.kubernetes.openshift import (
     gpu_test,
     grant_objects,
     inline_source,
-    route,
 )
 from podwright.bringup.kubernetes.volumes import local_objects, storage_objects
 from podwright.clients.kubernetes.manifest import yaml_text
@@ -99,7 +98,6 @@ OPENSHIFT = {
     "build-git": build_objects("biggan", "adas", git_source("https://git.example/biggan", "main", "image")),
     "build-binary": build_objects("biggan", "adas", binary_source()),
     "build-inline": build_objects("biggan", "adas", inline_source("FROM registry.example/base:1\nRUN true\n"), "1"),
-    "route": [route("tensorboard", "adas", 6006)],
     "gpu-test": [gpu_test("registry.example/cuda:1", "adas", {"nvidia.com/gpu": 1, "rdma/shared_ib0": 1})],
 }
 

@@ -306,8 +306,19 @@ def test_check_tells_all_problems_of_all_files(call: Run, files: dict[str, str],
     assert err.startswith(f"{wrong}:3:1: nodez: unknown field\n{tmp_path}/none.yaml: ")
     code, out, err = call("check", str(wrong), str(tmp_path / "none.yaml"), "--json")
     assert (code, err, len(json.loads(out)["errors"])) == (2, "", 2)
-    answer = {"file": files["good"], "kind": "workload", "name": "good"}
+    answer = {"file": files["good"], "kind": "workload", "name": "good", "notes": []}
     assert json.loads(call("check", files["good"], "--json")[1]) == [answer]
+
+
+@pytest.mark.parametrize(("claim", "notes"), [("", 1), (", claim: runs", 0)])
+def test_check_says_where_nothing_is_kept(call: Run, tmp_path: Path, claim: str, notes: int) -> None:
+    pod = tmp_path / "pod.yaml"
+    scheduler = f"{{kind: kubernetes, image: registry.example/base:1{claim}}}"
+    pod.write_text(f'name: adas\nnodes: [{{hosts: "n[1-4]", model: dgx-a100}}]\nschedulers: [{scheduler}]\n')
+    code, out, err = call("check", str(pod))
+    assert (code, out) == (0, f"ok        {pod}: pod adas\n")
+    assert err.count("note      kubernetes has no claim: of the files that ranks write") == notes
+    assert len(json.loads(call("check", str(pod), "--json")[1])[0]["notes"]) == notes
 
 
 def test_set_is_checked_like_the_file(call: Run, files: dict[str, str]) -> None:

@@ -28,7 +28,7 @@ def test_it_writes_the_file_and_says_what_it_guessed(folder: Path, capsys: pytes
     assert (folder / "workload.yaml").read_text() == (CASES / "biggan" / "expected.yaml").read_text()
     captured = capsys.readouterr()
     assert captured.out == "workload.yaml\n"
-    assert "guessed   launcher: ranks   (one plain process; it does not talk to others)\n" in captured.err
+    assert "guessed   resources: {gpus: 0}   (it does not use CUDA)\n" in captured.err
     assert captured.err.endswith("next      podwright run workload.yaml\n")
 
 

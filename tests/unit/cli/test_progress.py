@@ -155,6 +155,13 @@ def test_quality_prefers_loss_and_the_goal() -> None:
             ("waiting", "the run waits in the queue lab"),
         ),
         ({"k": "fenced", "n": 1, "by": [1, 0]}, ("fenced", "b gave way to a newer attempt")),
+        (
+            {"k": "workdir", "files": 2, "bytes": 2048, "left_count": 3, "left": [{"path": "pipe", "why": "a pipe"}]},
+            (
+                "kept",
+                "2 files, 2 KiB, as results/workdir: `podwright pull segmentation-7f3k`\nnot pipe: a pipe\nnor 2 more",
+            ),
+        ),
     ],
 )
 def test_events_worth_a_line(event: dict[str, Any], line: tuple[str, str]) -> None:

@@ -219,7 +219,7 @@ IN_THE_CLEAR = r"^registry\.example leads from https to http://registry\.example
 def test_a_place_for_an_upload_that_is_not_encrypted_is_refused() -> None:
     transport = Transport("http://registry.example/v2/toy/blobs/uploads/7", 202)
     with pytest.raises(RegistryError, match=IN_THE_CLEAR):
-        Registry("registry.example", "toy", transport).put_blob(b"code")
+        Registry("registry.example", "toy", transport).put_blob(io.BytesIO(b"code"))
     assert all(url.startswith("https:") for _, url, _ in transport.seen)
     assert [method for method, _, _ in transport.seen] == ["HEAD", "POST", "POST"]
 
@@ -236,6 +236,6 @@ def test_a_redirection_that_leaves_https_is_refused() -> None:
 def test_credentials_stay_with_their_registry() -> None:
     transport = Transport("https://storage.example/put", 202)
     with pytest.raises(RegistryError):
-        Registry("registry.example", "toy", transport).put_blob(b"code")
+        Registry("registry.example", "toy", transport).put_blob(io.BytesIO(b"code"))
     method, url, given = transport.seen[-1]
     assert (method, url.partition("?")[0], given) == ("PUT", "https://storage.example/put", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -73,3 +74,23 @@ def test_a_folder_of_sockets_that_is_taken_is_passed_over(
     assert folder.stat().st_mode & 0o777 == 0o700
     usual.rename(tmp_path / "away")
     assert f"ControlPath={usual}/" in " ".join(Ssh("loop").terminal([]))
+
+
+def test_a_port_is_reached_through_the_login_node(ssh_config: Path) -> None:
+    reach = Ssh("loop", str(ssh_config))
+    with socket.create_server(("127.0.0.1", 0)) as server, reach.connect(*server.getsockname()) as line:
+        there, _ = server.accept()
+        with there, there.makefile("rb") as heard:
+            line.sendall(b"question")
+            line.shutdown(socket.SHUT_WR)
+            assert heard.read() == b"question"
+            there.sendall(b"answer")
+        with line.makefile("rb") as heard:
+            assert heard.read() == b"answer"
+
+
+def test_a_port_where_nobody_listens_ends_without_a_word(ssh_config: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with Ssh("loop", str(ssh_config)).connect("127.0.0.1", port) as line:
+        assert line.recv(1) == b""

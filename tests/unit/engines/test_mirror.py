@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.mirror import STATE, TOO_LARGE, Mirror, Piece, read_piece
+from podwright.engines.mirror import STATE, TOO_LARGE, Mirror, Piece, Trees, read_piece
 from podwright.pilot import mirror as far
-from podwright.pilot.protocol import SERIES_BYTES, field_lines
+from podwright.pilot.protocol import GROWING_BYTES, SERIES_BYTES, field_lines
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from tests.fixtures.hostile import NO_PLAIN_FILES
@@ -44,7 +44,7 @@ class Sides:
 
     def exchange(self, **asked: Any) -> dict[str, list[str]]:
         with Mirror([RunFolder(self.here)]) as mirror:
-            return mirror.bring(self.answer, str(self.root), **asked)
+            return mirror.bring(self.answer, str(self.root), Trees(**asked))
 
     def answer(self, request: dict[str, Any]) -> bytes:
         self.answers += 1
@@ -142,9 +142,9 @@ def test_trees_that_change_under_way_are_not_taken_for_whole(sides: Sides) -> No
     sides.bounds = {"piece_bytes": 100, "answer_bytes": 100}
     sides.write("results/one", "x" * 500)
     with Mirror([RunFolder(sides.here)]) as mirror:
-        assert mirror.take(sides.answer(mirror.question(str(sides.root), ["results"])))
+        assert mirror.take(sides.answer(mirror.question(str(sides.root), Trees(["results"]))))
         (sides.there / "results" / "one").rename(sides.there / "results" / "two")
-        assert mirror.bring(sides.answer, str(sides.root), ["results"]) == {}
+        assert mirror.bring(sides.answer, str(sides.root), Trees(["results"])) == {}
     assert sides.exchange(names=["results"]) == {"toy-2222": []}
     assert (sides.here / "results" / "two").read_text() == "x" * 500
 
@@ -204,7 +204,7 @@ def test_a_forged_piece_is_left_out_and_never_loops(sides: Sides, changes: dict[
 def test_only_the_record_and_what_was_asked_for_is_written(sides: Sides, name: str) -> None:
     piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "of": 1, "n": 1}).encode() + b"\nx"
     with Mirror([RunFolder(sides.here)]) as mirror:
-        mirror.question(str(sides.root), ["results"])
+        mirror.question(str(sides.root), Trees(["results"]))
         mirror.take(piece)
     assert [path.name for path in sides.here.rglob("*") if path.is_file()] == ["mirror.lock"]
 
@@ -238,12 +238,38 @@ def test_a_series_of_no_rank_of_the_run_or_beyond_its_bound_is_not_written(
     assert not list(sides.here.rglob("*.series.jsonl"))
 
 
-def test_a_sparse_series_comes_up_to_its_bound(sides: Sides) -> None:
+def test_a_sparse_series_comes_up_to_its_hole(sides: Sides) -> None:
     (sides.here / "run.json").write_text(field_lines(asked("toy-2222").as_json()))
     sides.write(SERIES, "one\n")
     os.truncate(sides.there / SERIES, 1 << 40)
     sides.exchange()
-    assert (sides.here / SERIES).stat().st_size == SERIES_BYTES
+    assert (sides.here / SERIES).stat().st_size <= 1 << 16
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "metrics.jsonl", "merged.log"])
+def test_a_file_made_out_of_nothing_comes_up_to_its_hole_and_that_is_said(sides: Sides, name: str) -> None:
+    name = f"record/n0.r0/{name}"
+    sides.write(name, "one\n" * 4096)
+    os.truncate(sides.there / name, 1 << 40)
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.bring(sides.answer, str(sides.root))
+        sentence = f"{name} did not come whole: it is larger than a pilot makes it, or has holes"
+        assert mirror.gaps == {"toy-2222": [sentence]}
+    came = (sides.here / name).read_bytes()
+    assert came.rstrip(b"\0") == b"one\n" * 4096
+    assert len(came) < 1 << 20
+
+
+def test_nothing_is_written_beyond_the_bound_of_a_file(sides: Sides) -> None:
+    path = sides.here / EVENTS
+    path.parent.mkdir(parents=True)
+    path.touch()
+    os.truncate(path, GROWING_BYTES)
+    piece = json.dumps({"r": "toy-2222", "f": EVENTS, "i": 7, "o": GROWING_BYTES, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.question(str(sides.root))
+        mirror.take(piece)
+    assert path.stat().st_size == GROWING_BYTES
 
 
 def test_the_other_side_keeps_to_the_limit_or_is_cut_off(sides: Sides) -> None:
@@ -253,7 +279,7 @@ def test_the_other_side_keeps_to_the_limit_or_is_cut_off(sides: Sides) -> None:
         return json.dumps(head).encode() + b"\n" + b"z" * 400 + b'{"end": true, "more": true}\n'
 
     with Mirror([RunFolder(sides.here)]) as mirror:
-        assert mirror.bring(flood, str(sides.root), ["results"], limit_bytes=1000) == {}
+        assert mirror.bring(flood, str(sides.root), Trees(["results"], 1000)) == {}
     assert (sides.here / "results" / "large").stat().st_size == 800
 
 
@@ -324,3 +350,10 @@ def test_a_forged_kind_is_not_believed(sides: Sides, odd: Any) -> None:
     assert read_piece({"f": "results/a", "odd": odd}, ("results",)) == Piece(
         "results/a", left_out="something odd, no plain file"
     )
+
+
+def test_that_a_record_is_closed_is_known_here(sides: Sides) -> None:
+    sides.write(EVENTS, "{}\n")
+    sides.write("record/n0.r0/closed", "closed\n")
+    sides.exchange()
+    assert (sides.here / "record" / "n0.r0" / "closed").exists()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -36,8 +37,13 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, env=environ)
 
 
+def tar_of(made: Snapshot) -> bytes:
+    made.tar.seek(0)
+    return made.tar.read()
+
+
 def names(made: Snapshot) -> list[str]:
-    with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(tar_of(made))) as archive:
         return archive.getnames()
 
 
@@ -110,9 +116,9 @@ def test_modes_links_and_odd_names_arrive(code: Path, tmp_path: Path) -> None:
     (code / "absolute").symlink_to(code / "sub" / "ünï.py")
     made = snapshot(code)
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     there = tmp_path / "there"
-    assert unpack(str(tar), made.sha256, str(there)) == len(made.tar)
+    assert unpack(str(tar), made.sha256, str(there)) == len(tar_of(made))
     for name in ("plain.py", "with space.py", "new\nline.py", "sub/ünï.py"):
         assert (there / name).read_text() == name
     assert [os.access(there / name, os.X_OK) for name in ("run.sh", "plain.py")] == [True, False]
@@ -130,7 +136,7 @@ def test_a_name_that_is_no_text_arrives(code: Path, tmp_path: Path) -> None:
         prepare()
         made = snapshot(code)
         tar = tmp_path / "code.tar"
-        tar.write_bytes(made.tar)
+        tar.write_bytes(tar_of(made))
         unpack(str(tar), made.sha256, str(tmp_path / "there"))
         assert (tmp_path / "there" / odd).read_text() == "x"
 
@@ -159,10 +165,10 @@ def test_what_is_neither_file_nor_link_stays_behind(code: Path) -> None:
 def test_a_file_that_cannot_be_read_is_said(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(code, "a.py")
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, *_: object, **__: object) -> BinaryIO:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(Refusal) as caught:
         snapshot(code)
     assert str(caught.value) == (
@@ -175,7 +181,7 @@ def test_an_empty_folder_is_an_empty_snapshot(code: Path, tmp_path: Path) -> Non
     made = snapshot(code)
     assert (made.files, names(made)) == (0, [])
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     unpack(str(tar), made.sha256, str(tmp_path / "there"))
     assert list((tmp_path / "there").iterdir()) == []
 
@@ -218,7 +224,7 @@ def test_a_second_copy_of_the_node_finds_the_code_there(code: Path, tmp_path: Pa
     put(code, "a.py")
     made = snapshot(code)
     tar = tmp_path / "code.tar"
-    tar.write_bytes(made.tar)
+    tar.write_bytes(tar_of(made))
     unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
     (tmp_path / "in" / "there" / "made-by-a-rank").write_text("x")
     unpack(str(tar), made.sha256, str(tmp_path / "in" / "there"))
@@ -269,7 +275,7 @@ def test_a_link_that_steps_out_and_comes_back_leads_to_the_copy(code: Path) -> N
     (code / "x").symlink_to("../code/a.py")
     (code / "sub" / "y").symlink_to("../../code/sub/b.py")
     (code / "sub" / "z").symlink_to("../a.py")
-    with tarfile.open(fileobj=io.BytesIO(snapshot(code).tar)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(tar_of(snapshot(code)))) as archive:
         links = {member.name: member.linkname for member in archive if member.issym()}
     assert links == {"x": "a.py", "sub/y": "b.py", "sub/z": "../a.py"}
 

@@ -16,7 +16,7 @@ import pytest
 from podwright.clients.kubernetes.names import CODE_FILE
 from podwright.clients.registry import INDEXES, MANIFESTS, Manifest, Registry, RegistryError, digest_of
 from podwright.engines.kubernetes.code import send_code
-from podwright.images.layer import layer_tar, prepare, send, tag_of
+from podwright.images.layer import prepare, send, tag_of, write_layer
 from podwright.spec.problems import Refusal
 from tests.unit.images.registry_server import PASSWORD, USER, registry_server
 
@@ -42,13 +42,15 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def put_image(address: str, name: str, kind: str = OCI, **platform: str) -> Manifest:
     """An image of one layer, as a user's own would be."""
     there = Registry(address, name)
-    unpacked = layer_tar(name.encode(), "/etc/name")
+    layer = io.BytesIO()
+    write_layer(layer, io.BytesIO(name.encode()), "/etc/name")
+    unpacked = layer.getvalue()
     packed = gzip.compress(unpacked, mtime=0)
     row: dict[str, Any] = {"os": "linux", "architecture": "amd64", **platform, "config": {"User": "1000"}}
     row |= {"rootfs": {"type": "layers", "diff_ids": [digest_of(unpacked)]}, "history": [{"created_by": "test"}]}
     config = json.dumps(row).encode()
     for blob in (packed, config):
-        there.put_blob(blob)
+        there.put_blob(io.BytesIO(blob))
     types = {OCI: ("application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip")}
     types[DOCKER] = (
         "application/vnd.docker.container.image.v1+json",
@@ -88,7 +90,7 @@ def code_in(address: str, name: str, manifest: Manifest) -> bytes:
 def test_the_code_is_the_last_layer_of_the_image(registry: str, kind: str) -> None:
     name = "one" if kind == OCI else "two"
     base = put_image(registry, name, kind)
-    made = prepare(f"{registry}/{name}:1", CODE, CODE_FILE)
+    made = prepare(f"{registry}/{name}:1", io.BytesIO(CODE), CODE_FILE)
     send(made)
     there = Registry(registry, name).manifest(made.tag)
     assert there is not None
@@ -100,14 +102,14 @@ def test_the_code_is_the_last_layer_of_the_image(registry: str, kind: str) -> No
 
 def test_equal_code_on_an_equal_image_is_sent_once(registry: str) -> None:
     put_image(registry, "once")
-    first = prepare(f"{registry}/once:1", CODE, CODE_FILE)
+    first = prepare(f"{registry}/once:1", io.BytesIO(CODE), CODE_FILE)
     assert first.blobs
     send(first)
-    again = prepare(f"{registry}/once:1", CODE, CODE_FILE)
+    again = prepare(f"{registry}/once:1", io.BytesIO(CODE), CODE_FILE)
     assert (again.image, again.tag, again.blobs) == (first.image, first.tag, ())
-    other = prepare(f"{registry}/once:1", CODE + b"!", CODE_FILE)
+    other = prepare(f"{registry}/once:1", io.BytesIO(CODE + b"!"), CODE_FILE)
     assert other.tag != first.tag
-    pinned = prepare(f"{registry}/once@{Registry(registry, 'once').manifest('1').digest}", CODE, CODE_FILE)  # type: ignore[union-attr]
+    pinned = prepare(f"{registry}/once@{Registry(registry, 'once').manifest('1').digest}", io.BytesIO(CODE), CODE_FILE)  # type: ignore[union-attr]
     assert pinned.image == first.image
 
 
@@ -121,7 +123,7 @@ def test_an_image_of_several_platforms_gets_it_on_each(registry: str) -> None:
     index = {"schemaVersion": 2, "mediaType": INDEXES[0], "manifests": [*rows, extra]}
     there = Registry(registry, "many")
     there.put_manifest("all", Manifest(json.dumps(index).encode(), INDEXES[0]))
-    made = prepare(f"{registry}/many:all", CODE, CODE_FILE)
+    made = prepare(f"{registry}/many:all", io.BytesIO(CODE), CODE_FILE)
     send(made)
     found = there.manifest(made.tag)
     assert found is not None
@@ -136,15 +138,15 @@ def test_an_image_of_several_platforms_gets_it_on_each(registry: str) -> None:
 
 def test_an_image_that_is_not_there(registry: str) -> None:
     with pytest.raises(RegistryError, match="there is no image"):
-        prepare(f"{registry}/none:1", CODE, CODE_FILE)
+        prepare(f"{registry}/none:1", io.BytesIO(CODE), CODE_FILE)
 
 
 def test_the_image_must_be_the_one_that_was_planned(registry: str) -> None:
     put_image(registry, "moved")
     with pytest.raises(Refusal, match="was changed just now"):
-        send_code(f"{registry}/moved:1", CODE, f"{registry}/moved@sha256:0")
-    made = prepare(f"{registry}/moved:1", CODE, CODE_FILE)
-    send_code(f"{registry}/moved:1", CODE, made.image)
+        send_code(f"{registry}/moved:1", io.BytesIO(CODE), f"{registry}/moved@sha256:0")
+    made = prepare(f"{registry}/moved:1", io.BytesIO(CODE), CODE_FILE)
+    send_code(f"{registry}/moved:1", io.BytesIO(CODE), made.image)
     assert Registry(registry, "moved").manifest(made.tag) is not None
 
 
@@ -152,13 +154,13 @@ def test_a_registry_that_wants_a_password(tmp_path: Path, nobody: Path) -> None:
     login = {"auths": {}}
     with registry_server(tmp_path, closed=True) as address:
         with pytest.raises(RegistryError) as caught:
-            prepare(f"{address}/own:1", CODE, CODE_FILE)
+            prepare(f"{address}/own:1", io.BytesIO(CODE), CODE_FILE)
         assert caught.value.status == 401
         key = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         login["auths"] = {address: {"auth": key}}
         nobody.write_text(json.dumps(login))
         put_image(address, "own")
-        made = prepare(f"{address}/own:1", CODE, CODE_FILE)
+        made = prepare(f"{address}/own:1", io.BytesIO(CODE), CODE_FILE)
         send(made)
         found = Registry(address, "own").manifest(made.tag)
         assert found is not None
@@ -169,9 +171,9 @@ def test_a_registry_that_takes_nothing(tmp_path: Path) -> None:
     with registry_server(tmp_path) as address:
         put_image(address, "base")
     with registry_server(tmp_path, read_only=True) as address:
-        made = prepare(f"{address}/base:1", CODE, CODE_FILE)
+        made = prepare(f"{address}/base:1", io.BytesIO(CODE), CODE_FILE)
         with pytest.raises(Refusal) as caught:
-            send_code(f"{address}/base:1", CODE, made.image)
+            send_code(f"{address}/base:1", io.BytesIO(CODE), made.image)
     told = str(caught.value)
     assert told.startswith(f"code: {address} does not take the code as a layer of {address}/base:1: ")
     assert "hint: leave things out with .podwrightignore, put them into the image" in told
@@ -180,7 +182,7 @@ def test_a_registry_that_takes_nothing(tmp_path: Path) -> None:
 
 def test_a_registry_that_is_away() -> None:
     with pytest.raises(RegistryError, match=r"127\.0\.0\.1:1 cannot be reached: connection refused"):
-        prepare("127.0.0.1:1/own:1", CODE, CODE_FILE)
+        prepare("127.0.0.1:1/own:1", io.BytesIO(CODE), CODE_FILE)
 
 
 def test_the_tag_says_what_is_in_it() -> None:

@@ -68,6 +68,14 @@ def record_as_file(folder: Path) -> None:
 
 
 EVENTS = "record/n0.r0/events.jsonl"
+
+
+def no_pod(folder: Path) -> None:
+    with_field(target="far:slurm")(folder)
+    (folder / "spec").mkdir()
+    (folder / "spec" / "pod.yaml").write_text("]")
+
+
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "a folder of no node": lambda folder: (folder / "record" / "n².r0").mkdir(),
     "an endless number": lambda folder: (folder / "record" / f"n{'9' * 200}.r0").mkdir(),
@@ -79,6 +87,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "run.json with other types": with_field(created_at="soon", nodes="two"),
     "run.json with secrets that are none": with_field(workload={"secrets": 5, "goal": "x", "resources": 1}),
     "run.json of another run": with_field(id="good-2222"),
+    "run.json with another target": with_field(target="loca"),
+    "run.json with a target whose pod is none": no_pod,
     "run.json with endless points": with_field(points=10**12),
     "run.json that is no JSON": append("run.json", "{"),
     "run.json that is a pipe": as_pipe("run.json"),

@@ -162,6 +162,17 @@ def test_a_run_that_its_engine_lost_before_it_began_is_given_again(
     assert notes(folder) == ["submitted", "submitted"]
 
 
+def test_a_run_that_its_engine_lost_after_it_began_is_given_again(
+    home: Home, session: Session, engine: FakeEngine
+) -> None:
+    folder = add(home, age_s=60)
+    submitted(folder, 30)
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+    engine.says = Status("gone", "Slurm does not know it any more", unknown_to_engine=True)
+    assert state(session) == "starting"
+    assert engine.submitted == [["toy-2222"]]
+
+
 def test_points_that_were_lost_together_are_given_again_once(home: Home, session: Session, engine: FakeEngine) -> None:
     add(home, "toy-2222", age_s=60, points=2)
     for i in (1, 2):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from podwright.clients.ssh import reach_to
+from podwright.engines.slurm.upload import clear_part
 from podwright.launch import Session, recent
-from podwright.launch.prune import Left, old_runs, prune, sizes
+from podwright.launch.prune import Left, old_runs, plan_checkpoints, plan_runs, prune
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import refuse
 from tests.fixtures.bad_runs import add_run, bad_home, call
@@ -72,8 +76,7 @@ class AwayEngine(FakeEngine):
 
 def test_a_run_that_cannot_be_reached_is_left_and_named(bad_home: Home, old: list[str]) -> None:
     session = Session(bad_home, engines={"local": AwayEngine})
-    planned = sizes(session, old_runs(recent(session, None), 30 * DAY_S))
-    pruned = prune(session, planned)
+    pruned = prune(session, plan_runs(session, old_runs(recent(session, None), 30 * DAY_S)))
     assert (pruned.runs, pruned.size_bytes) == ((), 0)
     assert pruned.left == tuple(Left(run_id, "the cluster is away") for run_id in old)
     assert there(bad_home) == old
@@ -91,9 +94,61 @@ def test_show_has_a_runs_size(bad_home: Home, old: list[str]) -> None:
     assert "\nsize      " in call("show", "old-2222")[1]
 
 
-def test_checkpoints_on_a_cluster_stay_and_that_is_said(bad_home: Home, old: list[str]) -> None:
-    add_run(bad_home, "far-2222", created_at=time.time() - 90 * DAY_S, target="far:slurm")
-    code, _, err = call("prune", "--checkpoints", "--yes")
-    assert code == 0
-    assert "kept      the checkpoints of 1 run on clusters; `prune` alone removes them with the run" in err
-    assert bad_home.is_there("far-2222")
+class FarEngine(FakeEngine):
+    """An engine with a folder of this machine as its cluster, reached as one without a login is."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self.root = root
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        return clear_part(reach_to(None, None), str(self.root), folders, name, remove)
+
+
+def put_far(root: Path, *runs: str) -> None:
+    for run_id in runs:
+        (root / run_id / "checkpoints").mkdir(parents=True)
+        (root / run_id / "checkpoints" / "step-1.pt").write_bytes(b"x" * 50_000)
+
+
+def test_checkpoints_on_a_cluster_go_too(bad_home: Home, old: list[str], tmp_path: Path) -> None:
+    root = tmp_path / "cluster"
+    put_far(root, "old-2222", "good-2222")
+    session = Session(bad_home, engines={"local": lambda: FarEngine(root)})
+    plan = plan_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S))
+    assert list(plan.sizes) == old
+    assert plan.sizes["old-2222"] > 50_000 > plan.sizes["old-3333"]
+    assert (root / "old-2222" / "checkpoints").is_dir(), "it was only planned"
+    pruned = prune(session, plan)
+    assert (pruned.runs, pruned.left) == (tuple(old), ())
+    assert not (root / "old-2222" / "checkpoints").exists()
+    assert (root / "old-2222").is_dir()
+    assert (root / "good-2222" / "checkpoints" / "step-1.pt").exists()
+
+
+@pytest.mark.parametrize("link", ["old-2222", "old-2222/checkpoints"])
+def test_a_link_on_the_cluster_leads_to_nobodys_checkpoints(
+    bad_home: Home, old: list[str], tmp_path: Path, link: str
+) -> None:
+    root = tmp_path / "cluster"
+    put_far(root, "good-2222")
+    (root / link).parent.mkdir(exist_ok=True)
+    (root / link).symlink_to(root / "good-2222" / link.partition("/")[2])
+    session = Session(bad_home, engines={"local": lambda: FarEngine(root)})
+    prune(session, plan_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S)))
+    assert (root / "good-2222" / "checkpoints" / "step-1.pt").exists()
+
+
+class AwayCheckpoints(FakeEngine):
+    """An engine whose target cannot be asked about a part of its runs."""
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        raise refuse("the cluster is away", exit_code=3)
+
+
+def test_a_run_whose_checkpoints_cannot_be_reached_keeps_all_of_them(bad_home: Home, old: list[str]) -> None:
+    session = Session(bad_home, engines={"local": AwayCheckpoints})
+    plan = plan_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S))
+    pruned = prune(session, plan)
+    assert (pruned.runs, pruned.left) == ((), tuple(Left(run_id, "the cluster is away") for run_id in old))
+    assert (bad_home.runs / "old-2222" / "checkpoints").is_dir()

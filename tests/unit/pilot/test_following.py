@@ -10,6 +10,7 @@ import pytest
 
 from podwright.pilot import links
 from podwright.pilot.loop import Loop
+from podwright.pilot.nodedata import NodeData
 from podwright.pilot.place import NodePlace
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
 from podwright.pilot.ranks import RankFailure

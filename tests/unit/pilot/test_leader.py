@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from podwright.pilot.checkpoint import CheckpointWatch
 from podwright.pilot.leader import FAILURE_GRACE_S, SETTLE_S, Leader
 from podwright.pilot.lease import Leases
+from podwright.pilot.member import MOST_LOST
 from podwright.pilot.protocol import Order
 from tests.unit.pilot.made import ORDER
 
@@ -180,6 +182,18 @@ def test_an_older_copy_of_a_node_is_refused(crowd: Any) -> None:
     assert c.join(1, restart=1, instance="old") == "node 1 was replaced by a later copy"
 
 
+@pytest.mark.parametrize(("lost", "phase"), [(MOST_LOST, "run"), (MOST_LOST + 1, "end")])
+def test_a_node_that_is_lost_again_and_again_ends_the_run(crowd: Any, lost: int, phase: str) -> None:
+    """Copies that gave their place back are not lost: it may be the hundredth all the same."""
+    c = crowd()
+    c.join(0, restart=99)
+    c.join(1, restart=99, lost=lost)
+    c.leader.tick()
+    assert c.leader.phase == phase
+    if phase == "end":
+        assert (c.end["state"], c.end["reason"]) == ("failed", "node 1 was lost 21 times; its last copy is on host1")
+
+
 def test_a_copy_takes_the_place_of_one_whose_link_is_dead(crowd: Any) -> None:
     c = crowd()
     c.join(0)
@@ -198,7 +212,7 @@ def test_the_same_process_may_connect_anew_and_its_attempt_goes_on(crowd: Any) -
     assert not old.alive
     c.everyone("done")
     c.after(0.5)
-    assert (c.leader.attempt, c.end["state"]) == (1, "succeeded")
+    assert (c.leader.attempts.number, c.end["state"]) == (1, "succeeded")
     assert len(c.said("joined")) == 2
 
 
@@ -473,7 +487,7 @@ def test_the_time_limit_is_of_all_attempts(crowd: Any) -> None:
     c.after(SETTLE_S)
     c.everyone("stopped")
     c.after(30.0)
-    assert (c.leader.phase, c.leader.attempt) == ("run", 2)
+    assert (c.leader.phase, c.leader.attempts.number) == ("run", 2)
     c.after(20.0)
     assert c.leader.phase == "stop"
 
@@ -642,7 +656,7 @@ def test_the_beat_reaches_every_node_and_renews_the_lease(crowd: Any, tmp_path: 
 
 def test_a_new_checkpoint_is_told_once(crowd: Any, tmp_path: Path) -> None:
     c = crowd()
-    c.leader.watch_checkpoint(str(tmp_path))
+    c.leader.checkpoints = CheckpointWatch(str(tmp_path), c.now())
     c.go()
     for name, at in (("old.pt", -50.0), (".part", 90.0), ("step-1.pt", 60.0)):
         (tmp_path / name).write_bytes(b"12345")
@@ -650,6 +664,77 @@ def test_a_new_checkpoint_is_told_once(crowd: Any, tmp_path: Path) -> None:
     c.leader.beat()
     c.leader.beat()
     assert c.said("checkpoint") == [{"name": "step-1.pt", "bytes": 5}]
+
+
+# what ranks left
+
+
+class FakeKeeping:
+    """Stands for a copy that takes as long as the test says."""
+
+    def __init__(self) -> None:
+        self.started, self.is_over, self.stopped_for = False, True, ""
+
+    def start(self) -> None:
+        self.started, self.is_over = True, False
+
+    def stop(self, why: str) -> None:
+        self.stopped_for, self.is_over = why, True
+
+    def facts(self) -> dict[str, Any]:
+        return {"files": 3} if self.started else {}
+
+
+def keeping_of(c: Any) -> FakeKeeping:
+    c.leader.keeping = keeping = FakeKeeping()
+    return keeping
+
+
+def test_what_ranks_left_is_kept_before_the_end_and_everybody_hears_the_leader_meanwhile(crowd: Any) -> None:
+    c = crowd()
+    keeping = keeping_of(c)
+    c.go().everyone("done")
+    c.after(100.0)
+    c.leader.beat()
+    assert (c.leader.phase, c.said("end"), c.links[1].sent[-1]) == ("keep", [], {"k": "beat"})
+    keeping.is_over = True
+    c.after(1.0)
+    assert [event["k"] for event in c.events][-2:] == ["workdir", "end"]
+    assert (c.end["state"], c.said("workdir")) == ("succeeded", [{"files": 3}])
+
+
+def test_a_failed_run_keeps_too(crowd: Any) -> None:
+    c = crowd()
+    keeping = keeping_of(c)
+    c.go().fail(1)
+    c.after(SETTLE_S + 1)
+    assert not keeping.started, "ranks may still write"
+    c.everyone("stopped")
+    c.after(1.0)
+    assert (c.leader.phase, keeping.started) == ("keep", True)
+    keeping.is_over = True
+    c.after(1.0)
+    assert c.end["state"] == "failed"
+
+
+def test_a_stopped_run_keeps_nothing(crowd: Any) -> None:
+    c = crowd()
+    keeping = keeping_of(c)
+    c.go().leader.terminate("stopped by SIGTERM")
+    c.everyone("stopped")
+    c.after(1.0)
+    assert (c.end["state"], keeping.started) == ("terminated", False)
+
+
+@pytest.mark.parametrize("way", ["terminate", "give_back"])
+def test_who_wants_the_nodes_does_not_wait_for_what_is_being_kept(crowd: Any, way: str) -> None:
+    c = crowd()
+    keeping = keeping_of(c)
+    c.go().everyone("done")
+    c.after(1.0)
+    getattr(c.leader, way)("its slice of time is over")
+    c.after(1.0)
+    assert (keeping.stopped_for, c.end["state"]) == ("its slice of time is over", "succeeded")
 
 
 # the end, which comes once

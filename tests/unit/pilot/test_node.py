@@ -188,7 +188,7 @@ def test_ranks_that_ignore_the_signal_are_killed_with_all_beneath_them(start: An
 
 
 def test_a_signal_during_setup_ends_it(start: Any) -> None:
-    run = start(command=["true"], setup=["touch ../../began", "sleep 1000"])
+    run = start(command=["true"], setup=["touch ../../../began", "sleep 1000"])
     while not (run.folder / "began").exists():
         time.sleep(0.02)
     run.send(signal.SIGTERM)

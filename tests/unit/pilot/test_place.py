@@ -43,6 +43,7 @@ RANKS = [
     ({"OMPI_COMM_WORLD_RANK": "9", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "RANK": "0", "LOCAL_RANK": "0"}, (9, 1)),
     ({"PMIX_RANK": "9", "SLURM_LOCALID": "1", "SLURM_PROCID": "8"}, (9, 1)),
     ({"SLURM_PROCID": "8", "SLURM_LOCALID": "0", "RANK": "3"}, (8, 0)),
+    ({"PODWRIGHT_RANK": "2", "PODWRIGHT_LOCAL_RANK": "0", "RANK": "3"}, (2, 0)),
     ({"RANK": "3", "LOCAL_RANK": "1"}, (3, 1)),
     ({"RANK": "3"}, (3, 0)),
     ({"RANK": "three"}, None),

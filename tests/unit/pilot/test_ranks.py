@@ -17,6 +17,8 @@ import pytest
 from podwright.pilot.logs import NodeLog
 from podwright.pilot.loop import Loop
 from podwright.pilot.masking import Masker
+from podwright.pilot.place import OWN_RANK
+from podwright.pilot.protocol import RANK_NAMES
 from podwright.pilot.ranks import Ranks
 from tests.unit.pilot.made import ORDER
 
@@ -24,11 +26,11 @@ from tests.unit.pilot.made import ORDER
 class Attempt:
     """The ranks of one node, of which the test is every process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **order: Any) -> None:
         self.loop = Loop()
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.log = NodeLog(str(folder), 1 << 20, Masker([]), lambda: 0.0)
-        self.ranks = Ranks(replace(ORDER, ranks_per_node=2), 0, self.loop, self.log, self.say)
+        self.ranks = Ranks(replace(ORDER, **{"ranks_per_node": 2, **order}), 0, self.loop, self.log, self.say)
         self.ranks.listen()
         self.ranks.running, self.ranks._cwd = True, str(folder)
         self.outside: list[socket.socket] = []
@@ -96,6 +98,23 @@ def test_a_hello_of_another_kind_is_refused_and_the_next_one_is_not(attempt: Att
     assert reply is not None
     assert (reply["env"]["RANK"], reply["env"]["LOCAL_RANK"]) == ("1", "1")
     assert reply["files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def test_a_plain_process_is_told_of_no_others(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path, nodes=1, ranks_per_node=1, launcher="plain")
+    reply = attempt.reply(attempt.shim(b'{"rank": 0}\n'))
+    attempt.close()
+    assert reply is not None
+    assert reply["env"] == {}
+    assert {*RANK_NAMES, *OWN_RANK} <= set(reply["unset"])
+
+
+@pytest.mark.parametrize(("launcher", "files"), [("ranks", ["a.txt", "a.txt"]), ("mpi", ["a.txt", None])])
+def test_which_ranks_read_the_input(tmp_path: Path, launcher: str, files: list[str | None]) -> None:
+    attempt = Attempt(tmp_path, launcher=launcher, stdin="a.txt")
+    replies = [attempt.reply(attempt.shim(b'{"rank": %d}\n' % rank)) or {} for rank in range(2)]
+    attempt.close()
+    assert [reply.get("stdin") for reply in replies] == files
 
 
 def test_a_silent_hello_holds_nobody_up(attempt: Attempt) -> None:

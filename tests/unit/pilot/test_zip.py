@@ -16,7 +16,8 @@ import pytest
 from podwright.engines.payload import PILOT_MAIN, pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
-from podwright.pilot.protocol import Order, rows_of
+from podwright.pilot.place import OWN_RANK
+from podwright.pilot.protocol import EXIT_FAILED, RANK_NAMES, Order, rows_of
 from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python
@@ -29,10 +30,11 @@ def pilot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def said(pilot: Path, *words: str, python: str = sys.executable) -> tuple[int, str, str]:
+def said(pilot: Path, *words: str, python: str = sys.executable, **environ: str) -> tuple[int, str, str]:
     warnings = ["-W", "error", "-W", "ignore::ResourceWarning"]  # a process that ends closes what it holds
     command = [python, *warnings, "-I", "-S", str(pilot), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={"PATH": os.environ["PATH"]})
+    environ["PATH"] = os.environ["PATH"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -129,7 +131,42 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
         assert sorted(lines)[0] == "e"
         assert f"rank {rank} of 2 in toy-2222" in lines
     assert list(rows_of(str(record / "metrics.jsonl")))
-    assert (record / "closed").exists()
+    assert (record / "closed").read_text() == "closed\n"
+
+
+@pytest.mark.parametrize(("launcher", "names"), [("plain", []), ("ranks", sorted(RANK_NAMES))])
+def test_one_rank_sees_others_only_where_a_launcher_is_named(tmp_path: Path, launcher: str, names: list[str]) -> None:
+    """Whatever it inherits, and whatever its setup says; on the oldest Python."""
+    order = replace(ORDER, nodes=1, ranks_per_node=1, launcher=launcher, command=["env"], setup=["export GROUP_RANK=7"])
+    path = job_in(tmp_path / "run", order)
+    inherited = dict.fromkeys((*RANK_NAMES, *OWN_RANK), "3")
+    assert said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python(), **inherited)[0] == 0
+    lines = (tmp_path / "run" / "record" / "n0.r0" / "rank0.log").read_text().splitlines()
+    seen = {line.partition("=")[0] for line in lines}
+    assert sorted(seen.intersection(inherited)) == names
+    assert {"PODWRIGHT_RUN", "PODWRIGHT_FOLDER", "PODWRIGHT_SCRATCH", "PODWRIGHT_ATTEMPT"} <= seen
+
+
+def test_what_a_rank_reads_and_what_it_leaves(tmp_path: Path) -> None:
+    """What lay there before the ranks, such as the input and what setup made, is not among what they left."""
+    command = ["sh", "-c", "cat > copy; mkdir out; echo x > out/ckpt"]
+    setup = ["echo yes > answers"]
+    order = replace(ORDER, nodes=1, ranks_per_node=1, command=command, setup=setup, stdin="answers", keep=[])
+    path = job_in(tmp_path / "run", order)
+    assert said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())[0] == 0
+    kept = tmp_path / "run" / "results" / "workdir"
+    assert sorted(file.relative_to(kept).as_posix() for file in kept.rglob("*")) == ["copy", "out", "out/ckpt"]
+    assert (kept / "copy").read_text() == "yes\n"
+    events = list(rows_of(str(tmp_path / "run" / "record" / "n0.r0" / "events.jsonl")))
+    assert [event["k"] for event in events][-2:] == ["workdir", "end"]
+
+
+def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
+    order = replace(ORDER, nodes=1, ranks_per_node=1, command=["true"], stdin="none.txt")
+    path = job_in(tmp_path / "run", order)
+    assert said(path.with_name("pilot.pyz"), "node", str(path))[0] == EXIT_FAILED
+    log = tmp_path / "run" / "record" / "n0.r0" / "rank0.log"
+    assert log.read_text() == "podwright: stdin: none.txt: No such file or directory\n"
 
 
 def test_bytecode_in_the_pilot_is_what_runs(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_files_that_hold_no_samples(
         (["--margin", "wide"], "hint: write it like `3%`"),
         (["--margin", "0%"], "must be more than 0%"),
         (["--margin", "100%"], "less than 100%"),
-        (["--until", "proven"], "only cells of a suite can be run again"),
+        (["--until", "proven"], "only runs and cells can be run again"),
         (["--by", "target"], "compares within one suite"),
     ],
 )

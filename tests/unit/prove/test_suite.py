@@ -93,6 +93,15 @@ def test_two_workloads_of_one_name(write: Write, capsys: pytest.CaptureFixture[s
     assert "workloads: other.yaml and toy.yaml are both named toy" in capsys.readouterr().err
 
 
+def test_cells_that_are_left_out(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write("sizes: [1, 2]\nexclude: [{workload: toy, size: 2}]", toy="true", other="true")
+    plan = plan_suite(parse_suite(path.read_text(), str(path)), path)
+    assert [key.name for key in plan.cells] == ["toy/local/bare/1", "other/local/bare/1", "other/local/bare/2"]
+    path = write("exclude: [{target: local}]", toy="true")
+    assert main(["bench", "run", str(path)]) == 2
+    assert "exclude: leaves no cell to run" in capsys.readouterr().err
+
+
 def test_cells_take_turns_and_one_that_lags_catches_up_first() -> None:
     a, b = CellKey("a", "local", "bare", 1), CellKey("b", "local", "bare", 1)
     assert list(in_turn({a: 2, b: 2}, "alternate")) == [a, b, a, b]
@@ -198,6 +207,31 @@ def test_cells_are_run_until_the_rule_decides(home: Home, write: Write, capsys: 
     assert document["verdict"] == "different"
     assert document["n"][0] >= 4
     assert document["n"][0] == document["n"][1]
+
+
+def test_runs_are_started_again_until_the_rule_decides(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the code that they had: it is changed and its folder gone meanwhile."""
+    code = tmp_path / "code"
+    code.mkdir()
+    ids = []
+    for name, seconds in (("quick", 0.02), ("slow", 2.0)):
+        (code / "wait.py").write_text(f"import time\ntime.sleep({seconds})\n")
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(f"name: {name}\ncode: code\ncommand: python3 wait.py\n")
+        assert main(["run", str(path), "--repeat", "2", "--detach"]) == 0
+        ids.append(capsys.readouterr().out.split()[-1])
+        assert main(["wait", ids[-1]]) == 0
+    (code / "wait.py").unlink()
+    code.rmdir()
+    capsys.readouterr()
+    assert main(["compare", *ids, "--until", "proven", "--limit", "8", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "different"
+    assert document["n"][0] == document["n"][1] >= 4
+    assert [len(side["added"]) for side in document["sides"]] == [n - 2 for n in document["n"]]
+    assert document["causes"][0]["what"] in ("code", "compute_s", "CPU utilisation")
 
 
 def test_how_a_workload_scales(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,16 @@ def test_each_place_has_its_table() -> None:
     ]
     page = summary(rows, "2026-01-02")
     local, _, slurm = page.partition("## Faults on a real Slurm")
-    assert "| everything | 1 | 1 | 0 | 1 | 0 |\n| rank | 1 | 0 | 1 | 0 | 2 |" in local
-    assert "| node | 2 | 0 | 2 | 0 | 1 |" in slurm
+    assert "| everything | 1 | 1 | 0 | 1 | 0 |  |\n| rank | 1 | 0 | 1 | 0 | 2 |  |" in local
+    assert "| node | 2 | 0 | 2 | 0 | 1 |  |" in slurm
     assert page.endswith("4 runs, 2026-01-02, `make test-nightly`.\n")
+
+
+def test_how_long_runs_took_to_go_on() -> None:
+    fixed = {"victim": "slurm-power leader 10 s", "hit": True, "state": "succeeded", "attempts": 2}
+    rows = [{**fixed, "went_on_s": float(number)} for number in range(1, 101)]
+    rows.append({**fixed, "went_on_s": None})
+    assert "| leader 10 s | 101 | 0 | 101 | 0 | 101 | 50 s, 95 s |" in summary(rows, "2026-01-02")
 
 
 def test_a_place_without_runs_has_no_table() -> None:

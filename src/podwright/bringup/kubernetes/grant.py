@@ -26,10 +26,11 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("secrets",), ("create", "patch", "delete")),
     ("networking.k8s.io", ("networkpolicies",), ("get", "create", "patch", "delete")),
     ("", ("pods",), ("get", "list", "watch")),
-    ("", ("pods/exec",), ("get", "create")),
+    ("", ("pods/exec", "pods/portforward"), ("get", "create")),
     ("", ("pods/log", "events", "persistentvolumeclaims"), ("get", "list", "watch")),
     *((kind.group, (kind.plural,), OF_RUNS) for kind in KINDS.values()),
     ("scheduling.volcano.sh", ("podgroups",), ("get", "create", "patch", "delete")),
+    ("route.openshift.io", ("routes",), ("get", "create", "patch", "delete")),
     ("kueue.x-k8s.io", ("localqueues", "workloads"), ("get", "list")),
 )
 """All that a user of runs needs in a namespace, and nothing beyond it."""

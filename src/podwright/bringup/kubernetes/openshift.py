@@ -1,4 +1,4 @@
-"""What OpenShift has of its own: who may lock memory, how images are made there, and how a service is reached."""
+"""What OpenShift has of its own: who may lock memory, and how images are made there."""
 
 from __future__ import annotations
 
@@ -123,18 +123,6 @@ def binary_source() -> Object:
 
 def inline_source(containerfile: str) -> Object:
     return {"type": "Dockerfile", "dockerfile": containerfile}
-
-
-def route(name: str, namespace: str, port: str | int, host: str | None = None) -> Object:
-    """Return the way from outside to the service of the same name, encrypted."""
-    spec: Object = {"host": host} if host else {}
-    spec |= {
-        "to": {"kind": "Service", "name": name, "weight": 100},
-        "port": {"targetPort": port},
-        "tls": {"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"},
-    }
-    metadata = {"name": name, "namespace": namespace, "labels": LABELS}
-    return {"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": metadata, "spec": spec}
 
 
 def gpu_test(image: str, namespace: str, resources: dict[str, str | int]) -> Object:

@@ -6,20 +6,28 @@ from collections.abc import Callable, Mapping
 
 from podwright.bringup.host import Step
 from podwright.bringup.site import Site
-from podwright.bringup.stages import base, mirror, monitoring, registry, slurm
+from podwright.bringup.stages import base, kubernetes, mirror, monitoring, netboot, registry, slurm
 
 StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
 
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
-    "base": {"base": base.base},
+    "base": {"sources": base.sources, "base": base.base},
     "mirror": {"server": mirror.server, "client": mirror.client},
+    "netboot": {"server": netboot.server},
     "registry": {"password": registry.password, "server": registry.registry},
     "slurm": {
         "database": slurm.database,
         "accounting": slurm.accounting,
         "controller": slurm.controller,
         "nodes": slurm.nodes,
+    },
+    "kubernetes": {
+        "runtime": kubernetes.runtime,
+        "first": kubernetes.first,
+        "managers": kubernetes.managers,
+        "nodes": kubernetes.nodes,
+        "addons": kubernetes.addons,
     },
     "monitoring": {"exporters": monitoring.exporters, "server": monitoring.server},
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from podwright.bringup.host import HostAccount, HostFile, HostFolder, Step
+from podwright.bringup.kubernetes.kubeadm import balancer_name
 from podwright.bringup.site import Site
 from podwright.bringup.slurm import lines_text
+from podwright.spec.provisioning import AptSource
 
 _HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
 _SSHD = """\
@@ -21,6 +23,33 @@ _SYSCTL = """\
 -net.ipv4.tcp_max_syn_backlog = 65535
 -vm.zone_reclaim_mode = 0
 """
+
+
+def sources(site: Site, host: str) -> Step | None:
+    """Return further sources of packages, each trusted for what its own key signed, and the releases that are kept."""
+    files = [HostFile(f"/etc/apt/sources.list.d/{each.name}.sources", source_text(each)) for each in _given(site)]
+    if site.kubernetes is not None:
+        files.append(HostFile("/etc/apt/preferences.d/podwright-kubernetes", _pinned(site.kubernetes_version)))
+    return Step(files=tuple(files)) if files else None
+
+
+def _given(site: Site) -> tuple[AptSource, ...]:
+    return site.pod.bringup.sources
+
+
+def source_text(source: AptSource) -> str:
+    """Return a source as apt reads it; a key of several lines is indented, and a blank one has a dot."""
+    key = [f" {line}" if line.strip() else " ." for line in source.key.strip().splitlines()]
+    rows = [f"URIs: {source.uri}", f"Suites: {' '.join(source.suites)}"]
+    if source.components:
+        rows.append(f"Components: {' '.join(source.components)}")
+    return _HEAD + lines_text(["Types: deb", *rows, "Signed-By:", *key])
+
+
+def _pinned(version: str) -> str:
+    """Return that Kubernetes stays at its minor release until the pod's file says another one."""
+    minor = version.rpartition(".")[0]
+    return f"Package: kubeadm kubelet kubectl\nPin: version {minor}.*\nPin-Priority: 1001\n"
 
 
 def base(site: Site, host: str) -> Step:
@@ -57,4 +86,8 @@ def base(site: Site, host: str) -> Step:
 def _hosts_file(site: Site) -> HostFile:
     """Return /etc/hosts, the same everywhere: no host needs a name server to find another."""
     rows = [f"{address} {host}" for host, address in site.addresses.items()]
-    return HostFile("/etc/hosts", _HEAD + lines_text(["127.0.0.1 localhost", "::1 localhost ip6-localhost", *rows]))
+    own = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
+    if site.kubernetes is not None:
+        # Each host reaches the cluster through the balancer on its loopback.
+        own.append(f"127.0.0.1 {balancer_name(site)}")
+    return HostFile("/etc/hosts", _HEAD + lines_text([*own, *rows]))

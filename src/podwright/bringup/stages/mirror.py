@@ -6,6 +6,12 @@ from podwright.bringup.host import HostFile, Step
 from podwright.bringup.site import MIRROR_PORT, Site
 
 _CONFIG = "/etc/apt-cacher-ng/podwright.conf"
+# apt has been seen to wait for ever for an answer that the mirror had given to the request before.
+_PATIENCE = """\
+Acquire::http::Pipeline-Depth "0";
+Acquire::http::Timeout "30";
+Acquire::Retries "3";
+"""
 
 
 def server(site: Site, host: str) -> Step | None:
@@ -26,5 +32,5 @@ def client(site: Site, host: str) -> Step | None:
     if not site.has("mirror"):
         return None
     place = site.addresses[site.roles["mirror"]]
-    text = f'# Written by `podwright pod up`.\nAcquire::http::Proxy "http://{place}:{MIRROR_PORT}";\n'
+    text = f'# Written by `podwright pod up`.\nAcquire::http::Proxy "http://{place}:{MIRROR_PORT}";\n{_PATIENCE}'
     return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text),))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from podwright.prove.suite_file import SuiteFile
     from podwright.prove.suite_folder import CellKey, SuiteFolder
     from podwright.prove.suite_run import Plan
+    from podwright.spec import Pod
     from podwright.spec.problems import Refusal
 
 Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")]
@@ -30,6 +31,10 @@ Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far 
 def bench_run_command(
     suite: Annotated[Path, typer.Argument(metavar="SUITE", help="The suite's file.", autocompletion=complete_file)],
     again: Annotated[bool, typer.Option("--again", help="Begin a new round where the last is complete.")] = False,
+    prices: Annotated[
+        str | None,
+        typer.Option("--prices", metavar="POD", help="A pod whose prices the report takes for runs that have none."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run what the newest round lacks, print its cells and write the report; 1 where a cell lacks runs."""
@@ -39,9 +44,10 @@ def bench_run_command(
     from podwright.prove.suite_run import missing, plan_suite
 
     plan = plan_suite(load_suite(suite), suite)
+    priced = _priced(prices)
     with Session.open() as session:
         folder = _run(session, plan, again)
-        report = _write_report(session, folder)
+        report = _write_report(session, folder, prices=priced)
         lacks = list(missing(plan, folder, folder.round()))
         if as_json:
             output.print_json(suite_json(folder))
@@ -66,10 +72,22 @@ def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
     return folder
 
 
-def _write_report(session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None) -> Path:
+def _priced(pod: str | None) -> Pod | None:
+    from podwright.prove.costing import check_priced
+
+    if pod is None:
+        return None
+    read = read_pod(pod)
+    check_priced(read)
+    return read
+
+
+def _write_report(
+    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
+) -> Path:
     from podwright.report.suite import write_suite_report
 
-    return write_suite_report(session, folder, curve)
+    return write_suite_report(session, folder, curve, prices)
 
 
 def bench_scale_command(

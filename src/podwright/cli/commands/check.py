@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from podwright.cli.options import AsJson, complete_file
-from podwright.cli.terminal.output import print_json
+from podwright.cli.terminal.output import print_json, say
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod, Workload
 
 
 def check_command(
@@ -29,6 +33,8 @@ def check_command(
     if not as_json:
         for answer in good:
             print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
+            for sentence in answer["notes"]:
+                say("note", sentence)
     if refusals:
         raise Refusal(chain.from_iterable(refusal.problems for refusal in refusals))
     return None
@@ -43,7 +49,18 @@ def _check(path: Path) -> Any:
         loaded = spec.load(path)
     except Refusal as refusal:
         return refusal
-    return {"file": str(path), "kind": type(loaded).__name__.lower(), "name": loaded.name}
+    kind = type(loaded).__name__.lower()
+    return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded))}
+
+
+def _notes(loaded: Pod | Workload) -> Iterator[str]:
+    """Yield what is right as it is and yet not what everybody expects."""
+    from podwright.spec import KubernetesScheduler, Pod
+
+    schedulers = loaded.schedulers if isinstance(loaded, Pod) else ()
+    for scheduler in schedulers:
+        if isinstance(scheduler, KubernetesScheduler) and (sentence := scheduler.nothing_kept()):
+            yield sentence
 
 
 def schema_command(

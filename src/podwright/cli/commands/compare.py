@@ -40,7 +40,7 @@ def compare_command(
         typer.Option("--by", help="Compare the cells of a suite that differ in this alone."),
     ] = None,
     until: Annotated[
-        Literal["proven"] | None, typer.Option("--until", help="Run two cells in turn until the rule decides.")
+        Literal["proven"] | None, typer.Option("--until", help="Run both again, in turn, until the rule decides.")
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=2, help="With --until: at most so many runs a side.")
@@ -90,9 +90,7 @@ def _pairs(session: Session, refs: Sequence[str], metric: str, margin: float) ->
 def _until(session: Session, refs: Sequence[str], metric: str, margin: float, limit: int) -> SidesCompared:
     from podwright.prove.compare import until_proven
 
-    return until_proven(
-        session, (refs[0], refs[1]), metric, margin, limit, lambda cell, state: output.say(state, cell.name)
-    )
+    return until_proven(session, (refs[0], refs[1]), metric, margin, limit, lambda name, state: output.say(state, name))
 
 
 def _by(session: Session, refs: Sequence[str], by: str, metric: str, margin: float) -> list[SidesCompared]:

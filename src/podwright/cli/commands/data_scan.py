@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -101,15 +101,22 @@ def data_find_command(
         condition = opened.condition(filter_text)
         if print0:
             return _print_paths(opened, opened.find(condition, limit))
-        if not as_json and limit is None:
-            limit = SHOWN
+        if opened.left_out:
+            output.say("left out", f"{opened.left_out} files of the catalog that somebody has written over")
+        if as_json:
+            matches = list(opened.find(condition, limit))
+            count = opened.count_files(condition)
+            return output.print_json(_found_json(opened, matches, count, time.monotonic() - started))
+        matches = list(opened.find(condition, SHOWN if limit is None else limit))
         files, size_bytes = opened.count(condition)
-        matches = list(opened.find(condition, limit))
-    if as_json:
-        rows = [match.as_json() for match in matches]
-        took_s = round(time.monotonic() - started, 4)
-        return output.print_json({"count": files, "root": opened.root, "files": rows, "took_s": took_s})
     return print("\n".join(_found(matches, files, size_bytes)))
+
+
+def _found_json(opened: Dataset, matches: list[Match], count: int, took_s: float) -> dict[str, Any]:
+    document = {"count": count, "root": opened.root, "files": [match.as_json() for match in matches]}
+    if opened.left_out:
+        document["left_out"] = opened.left_out
+    return {**document, "took_s": round(took_s, 4)}
 
 
 def _found(matches: list[Match], files: int, size_bytes: int) -> Iterator[str]:
@@ -229,7 +236,7 @@ def open_store() -> Store:
     from podwright.data.extra import need_packages
 
     need_packages()
-    from podwright.data.store import Store
+    from podwright.data.store import open_store as open_catalog
     from podwright.runs import Home
 
-    return Store(Home.open().path)
+    return open_catalog(Home.open().path)

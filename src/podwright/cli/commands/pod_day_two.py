@@ -41,10 +41,10 @@ def pod_secrets_command(
     """Make secrets anew, and bring them to the hosts."""
     from podwright.bringup.plan import plan
     from podwright.bringup.site import site_of
-    from podwright.bringup.vault import NAMES
+    from podwright.bringup.vault import rotated_for
 
     wanted = bringup_pod(pod)
-    names = [only] if only else list(NAMES)
+    names = [only] if only else rotated_for(site_of(wanted))
     if not output.confirm(f"Make {', '.join(names)} of {wanted.name} anew?", yes):
         return 1
     vault_for(wanted).fill(site_of(wanted), rotate=names)

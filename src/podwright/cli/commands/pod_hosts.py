@@ -133,11 +133,23 @@ def up_document(progress: ApplyProgress, hosts: list[str]) -> dict[str, Any]:
 def _tell_end(pod: Pod, progress: ApplyProgress, took_s: float) -> None:
     for fault in progress.faults:
         output.say("failed", f"{fault.host}: {fault.stage}, {fault.task}: {fault.reason}")
+    for step, hosts in _next_steps(progress).items():
+        output.say("next", f"{hosts}: {step}")
     if progress.faults:
-        return output.say("next", f"mend it, then `podwright pod up` again: what is done stays done\n{_look(pod)}")
+        return output.say("then", f"`podwright pod up` again: what is done stays done\n{_look(pod)}")
     changed = sum(host.changed for host in progress.hosts.values())
     what = f"{changed} changes" if changed else "nothing had to change"
     return output.say("done", f"{pod.name}: {what}, in {figures.duration(took_s)}")
+
+
+def _next_steps(progress: ApplyProgress) -> dict[str, str]:
+    """Return what helps, each once, with the hosts that need it."""
+    from podwright.spec.hostlist import fold_hosts
+
+    hosts: dict[str, list[str]] = {}
+    for fault in progress.faults:
+        hosts.setdefault(fault.next_step, []).append(fault.host)
+    return {step: fold_hosts(dict.fromkeys(names)) for step, names in hosts.items()}
 
 
 def _look(pod: Pod) -> str:

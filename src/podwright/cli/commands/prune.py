@@ -23,7 +23,7 @@ def prune_command(
         int, typer.Option("--keep-last", metavar="N", min=0, help="Keep the newest N that have ended.")
     ] = 0,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="Remove only checkpoints, and only those on this machine.")
+        bool, typer.Option("--checkpoints", help="Remove only checkpoints, here and on clusters.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     yes: Yes = False,
@@ -31,28 +31,17 @@ def prune_command(
 ) -> int:
     """Remove runs that ended long ago; what cannot be reached is left and named."""
     from podwright.launch import Session, recent
-    from podwright.launch.prune import Pruned, old_runs, prune, sizes
+    from podwright.launch.prune import old_runs, plan_checkpoints, plan_runs, prune
 
     older_s = _seconds(older)
     with Session.open() as session:
         records = old_runs(recent(session, None), older_s, keep_last)
-        if checkpoints:
-            _say_far([record.target for record in records])
-        old = sizes(session, records, checkpoints)
-        planned = Pruned(tuple(old), sum(old.values()))
-        if dry_run or not old:
-            return _tell(planned, "would go", as_json)
-        if not _is_confirmed(planned, checkpoints, yes):
+        plan = plan_checkpoints(session, records) if checkpoints else plan_runs(session, records)
+        if dry_run or not plan.sizes:
+            return _tell(plan.as_pruned(), "would go", as_json)
+        if not _is_confirmed(plan.as_pruned(), checkpoints, yes):
             return 1
-        return _tell(prune(session, old, checkpoints), "removed", as_json)
-
-
-def _say_far(targets: list[str]) -> None:
-    """Say that clusters keep their checkpoints: those are theirs as long as the run is there."""
-    far = [target for target in targets if target != "local"]
-    if far:
-        what = figures.count(len(far), "run")
-        output.say("kept", f"the checkpoints of {what} on clusters; `prune` alone removes them with the run")
+        return _tell(prune(session, plan), "removed", as_json)
 
 
 def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:

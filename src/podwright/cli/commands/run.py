@@ -30,12 +30,17 @@ def run_command(
         typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
     ] = None,
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch, spec
 
     asked = spec.load_workload(workload, sets)
+    if profile:
+        asked = launch.profiled(asked)
     crash.keep_out(asked.secrets)
     with launch.Session.open() as session:
         run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))

@@ -29,6 +29,12 @@ def shell_command(
 
 def shell_of(run: Run, node: int) -> list[str]:
     """Return the command that opens the shell; refuse where there is nothing to be beside."""
+    check_beside(run, node, "a shell")
+    return run.shell(node)
+
+
+def check_beside(run: Run, node: int, what: str) -> None:
+    """Refuse where there is no node to be beside: a sweep, a run that does not run, a number too high."""
     from podwright.spec.problems import refuse
 
     record, points = run.record(), run.folder.asked.points
@@ -38,8 +44,7 @@ def shell_of(run: Run, node: int) -> list[str]:
         hint = f"`podwright wait {run.id}` waits"
         if record.is_final:
             hint = f"`podwright show {run.id}` says more"
-        raise refuse(f"{run.id} is {record.state}; a shell needs a run that is running", hint=hint)
+        raise refuse(f"{run.id} is {record.state}; {what} needs a run that is running", hint=hint)
     if node >= record.nodes:
         nodes = "one node, which is 0" if record.nodes == 1 else f"nodes 0 to {record.nodes - 1}"
         raise refuse(f"{run.id} has {nodes}", field="--node")
-    return run.shell(node)

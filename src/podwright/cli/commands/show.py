@@ -10,6 +10,7 @@ from podwright.cli.commands.ps import points_listing
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.follow import document_of
+from podwright.cli.terminal.progress import kept_text
 
 if TYPE_CHECKING:
     from podwright.runs import Record
@@ -24,7 +25,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
     from podwright.launch.run import explain
-    from podwright.runs.events import DeviceSeen, RankFailed
+    from podwright.runs.events import DeviceSeen, FilesKept, RankFailed
 
     with Session.open() as session:
         shown = find(session, run)
@@ -34,10 +35,12 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         if as_json:
             rows = [row.as_json() for row in replaced]
             return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
+        kept = [] if points else shown.folder.events_of(FilesKept)
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
             why = explain(record, shown.folder.events_of(RankFailed, DeviceSeen))
-    for word, text in (*facts(record, len(points), why), *_replaced(replaced), ("size", figures.size(size))):
+    left = [("kept", kept_text(record.id, event)) for event in kept[-1:]]
+    for word, text in (*facts(record, len(points), why), *_replaced(replaced), *left, ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
         print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))

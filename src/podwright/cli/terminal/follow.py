@@ -83,7 +83,8 @@ def say_left(ids: Iterable[str]) -> None:
 def introduce(run: Run, points: int) -> None:
     """Say what was started and where."""
     asked = run.folder.asked
-    launcher = asked.workload.get("launcher", "ranks")
+    several = asked.nodes * asked.ranks_per_node > 1
+    launcher = asked.workload.get("launcher") or ("ranks" if several else "plain")
     shape = f"{figures.count(asked.nodes, 'node')} x {figures.count(asked.ranks_per_node, 'rank')}, {launcher}"
     if points:
         shape += f", {figures.count(points, 'point')}"

@@ -11,7 +11,7 @@ from podwright.cli.terminal import figures
 
 if TYPE_CHECKING:
     from podwright.runs import Record
-    from podwright.runs.events import AttemptStarted, DeviceSeen, Event, GoalReached, RankHung, Sample
+    from podwright.runs.events import AttemptStarted, DeviceSeen, Event, FilesKept, GoalReached, RankHung, Sample
 
 HISTORY = 60
 
@@ -183,12 +183,25 @@ def _seen(progress: Progress, event: DeviceSeen) -> WordAndText:
     return "seen", f"{progress.label(event.node)}{device}: {event.text or event.what}"
 
 
+def kept_text(run_id: str, event: FilesKept) -> str:
+    """Return what is kept of the folder that ranks started in, and what of it is not, a line each."""
+    lines = []
+    if event.files:
+        size = figures.size(event.size_bytes or 0)
+        lines.append(f"{figures.count(event.files, 'file')}, {size}, as results/workdir: `podwright pull {run_id}`")
+    lines += [f"not {row.get('path')}: {row.get('why')}" for row in event.left]
+    if event.left_count > len(event.left):
+        lines.append(f"nor {event.left_count - len(event.left)} more")
+    return "\n".join(lines)
+
+
 # What a follower is told at once; all other kinds are in the record and the report.
 _LINES: dict[str, Callable[[Progress, Any], WordAndText]] = {
     "go": _go,
     "retry": lambda progress, event: ("retry", f"attempt {event.attempt}: {event.why}"),
     "hang": _hang,
     "goal": _goal,
+    "workdir": lambda progress, event: ("kept", kept_text(progress.record.id, event)),
     "seen": _seen,
     "fenced": lambda progress, event: ("fenced", f"{progress.label(event.node)} gave way to a newer attempt"),
     "requeued": lambda progress, event: ("waiting", f"the run {event.why}"),

@@ -1,4 +1,4 @@
-"""The API server over plain HTTPS: one answer at a time, a stream of lines, or a command inside a container."""
+"""The API server over plain HTTPS: one answer at a time, a stream of lines, a command or a port inside a container."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import ssl
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.names import MANAGER
+from podwright.clients.kubernetes.port import socket_of
 from podwright.clients.kubernetes.silence import BUDGET_S, LEAST_S, Silence
 from podwright.clients.kubernetes.websocket import CommandFailed, NotBegun, WebSocket
 from podwright.clients.reasons import connection_reason
@@ -273,6 +274,20 @@ class Api:
                 return command_line.exchange(given)
             except CommandFailed as error:
                 raise ApiError(400, type(error).__name__, str(error)) from None
+
+    def port(self, pod_path: str, port: int) -> socket.socket:
+        """Return a connection to a port of a running Kubernetes pod, as its own containers reach it."""
+        target = _target(self.entry.server, f"{pod_path}/portforward", {"ports": port})
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._own_line())
+            assert isinstance(connection.sock, socket.socket)
+            try:
+                connection.sock.settimeout(EXEC_S)
+                line = WebSocket(connection.sock, target, self.entry.headers())
+            except CommandFailed as error:
+                raise ApiError(400, type(error).__name__, str(error)) from None
+            connection.sock.settimeout(None)
+            return socket_of(line, connection.sock, stack.pop_all())
 
     @contextmanager
     def _own_line(self) -> Iterator[http.client.HTTPConnection]:

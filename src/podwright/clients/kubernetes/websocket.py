@@ -1,6 +1,7 @@
-"""As much of WebSocket as running a command in a container takes: one exchange over an open connection.
+"""As much of WebSocket as a command in a container and a port of one take: messages over an open connection.
 
-The first byte of each message says whether it is stdin, stdout, stderr, or how the command ended.
+The first byte of each message is its channel. Of a command it says whether this is stdin, stdout, stderr, or how it
+ended; of a port, whether it is what came or what went wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class NotBegun(CommandFailed):
 
 
 class WebSocket:
-    """A connection that was opened for one command."""
+    """A connection that was opened for one command, or to one port."""
 
     def __init__(self, sock: socket.socket, target: str, headers: Mapping[str, str]) -> None:
         self._sock, self._rest = sock, b""
@@ -59,20 +60,39 @@ class WebSocket:
 
     def exchange(self, given: bytes) -> bytes:
         """Give the command its input and take all it prints. It must know by itself where its input ends."""
-        for at in range(0, len(given), PIECE_BYTES):
-            self._send(BINARY, bytes([STDIN]) + given[at : at + PIECE_BYTES])
+        self.send(STDIN, given)
         out, err = bytearray(), bytearray()
+        while True:
+            message = self.receive()
+            if message is None:
+                raise CommandFailed(err.decode("utf-8", "replace").strip() or "the connection was closed")
+            channel, data = message
+            if channel == STDOUT:
+                out += data
+            elif channel == STDERR:
+                err += data
+            elif channel == STATUS:
+                _check(data, bytes(err))
+                return bytes(out)
+
+    def send(self, channel: int, data: bytes) -> None:
+        """Send something on a channel, in pieces."""
+        for at in range(0, len(data), PIECE_BYTES):
+            self._send(BINARY, bytes([channel]) + data[at : at + PIECE_BYTES])
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """Return the next message and its channel; None where the other side has closed."""
         while True:
             kind, data = self._receive()
             if kind == CLOSE:
-                raise CommandFailed(err.decode("utf-8", "replace").strip() or "the connection was closed")
-            if data[:1] == bytes([STDOUT]):
-                out += data[1:]
-            elif data[:1] == bytes([STDERR]):
-                err += data[1:]
-            elif data[:1] == bytes([STATUS]):
-                _check(data[1:], bytes(err))
-                return bytes(out)
+                return None
+            if data:
+                return data[0], data[1:]
+
+    def has_more(self) -> bool:
+        """Return whether something has come that nobody took, so that waiting for the socket would be in vain."""
+        pending = getattr(self._sock, "pending", lambda: 0)
+        return bool(self._rest) or pending() > 0
 
     def _send(self, kind: int, data: bytes) -> None:
         """Send one frame; a client must mask what it sends."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BufferedIOBase
+
 from podwright.clients.kubernetes.names import CODE_FILE
 from podwright.clients.registry import RegistryError
 from podwright.engines.kubernetes.checks import LESS_CODE
@@ -9,13 +11,13 @@ from podwright.images.layer import prepare, send
 from podwright.spec.problems import Refusal, refuse
 
 
-def send_code(image: str, code: bytes, wanted: str) -> None:
+def send_code(image: str, code: BufferedIOBase, wanted: str) -> None:
     """Send the image with this code to the registry, under the name that the plan counted on."""
     try:
-        layered = prepare(image, code, CODE_FILE)
-        if layered.image != wanted:
-            raise refuse(f"the image {image} was changed just now", hint="start the run again")
-        send(layered)
+        with prepare(image, code, CODE_FILE) as layered:
+            if layered.image != wanted:
+                raise refuse(f"the image {image} was changed just now", hint="start the run again")
+            send(layered)
     except RegistryError as error:
         raise _refusal(error, image) from None
 

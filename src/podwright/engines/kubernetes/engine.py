@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import Files, Job, Request, Status
+from podwright.engines.base import NO_ROUTE, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.deletion import delete_runs
@@ -22,10 +23,13 @@ from podwright.engines.kubernetes.patience import Patience
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
+from podwright.engines.kubernetes.route import exposed, route_objects
 from podwright.engines.kubernetes.run_spec import namespace_of
+from podwright.engines.kubernetes.states import ROLE
 from podwright.engines.kubernetes.submit import submit
 from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
+from podwright.engines.mirror import Trees
 from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
 
 NO_CLAIM = "retries over several nodes need a checkpoint folder that all of them share: name a `claim:` in the pod file"
+INDEXES = ("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index")
+"""Labels that number the nodes of a run."""
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
@@ -76,6 +82,8 @@ class KubernetesEngine:
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
         unsupported = {"selection": NOT_STAGED}
+        if self._scheduler.dialect != "openshift":
+            unsupported["route"] = NO_ROUTE
         if not self._scheduler.claim:
             unsupported["shared"] = NO_CLAIM
         return unsupported
@@ -183,30 +191,35 @@ class KubernetesEngine:
         pods = self._cluster.pods(folders)
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                self._mirror(namespace, claim, members, pods)
+                gaps |= self._mirror(namespace, claim, members, pods)
             else:
                 gaps |= self._ships(namespace).collect(members, pods)
         return gaps
 
-    def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> None:
+    def _mirror(self, namespace: str, claim: str, folders: Sequence[RunFolder], pods: Any) -> dict[str, list[str]]:
         """Bring what runs that have begun wrote; those that ended are read once their containers are gone."""
         begun = [folder for folder in folders if self._cluster.has_begun(folder)]
         if begun and self._cluster.is_due(f"{namespace}/{claim}"):
             over = any(self._cluster.is_over(folder) for folder in begun)
             self._unread.pop((namespace, claim), None)
             try:
-                self._claims(namespace, claim).collect(begun, pods, over)
+                return self._claims(namespace, claim).collect(begun, pods, over)
             except Refusal as refusal:  # a cluster that is away for a while has lost nothing
                 self._unread[namespace, claim] = str(refusal).splitlines()[0]
+        return {}
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(members, names, limit_bytes, pods)
+                left |= self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, but), pods)
             else:
                 left |= {folder.id: [] for folder in members}
         return left
@@ -219,6 +232,13 @@ class KubernetesEngine:
         if site["claim"]:
             self._claims(site["namespace"], site["claim"]).remove(folder)
 
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for (namespace, claim), members in _by_place(folders):
+            if claim:
+                sizes |= self._claims(namespace, claim).clear(members, name, remove)
+        return sizes
+
     def usage(self) -> KubernetesUsage:
         """Return who answers for all jobs of the cluster, as far as the user may see them."""
         namespace = self._scheduler.namespace or self._api.entry.namespace or "default"
@@ -230,19 +250,40 @@ class KubernetesEngine:
             self._api.close()
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site = site_of(folder)
-        pods = self._cluster.pods([folder]).get(folder.id, ())
-        running = [pod for pod in pods if pod["status"].get("phase") == "Running" and _index(pod) == node]
-        if not running:
-            raise refuse(f"node {node} of {folder.id} does not run just now")
+        pod = self._at_work(folder, node)
         if not shutil.which("kubectl"):
             raise refuse("kubectl is not here, which a shell in a container needs", hint="put it on your PATH")
         reach = ["--context", self._api.entry.context]
         if self._scheduler.kubeconfig:
             reach = ["--kubeconfig", self._scheduler.kubeconfig, *reach]
-        pod = running[0]
-        where = ["--namespace", site["namespace"], pod["metadata"]["name"], "--container", pilot_name(pod)]
+        place = pod["metadata"]
+        where = ["--namespace", place["namespace"], place["name"], "--container", pilot_name(pod)]
         return ["kubectl", *reach, "exec", "-it", *where, "--", "/bin/sh", "-c", SHELL]
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        place = self._at_work(folder, node)["metadata"]
+        try:
+            return self._api.port(path_of("Pod", place["namespace"], place["name"]), port)
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "connect to the port") from None
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        """Make a Route, which goes with the run at the latest."""
+        pod, site = self._at_work(folder, node), site_of(folder)
+        labels = pod["metadata"]["labels"]
+        index = {name: labels[name] for name in (*INDEXES, ROLE) if name in labels}
+        try:
+            owner = self._api.get(path_of(site["kind"], site["namespace"], folder.id))
+        except (Away, ApiError) as error:
+            raise refusal_of(error, "make the route") from None
+        return exposed(self._api, route_objects(pod, folder.id, port, index), owner)
+
+    def _at_work(self, folder: RunFolder, node: int) -> Mapping[str, Any]:
+        """Return the Kubernetes pod of a node; refuse where none runs."""
+        for pod in self._cluster.pods([folder]).get(folder.id, ()):
+            if pod["status"].get("phase") == "Running" and _index(pod) == node:
+                return pod
+        raise refuse(f"node {node} of {folder.id} does not run just now")
 
     def _claims(self, namespace: str, claim: str) -> Claimed:
         return self._claimed.setdefault((namespace, claim), Claimed(self._api, namespace, claim))
@@ -264,5 +305,4 @@ def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], l
 
 def _index(pod: Mapping[str, Any]) -> int:
     labels = pod["metadata"].get("labels") or {}
-    text = labels.get("batch.kubernetes.io/job-completion-index") or labels.get("training.kubeflow.org/replica-index")
-    return int(text or -1)
+    return next((int(labels[name]) for name in INDEXES if name in labels), -1)

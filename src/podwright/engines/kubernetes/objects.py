@@ -150,7 +150,9 @@ def _trainjob(run: RunSpec, run_id: str) -> Object:
 def _replaced(run: RunSpec) -> Object:
     """Return how often nodes are replaced: one that is lost again and again ends the run."""
     most = names.MOST_LOST
-    if run.nodes > 1:
+    if run.nodes > 1 and run.claim:
+        most = names.MOST_STARTS
+    elif run.nodes > 1:
         most += names.MOST_GIVEN_BACK
     if run.counted:
         return {"backoffLimitPerIndex": most, "maxFailedIndexes": 0}

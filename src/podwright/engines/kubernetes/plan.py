@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes import names
@@ -31,6 +32,8 @@ UNLOCKED = (
     "the Pod Security of the namespace {namespace} forbids IPC_LOCK, without which RDMA may find too little memory "
     "that stays in place; `podwright pod grant {pod} --namespace {namespace} --rdma` gives it"
 )
+GZIP = 16
+"""Added to what zlib has for its window: a header as gzip writes it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class KubernetesJob(Job):
 
     objects: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     site: Mapping[str, Any] = field(default_factory=dict)
-    layer: tuple[str, bytes] | None = field(default=None, repr=False)
+    layer: tuple[str, BufferedIOBase] | None = field(default=None, repr=False)
     """An image and the code that is to be a layer of it."""
 
 
@@ -56,8 +59,8 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         parts.append(Part(run_id, point or None, order))
     objects = {part.run_id: run_objects(run, part.run_id, part.order.text(), at) for at, part in enumerate(parts)}
     layer = None
-    if facts.code_image:
-        layer = (image_of(request.workload, scheduler), request.code_tar or b"")
+    if facts.code_image and request.code_tar is not None:
+        layer = (image_of(request.workload, scheduler), request.code_tar)
     return KubernetesJob(
         run_id=request.run_id,
         parts=tuple(parts),
@@ -65,12 +68,14 @@ def plan_job(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: 
         objects=objects,
         site=_site(run),
         layer=layer,
-        gaps=tuple(_gaps(run, pod)),
+        gaps=tuple(_gaps(run, pod, scheduler)),
     )
 
 
-def _gaps(run: RunSpec, pod: Pod) -> Iterator[str]:
-    """Yield what the namespace does not give the run, which goes on without it."""
+def _gaps(run: RunSpec, pod: Pod, scheduler: KubernetesScheduler) -> Iterator[str]:
+    """Yield what the target does not give the run, which goes on without it."""
+    if lost := scheduler.nothing_kept():
+        yield lost
     if not run.policy:
         yield OPEN.format(namespace=run.namespace)
     if run.rdma and not run.lock_memory:
@@ -87,6 +92,7 @@ def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: 
         "folder": names.run_folder(run_id) if run.claim else f"{names.WORK}/run",
         "scratch": f"{names.WORK}/scratch",
         "shared": run.claim is not None,
+        "keep": list(request.workload.keep) if run.claim else None,
         "bind": "0.0.0.0",
         "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if run.mpi else [],
         "hardware": model.hardware() if request.workload.resources.gpus else None,
@@ -118,12 +124,27 @@ def render_job(job: KubernetesJob) -> Files:
     return files
 
 
-def code_pieces(tar: bytes) -> list[bytes]:
-    """Return the code as it lies in ConfigMaps: compressed, always the same bytes, cut where a ConfigMap is full.
+def code_pieces(tar: BufferedIOBase) -> Iterator[bytes]:
+    """Yield the code as it lies in ConfigMaps: compressed, always the same bytes, cut where a ConfigMap is full.
 
     What is far too much is compressed in a hurry, since it is only counted.
     """
-    packed = gzip.compress(tar, 1, mtime=0)
-    if len(packed) < 2 * names.MOST_PIECES * names.PIECE_BYTES:
-        packed = gzip.compress(tar, 9, mtime=0)
-    return [packed[at : at + names.PIECE_BYTES] for at in range(0, len(packed), names.PIECE_BYTES)]
+    level = 1
+    if sum(map(len, _compressed(tar, level))) < 2 * names.MOST_PIECES * names.PIECE_BYTES:
+        level = 9
+    held = bytearray()
+    for packed in _compressed(tar, level):
+        held += packed
+        while len(held) > names.PIECE_BYTES:
+            yield bytes(held[: names.PIECE_BYTES])
+            del held[: names.PIECE_BYTES]
+    yield bytes(held)
+
+
+def _compressed(tar: BufferedIOBase, level: int) -> Iterator[bytes]:
+    """Yield the tar as gzip writes it, without a time."""
+    packer = zlib.compressobj(level, wbits=zlib.MAX_WBITS | GZIP)
+    tar.seek(0)
+    while piece := tar.read(names.PIECE_BYTES):
+        yield packer.compress(piece)
+    yield packer.flush()

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes.access import may
@@ -69,24 +70,21 @@ def probe(api: Api, request: Request, namespace: str, scheduler: KubernetesSched
         )
 
 
-def of_payload(tar: bytes | None) -> dict[str, Any]:
+def of_payload(tar: BufferedIOBase | None) -> dict[str, Any]:
     """Return what travels, by its digests."""
     files = {"pilot.pyz": pilot_zip()}
     files |= {name: text.encode() for name, text in SCRIPTS.items()}
-    pieces: list[bytes] = []
-    code = ""
-    if tar is not None:
-        pieces = code_pieces(tar)
-        code = hashlib.sha256(b"".join(pieces)).hexdigest()[:12]
-    return {
-        "payload": payload_digest(files),
-        "code": code,
-        "code_pieces": len(pieces),
-        "code_bytes": sum(map(len, pieces)),
-    }
+    payload = {"payload": payload_digest(files), "code": "", "code_pieces": 0, "code_bytes": 0}
+    if tar is None:
+        return payload
+    digest, sizes = hashlib.sha256(), []
+    for piece in code_pieces(tar):
+        digest.update(piece)
+        sizes.append(len(piece))
+    return {**payload, "code": digest.hexdigest()[:12], "code_pieces": len(sizes), "code_bytes": sum(sizes)}
 
 
-def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
+def _layered(image: str, tar: BufferedIOBase | None, pieces: int) -> dict[str, Any]:
     """Return the image for more code than ConfigMaps hold; a registry that does not answer is told of later."""
     if pieces <= MOST_PIECES or tar is None or not image:
         return {}
@@ -94,7 +92,8 @@ def _layered(image: str, tar: bytes | None, pieces: int) -> dict[str, Any]:
     from podwright.images.layer import prepare
 
     try:
-        return {"code_image": prepare(image, tar, CODE_FILE).image}
+        with prepare(image, tar, CODE_FILE) as layered:
+            return {"code_image": layered.image}
     except RegistryError as error:
         if error.status not in (401, 403):
             return {"code_refused": str(error)}

@@ -18,7 +18,8 @@ from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
-from podwright.engines.mirror import Mirror
+from podwright.engines.mirror import Mirror, Trees
+from podwright.engines.parts import clear_command, clear_input, cleared
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.files import make_private
@@ -54,23 +55,30 @@ class Claimed:
         self._reader = Reader(api, namespace, claim)
         self._failed_at = -AGAIN_S
 
-    def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> None:
-        """Bring what runs wrote; `over`: one of them has ended, so that a reader is worth its while."""
+    def collect(self, folders: Sequence[RunFolder], pods: Pods, over: bool) -> dict[str, list[str]]:
+        """Bring what runs wrote; `over`: one of them has ended, so that a reader is worth its while.
+
+        Return sentences about what is missing, by run.
+        """
         if not running(pods) and not over:
-            return
+            return {}
         with Mirror(folders) as mirror:
             mirror.bring(partial(self._ask, pods, folders[0], LOOK), names.RUNS)
+            return mirror.gaps
 
-    def fetch(
-        self, folders: Sequence[RunFolder], paths: Sequence[str], limit_bytes: int | None, pods: Pods
-    ) -> dict[str, list[LeftOut]]:
-        """Bring these paths of the runs' folders; return what was too much, by run."""
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees, pods: Pods) -> dict[str, list[LeftOut]]:
+        """Bring these parts of the runs' folders; return what was too much, by run."""
         with Mirror(folders) as mirror:
-            return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, paths, limit_bytes)
+            return mirror.bring(partial(self._ask, pods, folders[0], FETCH), names.RUNS, trees)
 
     def remove(self, folder: RunFolder) -> None:
         """Remove a run's folder by a reader: a container that still runs belongs to another run."""
         self._read(folder, ["rm", "-rf", "--", names.run_folder(folder.id)], b"", FETCH)
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return the bytes of a part of the runs' folders, by run, and remove it where that is asked."""
+        command = clear_command(names.RUNS, name, remove)
+        return cleared(self._read(folders[0], command, clear_input(folders), FETCH), folders)
 
     def _ask(self, pods: Pods, folder: RunFolder, bounds: Bounds, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"

@@ -14,7 +14,7 @@ ENTER = f"""\
 #!/bin/sh
 # One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
 # leaves it. What must not be started again ends with 0; how the run went is in its record.
-job={JOB_FOLDER} work={WORK}
+job={JOB_FOLDER} work={WORK} seats=
 mkdir -p "$HOME" || exit 1
 
 over() {{
@@ -40,9 +40,12 @@ if [ -n "$PODWRIGHT_CLAIM" ]; then
     seats=$PODWRIGHT_CLAIM/seats/n$JOB_COMPLETION_INDEX
     mkdir -p "$seats" || exit 1
     PODWRIGHT_RESTART=0
+    PODWRIGHT_LOST=0  # copies before this one that did not leave by themselves
     until mkdir "$seats/$PODWRIGHT_RESTART" 2>/dev/null || [ "$PODWRIGHT_RESTART" -gt 999 ]; do
+        [ -e "$seats/$PODWRIGHT_RESTART/left" ] || PODWRIGHT_LOST=$((PODWRIGHT_LOST + 1))
         PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
     done
+    export PODWRIGHT_LOST
 else
     until [ -s "$work/began" ]; do sleep 1; done  # the side container writes it, which starts before this one
     PODWRIGHT_RESTART=${{PODWRIGHT_RESTART#0}}$(cat "$work/began")
@@ -63,6 +66,9 @@ while :; do  # a signal ends a wait, not the pilot
     code=$?
     kill -0 "$pilot" 2>/dev/null || break
 done
+case $code in
+    {protocol.EXIT_GIVEN_BACK} | {protocol.EXIT_STOPPED}) [ -z "$seats" ] || touch "$seats/$PODWRIGHT_RESTART/left" ;;
+esac
 [ -z "$PODWRIGHT_WORKERS" ] || leave "$code"
 
 case $code in

@@ -84,8 +84,8 @@ def _finish(api: Api, site: Mapping[str, Any], folder: RunFolder, job: Mapping[s
         return
     *others, _ = yaml_objects((folder.path / OBJECTS).read_text())
     for manifest in others:
-        owned = _owned(_filled(manifest, folder), job)
-        keep(partial(api.apply, path_of_object(owned), owned))
+        whole = owned(_filled(manifest, folder), job)
+        keep(partial(api.apply, path_of_object(whole), whole))
     keep(lambda: release(api, site, job, MAKING))
 
 
@@ -146,7 +146,8 @@ def reference(owner: Mapping[str, Any]) -> dict[str, str]:
     return {**row, "name": metadata["name"], "uid": metadata["uid"]}
 
 
-def _owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+def owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object that goes when its owner does."""
     return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference(owner)]}}
 
 
@@ -155,9 +156,9 @@ def shared_maps(site: Mapping[str, Any], parent: Path) -> Iterable[dict[str, Any
     payload = {name: (parent / "job" / name).read_bytes() for name in site["payload"]["files"]}
     yield _map(site, site["payload"]["name"], payload)
     if site["code"]:
-        pieces = code_pieces((parent / "job" / "code.tar").read_bytes())
-        for index, (name, piece) in enumerate(zip(site["code"], pieces, strict=True)):
-            yield _map(site, name, {f"code.{index}": piece})
+        with (parent / "job" / "code.tar").open("rb") as tar:
+            for index, (name, piece) in enumerate(zip(site["code"], code_pieces(tar), strict=True)):
+                yield _map(site, name, {f"code.{index}": piece})
 
 
 def _map(site: Mapping[str, Any], name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def share(api: Api, shared: dict[str, Any], owner: Mapping[str, Any], keep: Keep
     for _ in range(5):
         if keep(lambda: _is_shared(api, f"{path}/{name}", shared, one_more)):
             return
-        if keep(lambda: _is_made(api, path, _owned(shared, owner))):
+        if keep(lambda: _is_made(api, path, owned(shared, owner))):
             return
     raise refuse(f"the ConfigMap {name} comes and goes", exit_code=3)
 

@@ -7,17 +7,18 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podwright.clients.machine import count_gpus
 from podwright.clients.reasons import last_line
-from podwright.engines.base import ClusterUsage, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
@@ -83,6 +84,7 @@ class LocalEngine:
     def unsupported(self) -> Mapping[str, str]:
         unsupported = {
             "mig": "the local engine gives whole GPUs, not slices",
+            "route": NO_ROUTE,
             "usage": "nobody on this machine knows what others run on it",
         }
         if not self._shared:
@@ -238,7 +240,11 @@ class LocalEngine:
         }
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
         return {folder.id: [] for folder in folders}
 
@@ -252,9 +258,20 @@ class LocalEngine:
             return container.shell_command(folder.id, node, str(code), variables)
         return ["env", f"--chdir={code}", *variables, os.environ.get("SHELL") or "/bin/sh"]
 
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        """Return a connection on this machine: its network is that of all nodes."""
+        return socket.create_connection(("127.0.0.1", port))
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        raise refuse(NO_ROUTE)
+
     def remove(self, folder: RunFolder) -> None:
         if _in_container(folder):
             container.clear(folder.id)
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        """Return nothing: all of a run lies in its folder."""
+        return {}
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: a run's keeper waits for the other run by itself."""

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import Files, Job, Part, Request, Status, order_of
-from podwright.engines.mirror import Mirror
+from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, order_of
+from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
-from podwright.engines.slurm.containers import JOB, RUN
+from podwright.engines.slurm import forgotten
+from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.stranded import is_stranded
-from podwright.engines.slurm.upload import pack
+from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
-from podwright.engines.staged import cache_of
+from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.events import AttemptStarted, CancelAsked
+from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal, refuse
 from podwright.spec.quantity import duration_s
 
@@ -55,7 +57,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-ABSENT = 'for path; do test -e "$path" || echo "$path"; done'
 PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
@@ -101,17 +102,19 @@ class SlurmEngine:
         self._clock = clock
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
+        self._gaps: dict[str, list[str]] = {}
         self._looked_at = -LOOK_S
+        self._forgotten: dict[str, str] = {}
 
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {}
+        return {"route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         slurm = facts.slurm
-        _check_data(request, facts.missing_data)
+        check_data(request.workload, request.target_paths(), facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
@@ -218,6 +221,7 @@ class SlurmEngine:
                 job = self._queue.find(run_id)
             if job:
                 return job
+            self._give([folder.id for folder in folders])
             answer = self._try(command, env)
             if answer.code == 0:
                 return answer.text.strip().partition(";")[0]
@@ -226,6 +230,12 @@ class SlurmEngine:
                 raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
             may_be_there = True
             self._wait_for_controller(deadline)
+
+    def _give(self, ids: Sequence[str]) -> None:
+        """Let the next job have runs whose own was lost."""
+        places = [self._forgotten.pop(run_id) for run_id in ids if run_id in self._forgotten]
+        if places:
+            forgotten.give(self._reach, places)
 
     def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
         try:
@@ -272,9 +282,9 @@ class SlurmEngine:
         if deaf:
             self._queue.stop(deaf, gently=False)
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
-        forgotten = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
-        if forgotten:
-            statuses |= self._lost_by_controller(forgotten)
+        unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
+        if unknown:
+            statuses |= self._lost_by_controller(unknown)
         return statuses
 
     def _put_back(self, folders: Sequence[RunFolder]) -> None:
@@ -288,18 +298,16 @@ class SlurmEngine:
                 self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Return the jobs that the controller took and lost before it had saved them.
-
-        One that began has left its output, and is none of them.
-        """
-        outputs = {f"{site_of(folder)['folder']}/runs/{folder.id}/slurm.log": folder for folder in folders}
+        """Return the jobs that the controller took and lost before it had saved them."""
+        places = {f"{site_of(folder)['folder']}/runs/{folder.id}": folder for folder in folders}
         with suppress(Refusal):
-            missing = self._reach.call(["sh", "-c", ABSENT, "podwright", *outputs]).text.splitlines()
-            lost = [outputs[line] for line in missing if line in outputs]
-            for folder in lost:
-                self._queue.look_again(folder)
-            return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
-        return {}
+            for place in forgotten.lost(self._reach, places):
+                if place in places:
+                    self._forgotten[places[place].id] = place
+        lost = [folder for folder in folders if folder.id in self._forgotten]
+        for folder in lost:
+            self._queue.look_again(folder)
+        return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: what waits here needs no client."""
@@ -311,18 +319,19 @@ class SlurmEngine:
             with suppress(Refusal):  # a cluster that is away for a while has lost nothing
                 self._exchange(due)
             self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
-        return {}
+        return self._gaps
 
     def fetch(
-        self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int | None = None
+        self,
+        folders: Sequence[RunFolder],
+        names: Sequence[str],
+        limit_bytes: int | None = None,
+        but: Sequence[str] = (),
     ) -> dict[str, list[LeftOut]]:
-        far = [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
-        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if folder not in far}
-        return here | self._exchange(far, names, limit_bytes)
+        here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
+        return here | self._exchange(self._far(folders), Trees(names, limit_bytes, but))
 
-    def _exchange(
-        self, folders: Sequence[RunFolder], names: Sequence[str] = (), limit_bytes: int | None = None
-    ) -> dict[str, list[LeftOut]]:
+    def _exchange(self, folders: Sequence[RunFolder], trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
@@ -336,14 +345,22 @@ class SlurmEngine:
             return answer.out
 
         with Mirror(submitted) as mirror:
-            return mirror.bring(ask, root, names, limit_bytes)
+            brought = mirror.bring(ask, root, trees)
+            self._gaps.update(mirror.gaps)
+            return brought
+
+    def _far(self, folders: Sequence[RunFolder]) -> list[RunFolder]:
+        """Return those that have a folder on the cluster besides the one here."""
+        return [folder for folder in folders if not self._reach.is_here and self._queue.handle(folder)]
 
     def remove(self, folder: RunFolder) -> None:
-        if not self._reach.is_here and self._queue.handle(folder):
-            root = f"{site_of(folder)['folder']}/runs"
-            answer = self._reach.call(["rm", "-rf", "--", f"{root}/{folder.id}"])
-            if answer.code:
-                raise refuse(f"its folder on the cluster cannot be removed: {_last(answer)}", exit_code=3)
+        if self._far([folder]):
+            remove_run(self._reach, f"{site_of(folder)['folder']}/runs/{folder.id}")
+
+    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+        if far := self._far(folders):
+            return clear_part(self._reach, f"{site_of(far[0])['folder']}/runs", far, name, remove)
+        return {}
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Do nothing: Slurm itself knows which job comes after which."""
@@ -356,13 +373,13 @@ class SlurmEngine:
         """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        site, hosts = site_of(folder), [event.hosts for event in folder.events_of(AttemptStarted)]
-        step = ["srun", f"--jobid={self._queue.handle(folder)}", "--pty", "--nodes=1", "--ntasks=1", "--overlap"]
-        if hosts and node < len(hosts[-1]):
-            step.append(f"--nodelist={hosts[-1][node]}")
-        shell = ["sh", "-c", 'exec "$(command -v bash || command -v sh)" -i']
-        around = [_filled(text, site["folder"], folder) for text in (*site["step"], *site["wrap"])]
-        return self._reach.terminal([*step, "--mpi=none", "--export=ALL", *around, *shell])
+        return self._reach.terminal(shell_step(folder, site_of(folder), self._queue.handle(folder), node))
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        return self._reach.connect(host_at_work(folder, node), port)
+
+    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+        raise refuse(NO_ROUTE)
 
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
@@ -370,25 +387,10 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
 
 
-def _filled(text: str, root: str, folder: RunFolder) -> str:
-    """Return a word of the batch script with its variables filled in as the script fills them."""
-    parent = folder.asked.parent or folder.id
-    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
-
-
 def _is_overdue(folder: RunFolder) -> bool:
     asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
     grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
     return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
-
-
-def _check_data(request: Request, missing: Sequence[str]) -> None:
-    workload = request.workload
-    if missing:
-        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
-        raise workload.refusal(
-            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
-        )
 
 
 def _last(answer: Answer) -> str:

@@ -1,15 +1,21 @@
-"""Sends the files of a job to the cluster: one tar through one connection, without what is large and there already."""
+"""Sends the files of a job to the cluster, and removes them there.
+
+They go as one tar through one connection, without what is large and there already.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import io
+import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from podwright.clients.reasons import last_line
-from podwright.clients.ssh import Reach
+from podwright.clients.ssh import Feed, Reach
+from podwright.engines.parts import clear_command, clear_input, cleared
+from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
 
 LARGE_BYTES = 64 * 1024
@@ -51,22 +57,44 @@ def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
         files |= {path: f"runs/{run.name}/{path.relative_to(run).as_posix()}" for path in _files(run)}
     large = {path: _digest(path) for path in files if path.stat().st_size > LARGE_BYTES}
     known = set(_ask(reach, [KNOWN, "podwright", folder, *sorted(set(large.values()))]).split())
-    buffer = io.BytesIO()
+    sent: dict[str, Path] = {}
     placed: list[str] = []
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path, name in files.items():
-            if path not in large:
+    for path, name in files.items():
+        if path not in large:
+            sent[name] = path
+            continue
+        digest = large[path]
+        if digest not in known:
+            sent[f"code/{digest}"] = path
+        way = "copy"
+        if path.stat().st_size > COPY_BYTES:
+            way = "link"
+        placed += [way, digest, name]
+
+    def feed(out: BinaryIO) -> None:
+        with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+            for name, path in sent.items():
                 _add(archive, name, path)
-                continue
-            digest = large[path]
-            if digest not in known:
-                known.add(digest)
-                _add(archive, f"code/{digest}", path)
-            way = "copy"
-            if path.stat().st_size > COPY_BYTES:
-                way = "link"
-            placed += [way, digest, name]
-    _ask(reach, [UNPACK, "podwright", folder, *placed], buffer.getvalue())
+
+    _ask(reach, [UNPACK, "podwright", folder, *placed], feed)
+
+
+def remove_run(reach: Reach, path: str) -> None:
+    """Remove the folder of a run."""
+    _remove(reach, ["rm", "-rf", "--", path])
+
+
+def clear_part(reach: Reach, root: str, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
+    """Return the bytes of a part of the runs' folders, by run, and remove it where that is asked."""
+    return cleared(_remove(reach, clear_command(root, name, remove), clear_input(folders)), folders)
+
+
+def _remove(reach: Reach, command: Sequence[str], stdin: bytes = b"") -> bytes:
+    answer = reach.call(command, stdin)
+    if answer.code:
+        reason = last_line(answer.err or answer.text, f"exit code {answer.code}")
+        raise refuse(f"its folder on the cluster cannot be removed: {reason}", exit_code=3)
+    return answer.out
 
 
 def _files(run: Path) -> Iterator[Path]:
@@ -76,13 +104,15 @@ def _files(run: Path) -> Iterator[Path]:
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> None:
-    data, info = path.read_bytes(), tarfile.TarInfo(name)
-    info.size, info.mode = len(data), 0o600
+    info = tarfile.TarInfo(name)
+    info.mode = 0o600
     if path.suffix == ".sh":
         info.mode = 0o700
     elif name.startswith("code/"):
         info.mode = 0o400
-    archive.addfile(info, io.BytesIO(data))
+    with path.open("rb") as file:
+        info.size = os.fstat(file.fileno()).st_size
+        archive.addfile(info, file)
 
 
 def _digest(path: Path) -> str:
@@ -90,7 +120,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _ask(reach: Reach, script: Sequence[str], stdin: bytes = b"") -> str:
+def _ask(reach: Reach, script: Sequence[str], stdin: bytes | Feed = b"") -> str:
     answer = reach.call(["sh", "-c", *script], stdin)
     if answer.code:
         raise refuse(f"the run's files cannot be sent: {last_line(answer.err, str(answer.code))}", exit_code=3)

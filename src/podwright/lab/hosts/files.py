@@ -50,7 +50,7 @@ disk={INSIDE}/disks/$1
 mkdir -p "$disk/work" "$disk/root"
 mount -n -t overlay -o "lowerdir={image},upperdir=$disk/written,workdir=$disk/work" overlay "$disk/root"
 setsid systemd-nspawn --quiet --boot --directory="$disk/root" --machine="$1" --register=no --keep-unit \\
-	--network-namespace-path=/proc/self/ns/net --resolv-conf=off --timezone=off --console=pipe \\
+	--network-namespace-path=/proc/self/ns/net --resolv-conf=off --timezone=off --console=pipe --suppress-sync=yes \\
 	--bind={INSIDE}/shared:{SHARED} {bound} </dev/null >>"{INSIDE}/log/boot-$1.log" 2>&1 &
 """
 

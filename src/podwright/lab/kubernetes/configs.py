@@ -91,13 +91,16 @@ done
 
 
 def corefile() -> str:
-    """Return the configuration of the cluster's DNS."""
+    """Return the configuration of the cluster's DNS.
+
+    It answers for addresses too: PyTorch asks for the name behind every connection of its rendezvous, and waits.
+    """
     return f"""\
 .:53 {{
 	bind {CONTROL_ADDRESS}
 	errors
 	cache 5
-	kubernetes {DOMAIN} {{
+	kubernetes {DOMAIN} in-addr.arpa {{
 		kubeconfig {ETC}/admin.kubeconfig
 		ttl 1
 	}}

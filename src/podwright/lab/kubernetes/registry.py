@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 from podwright.clients.registry import Manifest, Registry, RegistryError
 from podwright.lab.kubernetes.image import MANIFEST, Image
 from podwright.spec.problems import refuse
@@ -21,8 +23,9 @@ def put(port: int, name: str, image: Image) -> None:
     repository, _, tag = name.partition(":")
     registry = Registry(f"localhost:{port}", repository)
     try:
-        for blob in (image.layer.file.read_bytes(), image.config):
-            registry.put_blob(blob)
+        with image.layer.file.open("rb") as layer:
+            registry.put_blob(layer)
+        registry.put_blob(io.BytesIO(image.config))
         registry.put_manifest(tag, Manifest(image.manifest(), MANIFEST))
     except RegistryError as error:
         raise refuse(f"the lab's registry does not take {name}: {error}", hint="see its log in the lab") from None

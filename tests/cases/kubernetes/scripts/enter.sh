@@ -1,7 +1,7 @@
 #!/bin/sh
 # One node of this run: gets its files together, starts the pilot, and ends so that Kubernetes fills its place again or
 # leaves it. What must not be started again ends with 0; how the run went is in its record.
-job=/podwright/job work=/podwright/work
+job=/podwright/job work=/podwright/work seats=
 mkdir -p "$HOME" || exit 1
 
 over() {
@@ -27,9 +27,12 @@ if [ -n "$PODWRIGHT_CLAIM" ]; then
     seats=$PODWRIGHT_CLAIM/seats/n$JOB_COMPLETION_INDEX
     mkdir -p "$seats" || exit 1
     PODWRIGHT_RESTART=0
+    PODWRIGHT_LOST=0  # copies before this one that did not leave by themselves
     until mkdir "$seats/$PODWRIGHT_RESTART" 2>/dev/null || [ "$PODWRIGHT_RESTART" -gt 999 ]; do
+        [ -e "$seats/$PODWRIGHT_RESTART/left" ] || PODWRIGHT_LOST=$((PODWRIGHT_LOST + 1))
         PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
     done
+    export PODWRIGHT_LOST
 else
     until [ -s "$work/began" ]; do sleep 1; done  # the side container writes it, which starts before this one
     PODWRIGHT_RESTART=${PODWRIGHT_RESTART#0}$(cat "$work/began")
@@ -50,6 +53,9 @@ while :; do  # a signal ends a wait, not the pilot
     code=$?
     kill -0 "$pilot" 2>/dev/null || break
 done
+case $code in
+    75 | 143) [ -z "$seats" ] || touch "$seats/$PODWRIGHT_RESTART/left" ;;
+esac
 [ -z "$PODWRIGHT_WORKERS" ] || leave "$code"
 
 case $code in

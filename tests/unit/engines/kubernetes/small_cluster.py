@@ -70,6 +70,12 @@ class Handler(BaseHTTPRequestHandler):
             self.server.objects[split.path] = after
         return self._send(200 if before else 201, after)
 
+    def do_DELETE(self) -> None:
+        path = urlsplit(self.path).path
+        self._body()
+        self.server.asked.append(("DELETE", path))
+        self._send(200 if self.server.objects.pop(path, None) else 404, {})
+
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 

@@ -71,6 +71,18 @@ def test_a_claim_counts_the_copies_of_a_node(container: Container, tmp_path: Pat
     assert seen == ["0", "1", "2"]
 
 
+def test_a_claim_tells_lost_copies_from_those_that_left(container: Container, tmp_path: Path) -> None:
+    naps = tmp_path / "bin" / "sleep"
+    naps.parent.mkdir()
+    naps.symlink_to("/bin/true")  # nobody waits here for its turn
+    environ = {"PODWRIGHT_CLAIM": str(tmp_path / "claim"), "PATH": f"{naps.parent}:{os.environ['PATH']}"}
+    seen = []
+    for code in (75, 137, 143, 1, 0):
+        process = container("enter.sh", f'echo "$PODWRIGHT_LOST"; exit {code}', **environ)
+        seen.append(process.communicate(timeout=30)[0].strip())
+    assert seen == ["0", "0", "1", "1", "2"]
+
+
 @pytest.mark.parametrize(("failures", "told"), [("0", "1794850308"), ("4", "41794850308"), ("", "1794850308")])
 def test_without_a_claim_failures_count_and_then_the_time(container: Container, failures: str, told: str) -> None:
     """Both containers of a node must mean the same copy; an MPIJob counts nothing."""

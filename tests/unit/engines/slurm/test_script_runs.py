@@ -194,6 +194,22 @@ def test_a_run_that_has_ended_is_not_started_again(name: str, text: str, code: i
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+@pytest.mark.parametrize("name", ["lease/ended", "lease/0.0", "record/n0.r3/events.jsonl"])
+def test_a_pipe_or_a_link_in_the_place_of_a_file_says_nothing(name: str, kind: str, shell: str, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, "exit 0")
+    (run / name).parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(run / name)
+    else:
+        (tmp_path / "forged").write_text('{"state": "failed", "copy": "0", "k":"end","state":"failed"}\n')
+        (run / name).symlink_to(tmp_path / "forged")
+    done = run_script(shell, replace(JOB, runs=str(run.parent)), environ)
+    assert (done.returncode, (tmp_path / "calls").read_text()) == (0, "toy-2222 n1\n")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_the_mark_of_a_matrix_ends_every_point(shell: str, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     environ = site(tmp_path, runs / "toy-2222", "exit 0") | {"SLURM_ARRAY_JOB_ID": "77", "SLURM_ARRAY_TASK_ID": "3"}

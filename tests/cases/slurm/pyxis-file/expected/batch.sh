@@ -26,11 +26,21 @@ cancelled() {
     [ -e "$run/cancelled" ] || [ -e "${job%/job}/cancelled" ]
 }
 
+# A rank may have put a pipe, which holds its reader up, or a link in the place of any file.
+says() {
+    pattern=$1
+    shift
+    for file; do
+        [ -f "$file" ] && [ ! -L "$file" ] && grep -qs "$pattern" "$file" && return 0
+    done
+    return 1
+}
+
 # A run that has ended is over, whatever Slurm says: a controller that lost its last minutes starts it again, and so
 # does whoever releases a held job. The leader claims the end in the lease folder; its words are the second witness.
 ended() {
-    grep -qs "\"state\": \"$1\"" "$run/lease/ended" ||
-        grep -qs "\"k\":\"end\",\"state\":\"$1\"" "$run"/record/n0.r*/events.jsonl
+    says "\"state\": \"$1\"" "$run/lease/ended" ||
+        says "\"k\":\"end\",\"state\":\"$1\"" "$run"/record/n0.r*/events.jsonl
 }
 leave_ended() {
     ! ended succeeded || exit 0
@@ -89,7 +99,7 @@ trap 'noticed=yes stopped=yes; overrun' TERM  # Slurm itself ends the job, or mo
 
 # An older start may still be at work on nodes that Slurm does not see: its ranks end first, or its lease grows old.
 at_work() {
-    claim=$(find "$run/lease" -name '[0-9]*.[0-9]*' 2>/dev/null | sort | tail -n 1)
+    claim=$(find "$run/lease" -type f -name '[0-9]*.[0-9]*' 2>/dev/null | sort | tail -n 1)
     [ -n "$claim" ] && [ -n "$(find "$claim" -mmin -1 2>/dev/null)" ] || return 1
     older=$(sed -n 's/.*"copy": "\([0-9]*\)".*/\1/p' "$claim")
     [ ! -e "$run/over.$older" ] && [ ! -e "$run/record/n0.r$older/closed" ]
@@ -103,8 +113,7 @@ mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
-    events=$run/record/n0.r$restart/events.jsonl  # a rank may have put a pipe in its place
-    [ -f "$events" ] && grep -qs "\"k\":$1" "$events"
+    says "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
 }
 
 srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=16 --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 --label \

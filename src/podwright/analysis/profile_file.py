@@ -1,0 +1,42 @@
+"""Reads the profile that a program left in its results: a run's own words, so anything may be in them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podwright.analysis.figures import as_number
+from podwright.analysis.profile import IdleGap, Operation, StepsProfile
+
+_MOST_ROWS = 15
+_MOST_NAME = 160
+
+
+def profile_of(document: Mapping[str, Any]) -> StepsProfile:
+    """Return the profile that a document holds; a ValueError says what is wrong with it."""
+    steps, wall_s, busy_s = (as_number(document.get(name)) for name in ("steps", "wall_s", "busy_s"))
+    if not steps or not wall_s or busy_s is None or min(steps, wall_s) <= 0:
+        raise ValueError("steps, wall_s and busy_s are no numbers above zero")
+    rows = [(row, as_number(row.get("seconds"))) for row in _rows(document.get("operations"))]
+    operations = [
+        Operation(_name(row.get("name")), seconds, int(as_number(row.get("calls")) or 0))
+        for row, seconds in rows
+        if seconds is not None
+    ]
+    idle = [(row, as_number(row.get("seconds"))) for row in _rows(document.get("gaps"))]
+    gaps = [IdleGap(seconds, _name(row.get("after")), _name(row.get("before"))) for row, seconds in idle if seconds]
+    parts = document.get("parts")
+    told = {str(name): as_number(value) for name, value in parts.items()} if isinstance(parts, Mapping) else {}
+    known = {name: value for name, value in told.items() if value is not None}
+    return StepsProfile(
+        int(steps), wall_s, _name(document.get("device")), busy_s, tuple(operations), tuple(gaps), known
+    )
+
+
+def _rows(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        yield from (row for row in value[:_MOST_ROWS] if isinstance(row, Mapping))
+
+
+def _name(value: object) -> str:
+    return str(value or "")[:_MOST_NAME]

@@ -1,0 +1,111 @@
+"""Which three letters in a row stand in which blocks of paths, whole columns at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+BLOCK_ROWS = 32
+_ROWS = BLOCK_ROWS * 256
+"""How many names are laid side by side at once: as a table of letters, a name in each row."""
+Letters = np.ndarray[Any, np.dtype[Any]]
+
+
+def trigrams_of(text: str) -> list[int]:
+    """Return the trigrams of a text as numbers, each once; none of a text that is shorter."""
+    raw = text.encode()
+    return sorted({int.from_bytes(raw[at : at + 3], "big") for at in range(len(raw) - 2)})
+
+
+def _matrix(texts: pa.Array) -> Letters:
+    """Return texts as rows of bytes, with zeros behind the shorter ones."""
+    binary = texts.cast(pa.large_binary())
+    _, offset_buffer, data = binary.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[binary.offset : binary.offset + len(binary) + 1]
+    if data is None or offsets[-1] == offsets[0]:
+        return np.zeros((len(texts), 1), np.uint8)
+    letters = np.frombuffer(data, np.uint8)
+    width = int(np.diff(offsets).max())
+    places = offsets[:-1, None] + np.arange(width)
+    inside = places < offsets[1:, None]
+    return letters[np.minimum(places, len(letters) - 1)] * inside
+
+
+def _numbers(matrix: Letters) -> tuple[Letters, Letters]:
+    """Return the trigram that begins at each place, and whether there is one: no letter of it is the filling."""
+    wide = matrix.astype(np.uint32)
+    numbers = (wide[:, :-2] << 16) | (wide[:, 1:-1] << 8) | wide[:, 2:]
+    there = (matrix[:, :-2] != 0) & (matrix[:, 1:-1] != 0) & (matrix[:, 2:] != 0)
+    return numbers, there
+
+
+class PathBlocks:
+    """Takes the names of files in their order and gives what is new in each block.
+
+    What a name has in common with the one before it, at the same place, was seen: names that count up cost little.
+    """
+
+    def __init__(self, ids: Letters, paths: pa.ChunkedArray) -> None:
+        self._first = int(ids[0]) if len(ids) else 0
+        self._rows = 0
+        texts = paths.combine_chunks()
+        matrix = _matrix(texts)
+        self._tails = np.zeros((len(texts), 2), np.uint8)
+        self._numbers: list[Letters] = []
+        raw = texts.cast(pa.binary()).to_pylist()
+        for place, path in enumerate(raw):
+            tail = path[-2:]
+            self._tails[place, 2 - len(tail) :] = np.frombuffer(tail, np.uint8)
+        self._by_folder(matrix)
+
+    def _by_folder(self, matrix: Letters) -> None:
+        for start in range(0, len(matrix), _ROWS):
+            part = matrix[start : start + _ROWS]
+            if part.shape[1] < 3:
+                self._numbers += [np.zeros(0, np.uint32)] * len(part)
+                continue
+            numbers, there = _numbers(part)
+            self._numbers += [np.unique(row[mask]) for row, mask in zip(numbers, there, strict=True)]
+
+    def take(self, folders: Letters, names: pa.Array) -> pa.Table:
+        """Return pairs of a trigram and a block, for names that follow those taken before."""
+        folders = folders - self._first
+        pairs = []
+        for start in range(0, len(folders), _ROWS):
+            part = folders[start : start + _ROWS]
+            pairs.append(self._of_names(part, names.slice(start, len(part)), self._rows + start))
+            pairs.append(self._of_folders(part, self._rows + start))
+        self._rows += len(folders)
+        whole = np.concatenate([np.zeros(0, np.uint64), *pairs])
+        letters = (whole >> np.uint64(32)).astype(np.int32)
+        blocks = (whole & np.uint64(0xFFFFFFFF)).astype(np.int32)
+        return pa.table({"letters": letters, "block": blocks})
+
+    def _of_names(self, folders: Letters, names: pa.Array, first: int) -> Letters:
+        # With the last two letters of the folder before it: a part of a path may reach from one into the other.
+        matrix = np.hstack([self._tails[folders], _matrix(names)])
+        if matrix.shape[1] < 3:
+            return np.zeros(0, np.uint64)
+        numbers, there = _numbers(matrix)
+        fresh = np.ones_like(there)
+        fresh[1:] = numbers[1:] != numbers[:-1]
+        places = first + np.arange(len(matrix))
+        fresh[places % BLOCK_ROWS == 0] = True
+        rows, columns = np.nonzero(there & fresh)
+        return _pairs(numbers[rows, columns], places[rows] // BLOCK_ROWS)
+
+    def _of_folders(self, folders: Letters, first: int) -> Letters:
+        blocks = (first + np.arange(len(folders))) // BLOCK_ROWS
+        both = np.unique((blocks.astype(np.uint64) << np.uint64(32)) | folders.astype(np.uint64))
+        places = (both & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        numbers = [self._numbers[place] for place in places]
+        if not numbers:
+            return np.zeros(0, np.uint64)
+        every = np.concatenate(numbers)
+        return _pairs(every, np.repeat(both >> np.uint64(32), [len(part) for part in numbers]))
+
+
+def _pairs(numbers: Letters, blocks: Letters) -> Letters:
+    return np.unique((numbers.astype(np.uint64) << np.uint64(32)) | blocks.astype(np.uint64))

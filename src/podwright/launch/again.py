@@ -1,0 +1,47 @@
+"""Starting again what a run's record holds: the same workload and code, on the same target, as a new run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podwright.engines.payload import Snapshot
+from podwright.launch.run import Run
+from podwright.launch.session import Session
+from podwright.launch.start import prepare, start
+from podwright.runs import RunFolder
+from podwright.runs.layout import point_id
+from podwright.runs.shared_files import digest_of
+from podwright.spec.problems import refuse
+
+_HINT = "start it from its file"
+
+
+def start_again(session: Session, run_id: str) -> Run:
+    """Start a run of the same kind once; of several, which --repeat started, one. Its data must be as it was."""
+    from podwright.spec.loader import restore_workload
+
+    folder = session.home.folder(run_id)
+    asked = folder.asked
+    kept = folder.path / "spec" / "workload.yaml"
+    workload = restore_workload(asked.workload, Path(asked.file or kept), kept.read_bytes())
+    if not asked.file and any(not Path(text).is_absolute() for text in workload.data.values()):
+        raise refuse(f"{run_id} does not say what its data is relative to", hint=_HINT)
+    new = session.home.new_id(workload.name)
+    with prepare(session, workload, asked.target, new, code=_code(session, folder)) as prepared:
+        if dict(prepared.request.pinned) != (asked.inputs or {}):
+            raise refuse(f"the selection that {run_id} was given holds something else by now", hint=_HINT)
+        return Run(session, start(session, prepared))
+
+
+def _code(session: Session, folder: RunFolder) -> Snapshot | None:
+    """Return the code as it travelled, compared with its digest; None where none did."""
+    asked = folder.asked
+    if asked.code is None:
+        return None
+    parts = [session.home.folder(point_id(folder.id, index)) for index in range(min(asked.points, 1))]
+    for place in (folder, *parts):
+        path = place.path / "job" / "code.tar"
+        if path.exists() and digest_of(path) == asked.code.get("sha256"):
+            tar = path.open("rb")  # whoever prepared a run with it closes it
+            return Snapshot(tar, str(asked.code["sha256"]), int(asked.code.get("files") or 0))
+    raise refuse(f"the code of {folder.id} is not there any more", hint=_HINT)

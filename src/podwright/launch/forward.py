@@ -1,0 +1,97 @@
+"""Ports of a run that is at work, brought to this machine's loopback: each connection is carried by itself.
+
+So a server that is not up yet, or a node that was replaced meanwhile, ends one connection and not the forwarding.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+
+from podwright.launch.run import Run
+from podwright.spec.problems import Refusal, refuse
+
+LOOPBACK = "127.0.0.1"
+CHUNK_BYTES = 1 << 16
+SILENT = "port {port} of node {node} closed a connection without a word: does a program listen there?"
+
+
+class PortForward:
+    """A port of this machine that is a port of a node of a run, while it is open.
+
+    `say` is told in a sentence why a connection did not come about; the same sentence once only.
+    """
+
+    def __init__(self, run: Run, node: int, port: int, say: Callable[[str], None]) -> None:
+        self._run, self._node, self._port, self._say = run, node, port, say
+        self._said: set[str] = set()
+        self._listener: socket.socket | None = None
+
+    def open(self, here: int) -> str:
+        """Listen on a port of the loopback, or on any free one (0); return the address. Others cannot reach it."""
+        try:
+            self._listener = socket.create_server((LOOPBACK, here))
+        except OSError as error:
+            raise _refusal(here, error) from None
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+        return f"http://{LOOPBACK}:{self._listener.getsockname()[1]}"
+
+    def close(self) -> None:
+        """Take no more connections; those that are open end with this process."""
+        if self._listener is not None:
+            # Closing alone would leave a thread that waits in accept.
+            with suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with closing(client):
+            try:
+                server = self._run.connect(self._node, self._port)
+            except Refusal as refusal:
+                self._say_once(refusal.problems[0].message)
+                return
+            except OSError as error:
+                self._say_once(f"port {self._port} of node {self._node}: {error.strerror or error}")
+                return
+            with closing(server):
+                back = threading.Thread(target=_pump, args=(client, server), daemon=True)
+                back.start()
+                if not _pump(server, client):
+                    self._say_once(SILENT.format(port=self._port, node=self._node))
+                with suppress(OSError):
+                    client.shutdown(socket.SHUT_RD)
+                back.join()
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._say(sentence)
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> int:
+    """Copy until the source ends, and tell the sink, which may still have something to say; return the bytes."""
+    carried = 0
+    with suppress(OSError):
+        while chunk := source.recv(CHUNK_BYTES):
+            sink.sendall(chunk)
+            carried += len(chunk)
+        sink.shutdown(socket.SHUT_WR)
+    return carried
+
+
+def _refusal(here: int, error: OSError) -> Refusal:
+    reason = str(error.strerror or error)
+    if error.errno == errno.EADDRINUSE:
+        reason = "another program has it"
+    hint = "name another one before it, such as 8006:6006, or 0:6006 for one that is free"
+    return refuse(f"port {here} of this machine cannot be taken: {reason}", hint=hint, field="PORT")

@@ -1,0 +1,41 @@
+"""The profile of a few steps: operations by their time, how long the device idled, what was waited for. Pure."""
+
+from typing import Any
+
+from podwright.analysis.profile import StepsProfile
+from podwright.theme import words
+
+_PARTS = {
+    "input_s": "waiting for input",
+    "compute_s": "computing",
+    "communication_s": "waiting for other ranks",
+    "checkpoint_s": "writing checkpoints",
+}
+
+
+def profile_view(profile: StepsProfile) -> dict[str, Any]:
+    """Return what the template fills in; shares are of the time that the steps took."""
+    shares = [(text, profile.parts[name] / profile.wall_s) for name, text in _PARTS.items() if name in profile.parts]
+    top = max((row.seconds for row in profile.operations), default=0.0) or 1.0
+    return {
+        "sentence": _sentence(profile),
+        "device": profile.device,
+        "parts": [(text, words.percent(min(1.0, share)), round(100 * min(1.0, share), 1)) for text, share in shares],
+        "operations": [
+            (row.name, _ms(row.seconds / profile.steps), row.calls // profile.steps, round(100 * row.seconds / top, 1))
+            for row in profile.operations
+        ],
+        "gaps": [(_ms(gap.seconds), gap.after, gap.before) for gap in profile.gaps],
+    }
+
+
+def _sentence(profile: StepsProfile) -> str:
+    step = f"{words.count(profile.steps, 'step')} of {_ms(profile.wall_s / profile.steps)} each"
+    worked = f"{profile.device} worked {words.percent(profile.busy)} of the time"
+    if profile.waited is None:
+        return f"{step}; {worked}."
+    return f"{step}; {worked}, and {words.percent(profile.waited)} went into waiting for input."
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms"

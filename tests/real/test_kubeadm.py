@@ -1,0 +1,78 @@
+"""kubeadm itself takes what hosts are given: for one, three and five managers, with the keys of the pod's vault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from podwright.bringup.kubernetes import kubeadm
+from podwright.bringup.site import Site, site_of
+from podwright.bringup.stages.kubernetes import KEYS
+from podwright.bringup.vault import Vault
+from podwright.lab.kubernetes import KubernetesLab, binaries
+from podwright.spec import load_pod
+from tests.fixtures.hosts import managed_pod
+from tests.real.labs import ON_KUBERNETES
+
+pytestmark = ON_KUBERNETES
+
+
+@pytest.fixture
+def program(kubernetes_cluster: KubernetesLab) -> str:
+    """The kubeadm that was built with the lab's other programs."""
+    programs = binaries.find(os.environ)
+    assert programs is not None
+    return str(programs["kubeadm"])
+
+
+def site_with(folder: Path, managers: int) -> Site:
+    return site_of(load_pod(managed_pod(folder, managers)))
+
+
+def done(command: list[str], **environ: str) -> str:
+    """Runs a command that must succeed; gives what it said."""
+    answer = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize("managers", [1, 3, 5])
+def test_kubeadm_takes_the_files_of_every_host(tmp_path: Path, program: str, managers: int) -> None:
+    site = site_with(tmp_path, managers)
+    values = Vault(tmp_path / "vault.yml", tmp_path / "key").fill(site).values
+    known = tmp_path / "discovery.conf"
+    known.write_text(values["kubernetes_discovery"])
+    texts = {"m1": kubeadm.init_text(site)}
+    for host in (*kubeadm.management_hosts(site)[1:], "g1", "g2"):
+        texts[host] = kubeadm.join_text(site, host).replace(kubeadm.DISCOVERY, str(known))
+    for host, text in texts.items():
+        file = tmp_path / f"{host}.yaml"
+        file.write_text(text)
+        assert done([program, "config", "validate", f"--config={file}"]).split() == ["ok"]
+
+
+@pytest.mark.parametrize("managers", [1, 3, 5])
+def test_kubeadm_would_make_the_cluster_with_the_pods_own_authority(
+    tmp_path: Path, program: str, managers: int
+) -> None:
+    """A dry run: it writes into a folder of its own what a first manager would have."""
+    site = site_with(tmp_path, managers)
+    values = Vault(tmp_path / "vault.yml", tmp_path / "key").fill(site).values
+    keys, out = tmp_path / "pki", tmp_path / "out"
+    (keys / "etcd").mkdir(parents=True)
+    out.mkdir()
+    for name, secret in KEYS.items():
+        (keys / name).write_text(values[secret])
+    file = tmp_path / "init.yaml"
+    own = f"kind: ClusterConfiguration\ncertificatesDir: {keys}\n"
+    file.write_text(kubeadm.init_text(site).replace("kind: ClusterConfiguration\n", own))
+    words = [program, "init", f"--config={file}", "--dry-run", "--ignore-preflight-errors=all"]
+    answer = done(words, KUBEADM_INIT_DRYRUN_DIR=str(out))
+    assert "Using existing ca certificate authority" in answer
+    assert "Using existing etcd/ca certificate authority" in answer
+    assert f"server: https://{kubeadm.endpoint(site)}" in (out / "admin.conf").read_text()
+    server = (out / "kube-apiserver.yaml").read_text()
+    assert "--oidc-issuer-url=https://login.example" in server

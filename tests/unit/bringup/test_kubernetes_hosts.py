@@ -1,0 +1,80 @@
+"""What hosts get that become a Kubernetes cluster: whole hosts compared with golden files, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podwright.bringup.kubernetes import addons, kubeadm
+from podwright.bringup.plan import plan
+from podwright.bringup.site import Site, site_of
+from podwright.bringup.vault import Vault
+from podwright.clients.kubernetes.manifest import yaml_text
+from podwright.spec import Refusal, load_pod
+from tests.fixtures.hosts import managed_pod, told
+from tests.paths import CASES
+
+CASE = CASES / "bringup" / "kubeadm"
+
+
+def site_with(folder: Path, managers: int) -> Site:
+    return site_of(load_pod(managed_pod(folder, managers)))
+
+
+@pytest.mark.parametrize("host", ["m1", "m2", "g1"])
+def test_a_host_of_a_cluster_with_three_managers(host: str, golden: Callable[[Path, str], None]) -> None:
+    golden(CASE / "expected" / f"{host}.txt", told(plan(load_pod(CASE / "pod.yaml"), only="kubernetes")[host]))
+
+
+def test_add_ons_are_what_an_api_server_takes(golden: Callable[[Path, str], None]) -> None:
+    """The golden file is among those that the tests of the Kubernetes lab give a real API server."""
+    text = yaml_text(addons.objects(site_of(load_pod(CASE / "pod.yaml"))))
+    golden(CASES / "kubernetes" / "addons" / "addons.yaml", text)
+
+
+def test_a_single_manager_is_asked_directly(tmp_path: Path) -> None:
+    site = site_with(tmp_path, 1)
+    assert kubeadm.endpoint(site) == "m1:6443"
+    files = [file.path for file in plan(site.pod)["g1"].files()]
+    assert "/etc/haproxy/haproxy.cfg" not in files
+
+
+def test_five_managers_are_behind_each_nodes_own_balancer(tmp_path: Path) -> None:
+    site = site_with(tmp_path, 5)
+    assert kubeadm.endpoint(site) == "kubernetes.kube:8443"
+    balanced = [line.split()[1] for line in kubeadm.balancer_text(site).splitlines() if "server m" in line]
+    assert balanced == ["m1", "m2", "m3", "m4", "m5"]
+
+
+def test_an_even_number_of_managers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="2 management hosts: etcd needs an odd number"):
+        plan(site_with(tmp_path, 2).pod)
+
+
+def test_a_cluster_that_is_there_already_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text((CASE / "pod.yaml").read_text().replace("  versions: {kubernetes: 1.35.4}\n", ""))
+    assert plan(load_pod(path), only="kubernetes")["g1"].steps == {}
+
+
+def test_a_host_joins_by_the_clusters_own_authority_and_a_token_that_is_nowhere_else(tmp_path: Path) -> None:
+    site = site_of(load_pod(CASE / "pod.yaml"))
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "key")
+    values = vault.fill(site).values
+    joining = yaml.safe_load(values["kubernetes_discovery"])
+    cluster = joining["clusters"][0]["cluster"]
+    assert base64.b64decode(cluster["certificate-authority-data"]).decode() == values["kubernetes_ca_certificate"]
+    admitted = yaml.safe_load(values["kubernetes_bootstrap"])["stringData"]
+    assert joining["users"][0]["user"]["token"] == f"{admitted['token-id']}.{admitted['token-secret']}"
+    texts = "".join(told(host) for host in plan(site.pod).values())
+    assert admitted["token-secret"] not in texts
+    with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made anew'):
+        vault.fill(site, rotate=["kubernetes_ca_key"])
+    assert (
+        vault.fill(site, rotate=["kubernetes_bootstrap"]).values["kubernetes_discovery"]
+        != values["kubernetes_discovery"]
+    )

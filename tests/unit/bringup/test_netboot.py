@@ -1,0 +1,131 @@
+"""What hosts without a system are given, and how far they are by what the server saw."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podwright.bringup.answers import finish_lines
+from podwright.bringup.bootscripts import boot_files
+from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, nginx_text
+from podwright.bringup.nodes import NodeState, node_states
+from podwright.bringup.plan import plan
+from podwright.bringup.site import Site, site_of
+from podwright.spec import Refusal, load_pod
+from tests.fixtures.hosts import told
+from tests.paths import CASES
+
+CASE = CASES / "bringup" / "netboot"
+MACS = ("52:54:00:88:00:01", "52:54:00:88:00:02")
+
+
+@pytest.fixture
+def site() -> Site:
+    return site_of(load_pod(CASE / "pod.yaml"))
+
+
+def changed(folder: Path, **words: str) -> Site:
+    """Gives the case's site with some of its words replaced."""
+    text = (CASE / "pod.yaml").read_text()
+    for before, after in words.items():
+        text = text.replace(before.replace("_", "-"), after)
+    path = folder / "pod.yaml"
+    path.write_text(text)
+    return site_of(load_pod(path))
+
+
+def test_the_server(golden: Callable[[Path, str], None], site: Site) -> None:
+    golden(CASE / "expected" / "m1.txt", told(plan(site.pod, only="netboot")["m1"]))
+    assert plan(site.pod, only="netboot")["g1"].steps == {}
+
+
+@pytest.mark.parametrize(("os", "name"), [("ubuntu-24.04", "g1/user-data"), ("rhel-9", "g1.ks")])
+def test_answers_of_other_installers(tmp_path: Path, os: str, name: str, golden: Callable[[Path, str], None]) -> None:
+    other = changed(tmp_path, **{"os: debian_12": f"os: {os}\n    source: http://10.88.0.1/{os}"})
+    files = boot_files(other)
+    golden(CASE / "expected" / f"{os}.txt", files[f"answers/{name}"] + files["mac/52-54-00-88-00-01.ipxe"])
+
+
+def test_autoinstall_is_what_ubuntus_own_schema_names(tmp_path: Path) -> None:
+    """The keys of the format's reference, section by section."""
+    other = changed(tmp_path, **{"os: debian_12": "os: ubuntu-24.04\n    source: http://10.88.0.1/ubuntu"})
+    answers = yaml.safe_load(boot_files(other)["answers/g1/user-data"])["autoinstall"]
+    sections = {"version", "locale", "keyboard", "identity", "ssh", "storage", "apt", "packages", "updates"}
+    assert set(answers) == sections | {"late-commands", "shutdown"}
+    assert set(answers["identity"]) == {"hostname", "username", "password"}
+
+
+def test_owners_take_the_files(tmp_path: Path, site: Site) -> None:
+    (tmp_path / "root").mkdir()
+    places = NetbootPlaces(
+        root=f"{tmp_path}/root", log=f"{tmp_path}/log", run=str(tmp_path), leases=f"{tmp_path}/leases"
+    )
+    conf = tmp_path / "dnsmasq.conf"
+    conf.write_text(dnsmasq_text(site, places))
+    tested = subprocess.run(
+        ["/usr/sbin/dnsmasq", "--test", f"--conf-file={conf}"], capture_output=True, text=True, check=False
+    )
+    assert (tested.returncode, tested.stderr.strip()) == (0, "dnsmasq: syntax check OK."), tested.stderr
+    web = tmp_path / "nginx.conf"
+    # Whether the address is this machine's is no matter of its words.
+    web.write_text(nginx_text(site, places).replace("listen 10.88.0.1:8080", "listen 127.0.0.1:18080"))
+    tested = subprocess.run(
+        ["/usr/sbin/nginx", "-t", "-q", "-c", str(web)], capture_output=True, text=True, check=False
+    )
+    assert tested.returncode == 0, tested.stderr
+
+
+def test_a_host_that_is_not_the_bring_ups_own_is_told_by_its_address(site: Site) -> None:
+    """dnsmasq's and nginx's own forms, as the real ones write them."""
+    leases = (
+        f"1763400000 {MACS[0]} 10.88.0.11 g1 01:{MACS[0]}\n"
+        "1763400000 52:54:00:99:00:07 10.88.0.201 * 01:52:54:00:99:00:07\n"
+    )
+    boot = "2026-11-17T18:00:00+00:00 10.88.0.11 GET /mac/52-54-00-88-00-01.ipxe 200 120\n"
+    states = node_states(site, leases, boot, [])
+    assert states == {
+        "m1": NodeState("unknown", None, "10.88.0.1"),
+        "g1": NodeState("booting", MACS[0], "10.88.0.11", "2026-11-17T18:00:00+00:00"),
+        "g2": NodeState("absent", MACS[1], "10.88.0.12"),
+        "52:54:00:99:00:07": NodeState("discovered", "52:54:00:99:00:07", "10.88.0.201"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("leased", "paths", "done", "state"),
+    [
+        (False, [], [], "absent"),
+        (True, [], [], "seen"),
+        (True, ["/boot.ipxe", "/mac/52-54-00-88-00-01.ipxe"], [], "booting"),
+        (True, ["/mac/52-54-00-88-00-01.ipxe", "/installer/linux", "/answers/g1.cfg"], [], "installing"),
+        (True, ["/answers/g1.cfg"], ["52-54-00-88-00-01.ipxe"], "installed"),
+        (True, ["/answers/g1.cfg", "/mac/52-54-00-88-00-01.ipxe"], [], "booting"),
+    ],
+)
+def test_a_host_goes_from_state_to_state(
+    site: Site, leased: bool, paths: list[str], done: list[str], state: str
+) -> None:
+    leases = f"1763400000 {MACS[0]} 10.88.0.11 g1 *\n" if leased else ""
+    requests = "".join(f"2026-11-17T18:00:00+00:00 10.88.0.11 GET {path} 200 9\n" for path in paths)
+    assert node_states(site, leases, requests, done)["g1"].state == state
+
+
+def test_what_was_not_found_shows_nothing(site: Site) -> None:
+    missing = "2026-11-17T18:00:00+00:00 10.88.0.11 GET /mac/52-54-00-88-00-01.ipxe 404 9\nhalf a line"
+    assert node_states(site, "", missing, [])["g1"].state == "absent"
+
+
+def test_without_its_section_the_place_in_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text((CASE / "pod.yaml").read_text().partition("  netboot:\n")[0])
+    with pytest.raises(Refusal, match=r"pod.yaml:\d+:\d+: bringup.netboot: is missing"):
+        plan(load_pod(path))
+
+
+def test_no_password_is_in_any_answer(tmp_path: Path, site: Site) -> None:
+    assert "passwd/user-password-crypted password *" in boot_files(site)["answers/g1.cfg"]
+    assert "NOPASSWD" in "\n".join(finish_lines(site, MACS[0]))

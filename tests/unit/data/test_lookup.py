@@ -1,0 +1,136 @@
+"""Indexes give the rows that SQL gives, whatever the filter is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podwright.data.conditions import Condition, condition_of
+from podwright.data.dataset import Dataset, open_dataset, source_of
+from podwright.data.filters import Combined, Comparison, Filter, Negated
+from podwright.data.lookup import Lookup
+from podwright.data.scan import scan
+from podwright.data.stats import count_labels
+from podwright.data.store import Store
+from podwright.data.tags import tag
+from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, trigrams_of
+from tests.fixtures.a2d2 import write_scenes
+
+VALUES = {
+    "scene": ("20180801_145028", "20180803_145028", "2018", "none"),
+    "kind": ("camera", "label"),
+    "ext": ("png", "json", "txt", ""),
+    "frame": ("-1", "1", "2", "3"),
+    "size": ("0", "5", "19", "1MB"),
+    "mtime": ("2001-01-01", "2030-01-01"),
+    "mode": ("0644", "0600"),
+    "path": ("145028/label", "_00000", "note", "ü", "/c", "20180802_145028/label/cam_front_center"),
+    "name": ("camera", "notes.txt", "zz"),
+    "Car": ("0", "1", "20", "-3"),
+    "weather": ("rain", "4", "none"),
+}
+SIGNS = ("=", "!=", "<", "<=", ">", ">=", "~")
+
+
+def comparisons() -> st.SearchStrategy[Comparison]:
+    return st.sampled_from(sorted(VALUES)).flatmap(comparison_of)
+
+
+def comparison_of(name: str) -> st.SearchStrategy[Comparison]:
+    signs = SIGNS
+    if name in ("frame", "size", "mtime", "mode", "Car"):
+        signs = SIGNS[:-1]
+    values = VALUES[name]
+    if name == "weather":
+        values = ("4", "3.5")
+        signs = ("<", ">", "=", "!=")
+    return st.builds(Comparison, st.just(name), st.sampled_from(signs), st.sampled_from(values), st.just(1), st.just(1))
+
+
+def trees() -> st.SearchStrategy[Filter]:
+    def grown(inner: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+        parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+        return st.builds(Negated, inner) | st.builds(Combined, st.sampled_from(["and", "or"]), parts)
+
+    return st.recursive(comparisons(), grown, max_leaves=6)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
+    folder = tmp_path_factory.mktemp("lookup")
+    tree = write_scenes(folder / "a2d2", scenes=4, frames=3)
+    for number in range(40):
+        (tree / "odd").mkdir(exist_ok=True)
+        (tree / "odd" / f"notes{number}.txt").write_text("x" * (number % 7))
+    (tree / "grün.txt").write_text("green")
+    store = Store(folder / "home")
+    scan(store, tree, "a2d2")
+    count_labels(store, "a2d2")
+    tag(store, "a2d2", "frame=1", "weather", "rain")
+    tag(store, "a2d2", "frame=2", "weather", "4")
+    with open_dataset(store, "a2d2") as opened:
+        yield opened
+
+
+def rows_by_sql(dataset: Dataset, condition: Condition) -> set[int]:
+    query = f"SELECT f.id FROM {source_of(condition)}"
+    return {row for (row,) in dataset.connection.execute(query, list(condition.values)).fetchall()}
+
+
+@given(tree=trees())
+@settings(max_examples=80, deadline=None)
+def test_candidates_hold_every_row_that_sql_gives_and_exact_ones_no_other(dataset: Dataset, tree: Filter) -> None:
+    condition = condition_of(tree, dataset.vocabulary)
+    wanted = rows_by_sql(dataset, condition)
+    files = dataset.connection.execute("SELECT count(*) FROM file").fetchone()
+    assert files is not None
+    candidates = Lookup(dataset.connection, "part0", files[0]).candidates(condition)
+    if candidates is not None:
+        assert wanted <= set(candidates.rows)
+        assert not candidates.exact or wanted == set(candidates.rows)
+    assert dataset.count_files(condition) == len(wanted)
+    assert dataset.count(condition)[0] == len(wanted)
+    assert len(list(dataset.find(condition))) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    "text", ["kind=label and size>0", "scene~2018", "frame>=2 or ext=txt", "Car>0", "weather=rain"]
+)
+def test_what_has_an_index_is_answered_by_it(dataset: Dataset, text: str) -> None:
+    candidates = Lookup(dataset.connection, "part0", 77).candidates(dataset.condition(text))
+    assert candidates is not None
+    assert candidates.exact
+
+
+def test_facets_are_what_a_count_gives(dataset: Dataset) -> None:
+    for column, values in dataset.facets().items():
+        for value, count in values.items():
+            assert dataset.count_files(dataset.condition(f'{column}="{value}"')) == count
+
+
+@given(
+    names=st.lists(st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1), min_size=1),
+    folder=st.sampled_from(["", "a/", "grün/b/"]),
+)
+@settings(deadline=None)
+def test_every_trigram_of_a_path_is_in_its_block(names: list[str], folder: str) -> None:
+    import numpy as np
+    import pyarrow as pa
+
+    blocks = PathBlocks(np.array([7]), pa.chunked_array([[folder]]))
+    pairs = blocks.take(np.full(len(names), 7), pa.array(names))
+    seen = set(zip(pairs["letters"].to_pylist(), pairs["block"].to_pylist(), strict=True))
+    wanted = {(letters, row // BLOCK_ROWS) for row, name in enumerate(names) for letters in trigrams_of(folder + name)}
+    assert seen == wanted
+
+
+def test_a_tag_of_many_values_still_narrows(dataset: Dataset, tmp_path: Path) -> None:
+    condition = dataset.condition("weather>3.5")
+    candidates = Lookup(dataset.connection, "part0", 77).candidates(condition)
+    assert candidates is not None
+    assert not candidates.exact
+    assert dataset.count_files(condition) == 12
