@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from podwright import launch, spec
+from podwright.data.copying import stage_to
 from podwright.data.pool import DataSample, SampleFile
-from podwright.data.selections import Selection, Split, freeze
+from podwright.data.selections import Selection, Split, freeze, load
 from podwright.data.store import Store
 from podwright.launch import Run, Session
 from podwright.runs import Home
@@ -27,6 +28,9 @@ digest = hashlib.sha256()
 for row in rows:
     digest.update((root / row["image"]).read_bytes())
 print("digest", len(rows), digest.hexdigest())
+import podwright_data
+assert sorted(sum(map(list, podwright_data.shares(9, 0, 1, 0, 1)), [])) == list(range(9))
+assert "site-packages" not in podwright_data.__file__
 """
 FILES, SIZE = 12, 50_000
 
@@ -113,3 +117,35 @@ def test_two_nodes_read_the_source_once_and_a_second_run_reads_nothing(
     assert [event.reused for event in staged(again)] == [total, total]
     assert json.loads((run.folder.path / "run.json").read_bytes())["inputs"]["frames"]["selection"] == "far"
     assert not list((session.home.path / "cache" / "runs").iterdir())
+
+
+def test_a_selection_is_copied_once_and_what_was_touched_again(
+    session: Session, tmp_path: Path, files: list[Path], server: CountedServer
+) -> None:
+    select(session, server.address, files, sums=False)
+    selection = load(Store(session.home.path), "far")
+    folder = tmp_path / "copy"
+    first = stage_to(selection, None, folder)
+    assert (first.files, first.copied, first.reused, first.from_peers) == (FILES, FILES, 0, 0)
+    assert server.sent_bytes == first.bytes
+    assert {path.name: path.read_bytes() for path in folder.glob("*.png")} == {
+        path.name: path.read_bytes() for path in files
+    }
+    (folder / files[0].name).write_bytes(b"other")
+    (folder / files[1].name).unlink()
+    again = stage_to(selection, None, folder)
+    assert (again.copied, again.reused) == (2, FILES - 2)
+    assert (folder / files[0].name).read_bytes() == files[0].read_bytes()
+    assert len((folder / "samples.jsonl").read_text().splitlines()) == FILES
+
+
+def test_a_run_whose_source_is_gone_fails_with_its_address(
+    session: Session, tmp_path: Path, files: list[Path], server: CountedServer
+) -> None:
+    select(session, server.address, files)
+    files[3].unlink()
+    run = launch.start(session, workload(tmp_path, nodes=1))
+    record = run.wait(120)
+    assert record.state == "failed"
+    assert "frame%2003.png: the server says 404" in (record.reason or "")
+    assert record.attempts == 0

@@ -342,6 +342,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         stdin=workload.stdin_in_code or "",
         keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
+        loader=bool(workload.data),
         data=staged_entries(request.staged, request.run_id, request.is_parent),
         **of_engine,
     )

@@ -30,7 +30,7 @@ from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
-from .setup import SetupFailed, rank_environment, run_setup, unpack
+from .setup import SetupFailed, place_loader, rank_environment, run_setup, unpack
 
 TURN_S, BUSY_TURN_S = 0.5, 0.05
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -161,6 +161,8 @@ class Node:
             self._stage_code(began)
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
+            if self.order.loader:
+                place_loader(os.path.join(self.paths.scratch, "lib"), environ)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
             self.keeping.note()
         except (SetupFailed, OSError) as error:

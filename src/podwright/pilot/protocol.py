@@ -81,7 +81,7 @@ class Order:
 
     `data` are the inputs that the pilots bring to their nodes, each with its `name`, its `manifest` (a file beside the
     order), the manifest's `sha256` and the `site` of its source; `cache` says where to (`path`, `bytes`): an empty path
-    is beside the node's own scratch folders.
+    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/loader.py).
 
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.
@@ -119,6 +119,7 @@ class Order:
     code: Optional[Dict[str, str]] = None
     data: List[Dict[str, Any]] = field(default_factory=list)
     cache: Optional[Dict[str, Any]] = None
+    loader: bool = False
     hardware: Optional[Dict[str, Any]] = None
     mpi: List[str] = field(default_factory=list)
     parent: str = ""

@@ -30,7 +30,7 @@ STALL_S = 600.0
 """Without a byte from anywhere: then something is wrong that nobody told."""
 
 
-class Stopped(Exception):
+class StagingStopped(Exception):
     """The run is over, or this node is."""
 
 
@@ -145,7 +145,7 @@ class Stager:
                 turn, peers = self._wait_for_peers(turn)
                 if self._bring(peers, turn):
                     self._done(None)
-        except Stopped:
+        except StagingStopped:
             return
         except (BadManifest, SourceFailed, NoRoom, OSError, ValueError, KeyError) as error:
             self._done(self._words(error))
@@ -154,7 +154,7 @@ class Stager:
         with self._lock:
             self._lock.wait_for(lambda: self._stopped or self._asked_for > turn)
             if self._stopped:
-                raise Stopped
+                raise StagingStopped
             return self._asked_for, list(self._peers)
 
     def _words(self, error: BaseException) -> str:
@@ -207,7 +207,7 @@ class Stager:
             if self._failure:
                 raise SourceFailed(self._failure)
             if self._stopped:
-                raise Stopped
+                raise StagingStopped
             return not self._missing
 
     def _is_at_work(self, turn: int) -> bool:
@@ -220,7 +220,7 @@ class Stager:
         while waiting:
             with self._lock:
                 if self._stopped:
-                    raise Stopped
+                    raise StagingStopped
                 if self._asked_for != turn:
                     return False
             peer = waiting.popleft()
@@ -255,7 +255,7 @@ class Stager:
                 if not self._cache.take(self._place.run, item):
                     self._read_whole(item)
                 self._has_come(number)
-            except Stopped:
+            except StagingStopped:
                 return
             except Exception as error:  # whatever it is, the run must be told
                 why = self._words(error) if isinstance(error, OSError) else f"{item.wanted.source}: {error}"
@@ -279,7 +279,7 @@ class Stager:
                 continue
             try:
                 count = self._visit(address)
-            except Stopped:
+            except StagingStopped:
                 return
             except OSError as error:
                 self._fail(self._words(error))
@@ -330,7 +330,7 @@ class Stager:
     def _count(self, name: str, count: int) -> None:
         with self._lock:
             if self._stopped:
-                raise Stopped
+                raise StagingStopped
             self._heard = time.monotonic()
             setattr(self.counts, name, getattr(self.counts, name) + count)
 

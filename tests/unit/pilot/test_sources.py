@@ -81,8 +81,13 @@ def test_a_path_is_read_byte_by_byte_and_its_version_is_held(tmp_path: Path) -> 
 
 def test_s3_is_signed_as_amazon_says() -> None:
     """The signature of the documentation's GET without a range: AWS, "Signature Calculations", with our headers."""
-    environ = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
-    url, headers = s3_request("GET", "s3://examplebucket/a%20b/c.txt", {"region": "eu-central-1"}, environ, 1369353600.0)
+    environ = {
+        "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    }
+    url, headers = s3_request(
+        "GET", "s3://examplebucket/a%20b/c.txt", {"region": "eu-central-1"}, environ, 1369353600.0
+    )
     assert url == "https://s3.eu-central-1.amazonaws.com/examplebucket/a%20b/c.txt"
     assert headers["x-amz-date"] == "20130524T000000Z"
     assert "Credential=AKIAIOSFODNN7EXAMPLE/20130524/eu-central-1/s3/aws4_request" in headers["authorization"]

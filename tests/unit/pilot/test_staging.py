@@ -16,7 +16,7 @@ from podwright.pilot.cache import Cache
 from podwright.pilot.loop import Loop
 from podwright.pilot.manifest import StagedInput
 from podwright.pilot.peers import PeerAddress, PeerServer
-from podwright.pilot.staging import Stager, StagePlace
+from podwright.pilot.staging import StagePlace, Stager
 from tests.fixtures.counted import CountedServer, counted
 
 TOKEN = b"token"
@@ -151,9 +151,7 @@ def test_a_node_that_replaces_a_lost_one_gets_all_from_its_peers(server: Counted
     assert new.stager.counts.from_peers == COUNT * SIZE
 
 
-def test_a_node_that_is_lost_while_it_brings_data_holds_up_nobody_for_good(
-    server: CountedServer, start: Start
-) -> None:
+def test_a_node_that_is_lost_while_it_brings_data_holds_up_nobody_for_good(server: CountedServer, start: Start) -> None:
     rows = rows_of(server)
     server.open.clear()
     first, second = start(2, rows)
