@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from podwright.data import schema
 from podwright.data.classes import classes_of
 from podwright.data.conditions import Condition, Vocabulary, condition_of
-from podwright.data.files import Opened, Part
 from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layouts
-from podwright.data.lookup import Lookup
 from podwright.data.paths import BelowRoot, as_json
 from podwright.data.store import Store
+from podwright.data.files import Opened, Part
+from podwright.data.lookup import Lookup
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.loader import Loader, EpochOrder, Permutation, Samples, shares
+from podwright.pilot.loader import EpochOrder, Loader, Permutation, Samples, shares
 
 LENGTHS = st.integers(1, 400)
 SEEDS = st.integers(0, 2**32)
