@@ -157,7 +157,7 @@ class RunFolder:
         return files
 
     def log_lines(self) -> Iterator[LogLine]:
-        """Yield all nodes' lines in order of time; of one that is written over, as progress bars are, its last state."""
+        """Yield all nodes' lines in order of time; of one that is written over, as a progress bar, its last state."""
         streams = (self._lines_of(node, path) for node, path in self.log_files())
         return _settled(heapq.merge(*streams, key=lambda line: line.t))
 
