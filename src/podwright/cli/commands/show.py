@@ -82,9 +82,12 @@ def _read(events: Sequence[Recognised]) -> Iterator[tuple[str, str]]:
     for event in events:
         for row in event.names:
             by_how.setdefault(str(row.get("how")), []).append(str(row.get("name")))
+    lines = []
     for how, words in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
         if names := list(dict.fromkeys(by_how.get(how, []))):
-            yield "read", f"{', '.join(names)}: {words}"
+            lines.append(f"{', '.join(names)}: {words}")
+    if lines:
+        yield "read", "\n".join(lines)
 
 
 def _replaced(replaced: Sequence[Replacement]) -> Iterator[tuple[str, str]]:
