@@ -76,7 +76,7 @@ def _no_filters(folder: Path) -> dict[str, str]:
     listing = ("config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
     texts = os.fsdecode(_ask_git(folder, listing, {}) or b"").split("\0")
     own = [name for scope, name in zip(texts[::2], texts[1::2], strict=False) if scope in ("local", "worktree")]
-    settings = {}
+    settings: dict[str, str] = {}
     for filter_name in {name.rpartition(".")[0] for name in own}:
         settings |= {f"{filter_name}.{what}": "" for what in ("clean", "smudge", "process")}
         settings[f"{filter_name}.required"] = "false"

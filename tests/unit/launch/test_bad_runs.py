@@ -131,6 +131,15 @@ def test_other_runs_answer_as_before_and_the_bad_one_is_removed(
     assert good_rows() == before
 
 
+@pytest.mark.parametrize("field", ["name", "target", "version"])
+def test_half_a_character_in_a_record_is_written_into_no_page(bad_home: Home, field: str) -> None:
+    folder = add_run(bad_home, BAD)
+    with_field(**{field: "half \ud800"})(folder)
+    for command in (("report", BAD), ("report", BAD, "good-2222"), ("show", BAD), ("show", BAD, "--json"), ("ps",)):
+        code, _, err = call(*command)
+        assert code in (0, 2), (command, err)
+
+
 @pytest.mark.parametrize("name", ["run.json that is gone", "run.json that is no JSON", "an emptied folder"])
 def test_a_run_that_cannot_be_read_and_has_not_ended_is_lost_with_the_reason(bad_home: Home, name: str) -> None:
     folder = add_run(bad_home, BAD)
