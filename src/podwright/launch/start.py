@@ -213,8 +213,10 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
     request = prepared.request
     workload = request.workload
     code: dict[str, Any] | None = None
-    if prepared.code and origin:
-        code = {"sha256": prepared.code.sha256, "files": prepared.code.files, **origin.as_json()}
+    if prepared.code:
+        code = {"sha256": prepared.code.sha256, "files": prepared.code.files}
+    if code and origin:
+        code |= origin.as_json()
     return Asked(
         id=request.run_id,
         name=workload.name,
