@@ -295,6 +295,7 @@ _ROWS = (
         ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street", ""),
         ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),

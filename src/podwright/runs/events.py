@@ -57,6 +57,7 @@ from podwright.runs.pilot_events import (
     SensorBroken,
     SignalReceived,
     Staged,
+    StagingProgress,
     Thinned,
     fields_of,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "SensorBroken",
     "SignalReceived",
     "Staged",
+    "StagingProgress",
     "Submitted",
     "TargetAnswered",
     "TargetSilent",
@@ -113,6 +115,7 @@ __all__ = [
 _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     PilotStarted,
     Staged,
+    StagingProgress,
     Joined,
     AttemptStarted,
     RankStarted,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
@@ -23,12 +23,13 @@ from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
-from podwright.engines.slurm.resources import check_data, cluster_folder
+from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
+from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
@@ -83,6 +84,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    sees_home = False
     remains = True
 
     def __init__(
@@ -104,12 +106,12 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL, "route": NO_ROUTE}
+        return {"route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         slurm = facts.slurm
-        check_data(request, facts.missing_data)
+        check_data(request.workload, request.target_paths(), facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
@@ -125,6 +127,7 @@ class SlurmEngine:
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
+            "cache": cache_of(request.staged, request.workload, self._pod),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
