@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
@@ -21,13 +21,15 @@ from podwright.engines.site import SITE, read_site, whole_of
 from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
-from podwright.engines.slurm.resources import check_data, cluster_folder
+from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
+from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
@@ -53,7 +55,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    sees_home = False
     remains = True
 
     def __init__(
@@ -104,12 +106,12 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL, "route": NO_ROUTE}
+        return {"route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         slurm = facts.slurm
-        check_data(request, facts.missing_data)
+        check_data(request.workload, request.target_paths(), facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
@@ -125,6 +127,7 @@ class SlurmEngine:
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
+            "cache": cache_of(request.staged, request.workload, self._pod),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
@@ -174,26 +177,10 @@ class SlurmEngine:
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
-        """Prove that login and compute nodes share the folder: a file made here is looked for there.
-
-        Where no node is free at once the job proves it itself: it ends with words when it does not find its files.
-        """
+        """Prove once that login and compute nodes share the folder."""
         assert isinstance(job, SlurmJob)
-        if job.proved:
-            return
-        folder = job.folder
-        mark = f"{folder}/proof.{os.getpid()}"
-        srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
-        if self._reach.call(["touch", "--", mark]).code:
-            return
-        answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark]).text.strip()
-        self._reach.call(["rm", "-f", "--", mark])
-        if answer == "unseen":
-            message = f"the compute nodes do not see {folder}, where the run would lie"
-            hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
-            raise refuse(message, hint=hint)
-        if answer == "seen":
-            self._reach.call(["touch", "--", f"{folder}/proved"])
+        if not job.proved:
+            prove_shared(self._reach, job.folder)
 
     # starting and ending
 

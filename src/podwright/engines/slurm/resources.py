@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -370,13 +370,3 @@ def _mig_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
         slices = [name for name in facts.gpu_types if re.search(r"\dg\.\d", name)]
         hint = f"it has {', '.join(slices)}" if slices else "it has whole GPUs only"
         yield "resources.mig", f'the cluster has no slices "{short(profile)}"', hint
-
-
-def check_data(request: Request, missing: Sequence[str]) -> None:
-    """Refuse inputs whose absolute paths are not on the cluster."""
-    workload = request.workload
-    if missing:
-        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
-        raise workload.refusal(
-            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
-        )
