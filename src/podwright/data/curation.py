@@ -40,7 +40,7 @@ def perceptual_hash(path: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CurationVerdict:
     """Whether an image is kept, and why."""
 
     keep: bool
@@ -64,21 +64,21 @@ class Curator:
     kept: dict[bytes, list[tuple[int, str]]] = field(default_factory=dict)
     near_bits: int = NEAR_BITS
 
-    def judge(self, path: bytes, shown: str, bits: int) -> Verdict:
+    def judge(self, path: bytes, shown: str, bits: int) -> CurationVerdict:
         """Return whether an image adds something to what was kept."""
         kept = self.kept.setdefault(path[: path.rfind(b"/") + 1], [])
         nearest = min(kept, key=lambda other: (other[0] ^ bits).bit_count(), default=None)
         near = nearest is not None and (nearest[0] ^ bits).bit_count() <= self.near_bits
         if near and path not in self.rare:
             assert nearest is not None
-            return Verdict(False, f"near {nearest[1]}", bits)
+            return CurationVerdict(False, f"near {nearest[1]}", bits)
         kept.append((bits, shown.rpartition("/")[2]))
         if path in self.rare:
-            return Verdict(True, f"rare {self.rare[path]}", bits)
-        return Verdict(True, "new", bits)
+            return CurationVerdict(True, f"rare {self.rare[path]}", bits)
+        return CurationVerdict(True, "new", bits)
 
 
-def curate(dataset: Dataset, files: Sequence[Match]) -> Iterator[tuple[Match, Verdict]]:
+def curate(dataset: Dataset, files: Sequence[Match]) -> Iterator[tuple[Match, CurationVerdict]]:
     """Yield what is to become of each file; one that is no image is kept, with the reason."""
     curator = Curator(rare_images(dataset), _kept_before(dataset))
 
@@ -91,7 +91,7 @@ def curate(dataset: Dataset, files: Sequence[Match]) -> Iterator[tuple[Match, Ve
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for match, bits in zip(files, pool.map(hashed, files), strict=True):
             if isinstance(bits, str):
-                yield match, Verdict(True, bits)
+                yield match, CurationVerdict(True, bits)
             else:
                 yield match, curator.judge(match.path_bytes, match.path, bits)
 
