@@ -32,6 +32,16 @@ SECRETS_TOO = (
 
 DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
 
+MIRROR_TOO = (
+    "All packages that any host gets, with what they need, and the images that its file names, by digest. It is made"
+    "\non a machine that runs what the hosts run."
+)
+
+SERVE_TOO = (
+    "Packages as apt reads them, images as every registry's client does. It serves nothing but what it has checked"
+    " first."
+)
+
 POWER_TOO = (
     "Over Redfish, by the controllers that `bmc:` of a group names; the variable that its `secret` names holds"
     " USER:PASSWORD. Switching asks first."
@@ -40,6 +50,11 @@ POWER_TOO = (
 FIRMWARE_TOO = (
     "Nothing is written without approval, and only an image of the digest that was given.\nA controller verifies it"
     " too, and its word is printed."
+)
+
+VALIDATE_TOO = (
+    "GPUs, links, storage, a job on all nodes. What cannot be measured is skipped with\nthe reason; exit code 1 when"
+    " a check failed."
 )
 
 NODES_TOO = (

@@ -230,8 +230,20 @@ _ROWS = (
     .with_commands(
         ("power", "Say whether hosts are on, or switch them", "pod.yaml cycle --limit dgx007", details.POWER_TOO),
         ("firmware", "List firmware, or have one written", "pod.yaml --json", details.FIRMWARE_TOO),
+        ("validate", "Measure what a pod does, and compare it", "pod.yaml --json", details.VALIDATE_TOO),
         ("nodes", "Show how far hosts are on their way to a system", "pod.yaml", details.NODES_TOO),
         module="pod_machines",
+    ),
+    Command(
+        "mirror",
+        "Pods",
+        "mirror",
+        "Carry what a pod needs to a site without a network",
+        "podwright mirror make pod.yaml --out adas.tar",
+    ).with_commands(
+        ("make", "Write packages and images of a pod into one archive", "pod.yaml --out adas.tar", details.MIRROR_TOO),
+        ("verify", "Look through an archive, file by file", "adas.tar --json", "Exit code 1 when anything is bad."),
+        ("serve", "Serve an archive to hosts", "adas.tar --address 10.0.0.1", details.SERVE_TOO),
     ),
     Command(
         "queue",
@@ -283,6 +295,7 @@ _ROWS = (
         ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street", ""),
         ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),

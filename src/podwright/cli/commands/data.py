@@ -14,6 +14,7 @@ from podwright.cli.commands.data_select import (
     data_ls_command,
     data_select_command,
 )
+from podwright.cli.commands.data_stage import data_stage_command
 
 __all__ = [
     "data_diff_command",
@@ -24,6 +25,7 @@ __all__ = [
     "data_scan_command",
     "data_select_command",
     "data_sql_command",
+    "data_stage_command",
     "data_stats_command",
     "data_tag_command",
     "data_watch_command",
