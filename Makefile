@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo lab-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -27,20 +27,26 @@ setup: ## leave .venv with everything in it; seconds when nothing changed
 ready:
 	@$(SET_UP) --quiet
 
+machine:
+	@$(SET_UP) --quiet --tests
+
 demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
 
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
+prove-demo: ready ## one training bare, in a container and on Slurm, in turn, and one report; needs root
+	@$(BIN)/python -m scripts.prove_demo
+
 # Three processes for two cores: what runs on a lab waits most of the time, and the others have the cores meanwhile.
-test: ready lint ## all checks and tests but the nightly ones
+test: machine lint ## all checks and tests but the nightly ones
 	$(PYTEST) -n 3 --dist loadgroup $(SLOWEST)
 
-test-fast: ready ## unit tests only
+test-fast: machine ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
 
-test-nightly: ready lint ## all tests, the long campaigns, and a second generation of Slurm; needs root
+test-nightly: machine lint ## all tests, the long campaigns, and a second generation of Slurm; needs root
 	@mkdir -p .cache && rm -f .cache/campaign.jsonl
 	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" --hypothesis-profile=new -n 2 --dist loadgroup
 	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md

@@ -1,11 +1,14 @@
 """Makes `.venv` with everything Podwright needs to run, train and be tested, from a bare Python.
 
-Standard library only, as nothing else is there yet. A stamp inside `.venv` holds the hash of all that decides its
-content, so a second call ends at once. The machine's own pip settings (index, wheels, certificates) are honoured.
+It needs a Python with `venv`, and changes nothing outside the checkout. With `--tests` it also installs the Debian
+packages that tests start: servers, a browser, compilers. Standard library only, as nothing else is there yet. A stamp
+inside `.venv` holds the hash of all that decides its content, so a second call ends at once. The machine's own pip
+settings (index, wheels, certificates) are honoured.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.util
 import os
@@ -83,13 +86,18 @@ printf '#!/bin/sh\\nexit 101\\n' > "$policy" && chmod 755 "$policy"
 
 
 def wanted_packages() -> list[Package]:
-    """Names what this machine lacks; Debian keeps `ensurepip`, which makes environments, in a package of its own."""
+    """Names what tests need and this machine lacks."""
     packages = read_packages((ROOT / "scripts" / "apt-packages.txt").read_text())
-    missing = [package for package in packages if not package.is_there()]
-    if importlib.util.find_spec("ensurepip") is None:
-        name = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-        missing.append(Package(name, "ensurepip", "makes the virtual environment"))
-    return missing
+    return [package for package in packages if not package.is_there()]
+
+
+def check_venv() -> None:
+    """Ends with the command where Python cannot make environments: Debian keeps `ensurepip` in a package of its own."""
+    if importlib.util.find_spec("ensurepip") is not None:
+        return
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    say("failed", f"Python {version} has no `venv` here: apt-get install python{version}-venv   (as root; then again)")
+    raise SystemExit(2)
 
 
 def root_prefix() -> list[str] | None:
@@ -109,7 +117,7 @@ def has_candidate(name: str) -> bool:
 
 
 def install_packages(missing: Sequence[Package], prefix: Sequence[str] | None) -> None:
-    """Installs missing Debian packages, or says the exact command and goes on: all but `ensurepip` are for tests.
+    """Installs missing Debian packages, or says the exact command and goes on: some tests need none of them.
 
     `prefix` is what `root_prefix` gives.
     """
@@ -117,8 +125,6 @@ def install_packages(missing: Sequence[Package], prefix: Sequence[str] | None) -
         say("packages", f"{package.name} is missing: {package.reason}")
     if prefix is None or shutil.which("apt-get") is None:
         say("packages", "apt-get install " + " ".join(package.name for package in missing) + "   (as root; then again)")
-        if importlib.util.find_spec("ensurepip") is None:
-            raise SystemExit(2)
         return
     env = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
     call([*env, "apt-get", "update", "-qq"])
@@ -194,25 +200,42 @@ def fill_environment() -> None:
 
 def install_browser() -> None:
     """Takes Playwright's own Chromium where the distribution has none; `tests/browser` finds either."""
-    if shutil.which("chromium") is None and root_prefix() is not None:
+    tried = VENV / "browser-stamp"
+    if shutil.which("chromium") is None and root_prefix() is not None and not tried.is_file():
         say("browser", "no chromium package here: taking Playwright's")
         subprocess.run([PYTHON, "-m", "playwright", "install", "--with-deps", "chromium"], cwd=ROOT, check=False)
+        tried.touch()
 
 
-def main() -> None:
-    """Brings the machine and `.venv` to where every `make` verb works; `--quiet`: not a word when it is."""
-    started = time.monotonic()
+def prepare_machine() -> None:
+    """Installs what tests start, where it is missing."""
     missing = wanted_packages()
     if missing:
         install_packages(missing, root_prefix())
-    if is_current():
-        if "--quiet" not in sys.argv[1:]:
-            say("ready", ".venv/bin/podwright")
-        return
-    fill_environment()
-    install_browser()
-    STAMP.write_text(fingerprint())
-    say("ready", f".venv/bin/podwright   (set up in {time.monotonic() - started:.0f} s)")
+
+
+def read_command() -> argparse.Namespace:
+    """The command line."""
+    given = argparse.ArgumentParser(description="Makes .venv with everything in it.")
+    given.add_argument("--quiet", action="store_true", help="not a word when all is there")
+    given.add_argument("--tests", action="store_true", help="install the Debian packages that tests need, too")
+    return given.parse_args()
+
+
+def main() -> None:
+    """Brings `.venv` to where every `make` verb works, and for tests the machine."""
+    started, command = time.monotonic(), read_command()
+    check_venv()
+    if command.tests:
+        prepare_machine()
+    if not is_current():
+        fill_environment()
+        STAMP.write_text(fingerprint())
+        say("ready", f".venv/bin/podwright   (set up in {time.monotonic() - started:.0f} s)")
+    elif not command.quiet:
+        say("ready", ".venv/bin/podwright")
+    if command.tests:
+        install_browser()
 
 
 if __name__ == "__main__":

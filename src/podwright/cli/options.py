@@ -40,6 +40,31 @@ def complete_file(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".yaml", ".yml"))]
 
 
+def complete_target(incomplete: str) -> list[tuple[str, str]]:
+    """Return the targets that begin like this: this machine, and the pods that are known; silent without a home."""
+    from podwright.runs.store import default_home
+    from podwright.spec.problems import Refusal
+
+    try:
+        names = sorted(path.stem for path in (default_home() / "pods").glob("*.yaml"))
+    except (OSError, Refusal):
+        names = []
+    targets = [("local", "this machine"), *((name, "a pod") for name in names)]
+    return [target for target in targets if target[0].startswith(incomplete)]
+
+
+def seconds_of(text: str, field: str) -> float:
+    """Return a time such as `2d` or `5m` in seconds, or refuse it by the option's name."""
+    from podwright.spec.problems import Refusal, refuse
+    from podwright.spec.quantity import duration_s
+
+    try:
+        return duration_s(text)
+    except Refusal as refusal:
+        problem = refusal.problems[0]
+        raise refuse(problem.message, problem.hint, field=field) from None
+
+
 RunRef = Annotated[
     str,
     typer.Argument(metavar="RUN", help="An id, an unambiguous start of one, or `last`.", autocompletion=complete_run),
@@ -51,7 +76,16 @@ RunRefs = Annotated[
 WorkloadFile = Annotated[
     Path, typer.Argument(metavar="WORKLOAD", help="The workload's file.", autocompletion=complete_file)
 ]
-Target = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where: `local`, or POD[:SCHEDULER].")]
+WorkloadOrHere = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[WORKLOAD]", help="The workload's file; left out: ./workload.yaml.", autocompletion=complete_file
+    ),
+]
+Target = Annotated[
+    str,
+    typer.Option("--on", metavar="TARGET", help="Where: `local`, or POD[:SCHEDULER].", autocompletion=complete_target),
+]
 Sets = Annotated[
     list[str],
     typer.Option("--set", metavar="FIELD=VALUE", help="Use this instead of what the file says; may be repeated."),

@@ -8,17 +8,15 @@ import importlib.util
 import io
 import marshal
 import os
-import subprocess
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from io import BufferedIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from podwright.pilot.protocol import fits
+from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -49,10 +47,6 @@ LIMIT_BYTES = 1 << 30
 MEMORY_BYTES = 8 << 20
 """Of a snapshot in memory; a larger one lies in a file without a name, which goes with this process."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-IGNORED = (".git", "__pycache__", ".podwrightignore")
-NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""A repository may name programs for git to run; looking at it runs none."""
-NO_REPOSITORY = "not a git repository (or any"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNCHECKED = (1).to_bytes(4, "little")
 """Bytecode that is valid by the hash it was made with; nobody looks for its source."""
@@ -100,13 +94,15 @@ class Snapshot:
     files: int
 
 
-def snapshot(folder: Path, also: Iterable[Path] = (), spool: Path | None = None) -> Snapshot:
-    """Pack what git tracks or would add, else all but .podwrightignore; `also` are data folders that travel with it.
+def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
+    """Pack what git tracks or would add, else all but .podwrightignore, and what is `wanted` beside it, or that alone.
 
     What is too much for memory lies in the folder `spool` meanwhile, or where temporary files do.
     """
-    root = folder.resolve()
-    names, size = _listing(folder, root, also)
+    root, names, size = Path(), list[str](), 0
+    if folder is not None:
+        root = folder.resolve()
+        names, size = files_that_travel(folder, root, wanted)
     if size > LIMIT_BYTES:
         raise refuse(
             f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
@@ -120,8 +116,10 @@ def snapshot(folder: Path, also: Iterable[Path] = (), spool: Path | None = None)
         with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 _pack(archive, root, name)
+            for name, data in sorted(wanted.made.items()):
+                _pack_made(archive, name, data)
         tar.seek(0)
-        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names))
+        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names) + len(wanted.made))
     except OSError as error:
         tar.close()
         message = f"there is no room for a copy of {folder}: {(error.strerror or str(error)).lower()}"
@@ -131,18 +129,10 @@ def snapshot(folder: Path, also: Iterable[Path] = (), spool: Path | None = None)
         raise
 
 
-def _listing(folder: Path, root: Path, also: Iterable[Path]) -> tuple[list[str], int]:
-    """Return the files that travel, and how large they are; refuse a folder that cannot be read, or has no end."""
-    if root.is_relative_to("/proc") or root.is_relative_to("/sys"):
-        message = f"{folder} holds no files: the kernel makes them up as they are read"
-        raise refuse(message, field="code", hint="name the folder of your program")
-    try:
-        names = sorted({*_code_files(root), *_data_files(root, also)})
-        return names, sum((root / name).lstat().st_size for name in names)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"{error.filename or folder} cannot be read: {reason}"
-        raise refuse(message, field="code", hint="is it being changed just now? put it in .podwrightignore") from None
+def _pack_made(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), 0o644
+    archive.addfile(info, io.BytesIO(data))
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:
@@ -185,61 +175,3 @@ def _steps_out(link: Path, target: Path) -> bool:
         if depth < 0:
             return True
     return False
-
-
-def _code_files(root: Path) -> Iterator[str]:
-    listed = _git_files(root)
-    patterns = [*IGNORED, *_ignore_patterns(root)]
-    names = listed or _walk(root, root)  # a folder that its repository ignores as a whole is taken as one without git
-    for name in names:
-        path = root / name
-        if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
-            yield name
-
-
-def _git_files(root: Path) -> list[str] | None:
-    """Return what git tracks or would add; None where there is no repository, or no git."""
-    command = ["git", *NO_PROGRAMS, "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    except FileNotFoundError:
-        return None
-    if done.returncode:
-        _check_no_repository(done.stderr.decode(errors="replace"))
-        return None
-    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
-
-
-def _check_no_repository(text: str) -> None:
-    """Refuse a repository that git refuses: what it ignores, such as `.env`, would travel with the rest."""
-    if NO_REPOSITORY in text:
-        return
-    lines = [line.strip() for line in text.splitlines()]
-    reason = next((line for line in lines if line.startswith("fatal: ")), "fatal: it says no reason")
-    command = next((line for line in lines if line.startswith("git config ")), None)
-    hint = "mend the repository; without git nobody knows which files must stay behind"
-    if command:
-        hint = f"if you trust it: `{command}`"
-    raise refuse(f"git refuses the code folder: {reason.removeprefix('fatal: ')}", field="code", hint=hint)
-
-
-def _ignore_patterns(root: Path) -> list[str]:
-    try:
-        lines = (root / ".podwrightignore").read_text().splitlines()
-    except OSError:
-        return []
-    return [line.strip().rstrip("/") for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _walk(root: Path, folder: Path) -> Iterator[str]:
-    """Yield the files and links below a folder, by their paths from the root."""
-    for path in folder.rglob("*"):
-        if path.is_symlink() or path.is_file():
-            yield path.relative_to(root).as_posix()
-
-
-def _data_files(root: Path, folders: Iterable[Path]) -> Iterator[str]:
-    for folder in folders:
-        if folder.is_file():
-            yield folder.relative_to(root).as_posix()
-        yield from _walk(root, folder)

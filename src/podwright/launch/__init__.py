@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from podwright.launch.choice import ANY, RunChoice
 from podwright.launch.follow import look, reconcile
 from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
@@ -26,6 +27,7 @@ PROFILE, PROFILE_STEPS = "PODWRIGHT_PROFILE", 8
 __all__ = [
     "Change",
     "Run",
+    "RunChoice",
     "Session",
     "cancel_runs",
     "cancel_strays",
@@ -80,13 +82,23 @@ def find_all(session: Session, refs: Sequence[str]) -> list[Run]:
     return [find(session, ref) for ref in refs]
 
 
-def recent(session: Session, limit: int | None = 20) -> list[Record]:
-    """Return the latest runs and all that are not over, oldest first; points are seen through their parent."""
+def recent(session: Session, limit: int | None = 20, choice: RunChoice = ANY) -> list[Record]:
+    """Return the latest runs and all that are not over, oldest first; points are seen through their parent.
+
+    With a choice the limit counts those that it means.
+    """
     home = session.home
     home.sync()
     fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
-    latest = {record.id: record for record in home.index.latest(limit)}
-    return sorted({**latest, **fresh}.values(), key=lambda record: record.created_at)
+    latest = {record.id: record for record in home.index.latest(limit if choice.is_any else None)}
+    if choice.is_any:
+        return sorted({**latest, **fresh}.values(), key=_creation)
+    chosen = sorted((record for record in {**latest, **fresh}.values() if choice.fits(record)), key=_creation)
+    return chosen if limit is None else chosen[-limit:]
+
+
+def _creation(record: Record) -> float:
+    return record.created_at
 
 
 def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.engines.staged import manifests
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
+from podwright.launch.origin import DIFF, CodeOrigin, origin_of
 from podwright.launch.session import POD_FILE, Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
@@ -119,7 +121,8 @@ def _code(workload: Workload, home: Home) -> Snapshot | None:
     inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
     if workload.stdin_in_code:
         inside.append(workload.stdin_in_code)
-    return snapshot(root, [root / text for text in inside], home.code if home.code.is_dir() else None)
+    also = AlsoTravels(tuple(root / text for text in inside), workload.include)
+    return snapshot(root, also, home.code if home.code.is_dir() else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:
@@ -128,9 +131,11 @@ def start(session: Session, prepared: Prepared) -> str:
     _check_secrets(request.workload)
     with session.using(prepared.engine):
         prepared.engine.preflight(prepared.job)
-    links, files = _links(home, prepared), _by_run(prepared.files)
+    code_folder = request.workload.code_folder
+    origin = origin_of(code_folder) if code_folder else None
+    links, files = _links(home, prepared, origin), _by_run(prepared.files)
     root = Path(prepared.job.root) if prepared.job.root else None
-    whole = _asked(prepared)
+    whole = _asked(prepared, origin)
 
     def create(asked: Asked) -> RunFolder:
         own = files.get(asked.id, {})
@@ -152,8 +157,8 @@ def start(session: Session, prepared: Prepared) -> str:
     return request.run_id
 
 
-def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
-    """Store what runs have in common once, and return where: the two files, the pilot, the code."""
+def _links(home: Home, prepared: Prepared, origin: CodeOrigin | None) -> dict[str, Path]:
+    """Store what runs have in common once, and return where: the two files, the pilot, the code and its changes."""
     workload, pod, code = prepared.request.workload, prepared.request.pod, prepared.code
     links = {
         "spec/workload.yaml": home.store(workload.source, "workload.yaml"),
@@ -163,6 +168,8 @@ def _links(home: Home, prepared: Prepared) -> dict[str, Path]:
         links[POD_FILE.as_posix()] = home.store(pod.source, "pod.yaml")
     if code:
         links["job/code.tar"] = home.store(code.tar, "tar")
+    if origin and origin.diff:
+        links[DIFF] = home.store(origin.diff, "diff")
     for name, manifest in manifests(prepared.request.staged).items():
         links[f"job/{name}"] = home.store(manifest, "gz")
     return links
@@ -203,13 +210,17 @@ def _check_secrets(workload: Workload) -> None:
         raise workload.refusal(("secrets", f"{name} is not set here", hint) for name in missing)
 
 
-def _asked(prepared: Prepared) -> Asked:
+def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
     """Return what is asked in all: of a single run, or of the parent of several."""
     from podwright.spec import workload_json
 
     request = prepared.request
     workload = request.workload
-    code = {"sha256": prepared.code.sha256, "files": prepared.code.files} if prepared.code else None
+    code: dict[str, Any] | None = None
+    if prepared.code:
+        code = {"sha256": prepared.code.sha256, "files": prepared.code.files}
+    if code and origin:
+        code |= origin.as_json()
     return Asked(
         id=request.run_id,
         name=workload.name,

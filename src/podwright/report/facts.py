@@ -120,7 +120,11 @@ def _started_by(argv: list[str]) -> str:
 
 
 def _code(code: object) -> str:
-    return f"sha256 {code.get('sha256')}" if isinstance(code, Mapping) else ""
+    if not isinstance(code, Mapping):
+        return ""
+    commit = f", commit {code['commit']}" if code.get("commit") else ""
+    changed = ", with changes (spec/code.diff)" if code.get("changed") else ""
+    return f"sha256 {code.get('sha256')}{commit}{changed}"
 
 
 def _texts(value: object) -> list[str]:

@@ -122,6 +122,13 @@ def _no_nul(value: str) -> str:
     return value
 
 
+def _inner_pattern(value: str) -> str:
+    """Take a pattern of paths inside a folder."""
+    if value.startswith(("/", "~")) or ".." in value.split("/") or not value.strip("/."):
+        raise wrong(f'"{short(value)}" leads out of the folder', "write it like `data/*.bin` or `out/**`")
+    return value
+
+
 def _one_line(value: str) -> str:
     if "\n" in value or "\r" in value:
         raise wrong("must be one line")
@@ -240,6 +247,7 @@ Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 Line = Annotated[Text, AfterValidator(_one_line)]
+PathPattern = Annotated[Line, AfterValidator(_inner_pattern)]
 Login = Annotated[Line, AfterValidator(_login)]
 Lines = Annotated[
     tuple[Text, ...],

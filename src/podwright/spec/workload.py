@@ -27,6 +27,7 @@ from podwright.spec.types import (
     Lines,
     Name,
     Number,
+    PathPattern,
     Point,
     Size,
     Span,
@@ -141,6 +142,9 @@ class Workload(Strict):
         alias="command", description="what each rank runs: split like a shell would, or a list taken as it is"
     )
     code: Line | None = Field(default=None, description="the folder that travels with the run; ranks start in it")
+    include: tuple[PathPattern, ...] = Field(
+        default=(), description="files of that folder that travel although git ignores them, as patterns"
+    )
     setup: Lines = Field(default=(), description="shell lines before the ranks, such as `module load` or an activate")
     nodes: Count = Field(default=1, description="how many nodes")
     ranks_per_node_given: Count | None = Field(

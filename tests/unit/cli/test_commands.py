@@ -212,6 +212,54 @@ def test_logs(call: Run, good: str) -> None:
     assert call("logs", good, "--node", "0", "--rank", "0", "--grep", "rank", "-f") == (0, "rank 0\n", "")
 
 
+def test_logs_by_ranks_pattern_and_time(call: Run, good: str) -> None:
+    assert sorted(call("logs", good, "--rank", "0-1", "--regex", "^rank [01]$")[1].splitlines()) == [
+        "[0] rank 0",
+        "[1] rank 1",
+    ]
+    assert len(call("logs", good, "--tail", "1")[1].splitlines()) == 1
+    assert call("logs", good, "--tail", "0", "-f") == (0, "", "")
+    assert call("logs", good, "--since", "1h", "--rank", "1", "--grep", "rank")[1] == "rank 1\n"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d rank 1\n", call("logs", good, "-t", "--rank", "1", "--grep", "rank")[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--rank", "1-0"), "--rank: {good} has no 1-0\n\nhint: it has 0 to 1\n"),
+        (("--rank", "x"), '--rank: "x" names no ranks\n\nhint: write it like `0,3-5`\n'),
+        (("--node", "5"), "--node: {good} has no 5\n\nhint: it has 0 to 0\n"),
+        (("--regex", "["), "--regex: is no regular expression: unterminated character set at position 0\n"),
+        (("--regex", "a", "--grep", "a"), "--regex: goes without --grep\n\nhint: give one of the two\n"),
+        (("--since", "soon"), '--since: "soon" is not a time'),
+    ],
+)
+def test_logs_refuse_what_would_print_nothing(call: Run, good: str, words: tuple[str, ...], message: str) -> None:
+    code, out, err = call("logs", good, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(message.format(good=good))
+
+
+def test_logs_of_a_host_it_is_not_on(call: Run, good: str) -> None:
+    code, _, err = call("logs", good, "--node", "nowhere")
+    assert code == 2
+    assert err.startswith(f"--node: {good} has no node on nowhere\n\nhint: its hosts: ")
+
+
+def test_runs_are_chosen(call: Run, good: str) -> None:
+    state = json.loads(call("show", good, "--json")[1])["state"]
+    for words in (("--state", state), ("--name", good.rpartition("-")[0]), ("--on", "local"), ("--since", "1d")):
+        assert good in [row["id"] for row in json.loads(call("ps", *words, "--json")[1])]
+    for words in (("--state", "pending"), ("--name", "no*"), ("--on", "nowhere")):
+        assert good not in [row["id"] for row in json.loads(call("ps", *words, "--json")[1])]
+    assert call("ps", "--state", "runing") == (
+        2,
+        "",
+        '--state: "runing" is not a state\n\nhint: a state is one of pending, starting, running, succeeded, failed,'
+        " cancelled, lost; did you mean `running`?\n",
+    )
+
+
 def test_logs_as_json(call: Run, good: str) -> None:
     (line,) = json.loads(call("logs", good, "--rank", "1", "--grep", "rank", "--json")[1])
     assert {**line, "t": 0} == {"t": 0, "node": 0, "rank": 1, "stream": "o", "text": "rank 1"}

@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from podwright.engines import payload
+from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
 from podwright.pilot.setup import SetupFailed, unpack
 from podwright.spec.problems import Refusal
@@ -71,6 +72,36 @@ def test_a_folder_that_its_repository_ignores_travels_whole(code: Path) -> None:
     assert names(snapshot(code / "build")) == ["a.py", "sub/b.py"]
 
 
+@pytest.mark.parametrize("in_git", [True, False])
+def test_a_python_environment_never_travels(code: Path, in_git: bool) -> None:
+    put(
+        code,
+        "train.py",
+        "env/pyvenv.cfg",
+        "env/lib/torch.py",
+        "deep/venv/pyvenv.cfg",
+        "deep/venv/bin/python",
+        "deep/b.py",
+    )
+    if in_git:
+        git(code, "init", "-q")
+        git(code, "add", "-f", ".")
+    assert names(snapshot(code)) == ["deep/b.py", "train.py"]
+
+
+def test_a_code_folder_that_is_an_environment_itself_travels(code: Path) -> None:
+    put(code, "train.py", "pyvenv.cfg")
+    assert names(snapshot(code)) == ["pyvenv.cfg", "train.py"]
+
+
+def test_what_is_included_travels_although_git_ignores_it(code: Path) -> None:
+    git(code, "init", "-q")
+    put(code, "train.py", "data/a.bin", "data/deep/b.bin", "data/c.txt", "cache/x/y.bin", "outside.bin")
+    (code / ".gitignore").write_text("data\ncache\n*.bin\n")
+    travelling = names(snapshot(code, AlsoTravels(patterns=("data/**/*.bin", "cache/x"))))
+    assert travelling == [".gitignore", "cache/x/y.bin", "data/a.bin", "data/deep/b.bin", "train.py"]
+
+
 def test_what_git_tracks_may_still_stay_behind(code: Path) -> None:
     git(code, "init", "-q")
     put(code, "a.py", "docs/x.md")
@@ -89,7 +120,15 @@ def test_data_inside_the_code_travels_although_it_is_ignored(code: Path) -> None
     git(code, "init", "-q")
     put(code, "a.py", "data/frames/1.png", "data/frames/deep/2.png", "data/other/3.png", "labels.json")
     (code / ".gitignore").write_text("data\nlabels.json\n")
-    made = snapshot(code, [code / "data/frames", code / "labels.json"])
+    made = snapshot(
+        code,
+        AlsoTravels(
+            data=(
+                code / "data/frames",
+                code / "labels.json",
+            )
+        ),
+    )
     assert names(made) == [".gitignore", "a.py", "data/frames/1.png", "data/frames/deep/2.png", "labels.json"]
 
 

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.options import AsJson, RunRef
+from podwright.cli.options import AsJson, RunRef, seconds_of
 from podwright.cli.terminal.follow import say_left
 from podwright.cli.terminal.output import foreign_line, json_text, say
 
 if TYPE_CHECKING:
     from podwright.launch import Run
-    from podwright.runs import LogLine
+    from podwright.runs import LogLine, Record
 
 
 def logs_command(
     run: RunRef,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
-    rank: Annotated[int | None, typer.Option("--rank", metavar="R", help="Only this rank.")] = None,
-    node: Annotated[int | None, typer.Option("--node", metavar="N", help="Only the ranks of this node.")] = None,
+    rank: Annotated[str | None, typer.Option("--rank", metavar="R", help="Only these, such as `0,3-5`.")] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="N", help="Only the ranks of this node: its number or its host.")
+    ] = None,
     grep: Annotated[str | None, typer.Option("--grep", metavar="TEXT", help="Only lines with this text.")] = None,
+    regex: Annotated[str | None, typer.Option("--regex", metavar="RE", help="Only lines that this fits.")] = None,
+    tail: Annotated[int | None, typer.Option("--tail", metavar="N", min=0, help="Only the last lines.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only of the last `5m`.")] = None,
+    times: Annotated[bool, typer.Option("-t", "--times", help="Begin each line with its time.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print log lines; of several ranks each line begins with its rank."""
@@ -30,19 +40,119 @@ def logs_command(
 
     with Session.open() as session:
         followed = find(session, run)
-        _refuse_unknown(followed, rank, node)
-        lines = matching(followed.logs(rank=rank, follow=follow), node, grep)
+        record = _record_of(followed)
+        ranks = _ranks(rank, followed.id, record.world_size)
+        wanted = LineFilter(ranks, _node(node, record), _pattern(grep, regex), _earliest(since))
+        lines = _lines(followed, wanted, tail, follow)
         try:
             if as_json:
                 _print_json(lines)
-            elif rank is not None:
-                _print(lines, 1, at_once=follow)
             else:
-                _print(lines, followed.record().world_size, at_once=follow)
+                width = 0 if ranks and len(ranks) == 1 else len(str(record.world_size - 1))
+                _print(lines, width * (record.world_size > 1), times, at_once=follow)
         except KeyboardInterrupt:
             say_left([followed.id])
             raise
         _say_silence(followed)
+
+
+@dataclass(frozen=True)
+class LineFilter:
+    """Which lines are meant; None: any."""
+
+    ranks: frozenset[int] | None = None
+    node: int | None = None
+    pattern: re.Pattern[str] | None = None
+    earliest: float | None = None
+
+    def of(self, lines: Iterable[LogLine]) -> Iterator[LogLine]:
+        """Leave out the others."""
+        for line in lines:
+            if (
+                (self.ranks is None or line.rank in self.ranks)
+                and (self.node is None or line.node == self.node)
+                and (self.earliest is None or line.t >= self.earliest)
+                and (self.pattern is None or self.pattern.search(line.text))
+            ):
+                yield line
+
+
+def _lines(run: Run, wanted: LineFilter, tail: int | None, follow: bool) -> Iterable[LogLine]:
+    """Return the lines that are meant, at most so many of those that are there now."""
+    if follow:
+        return followed_lines(run.follow_logs(), wanted, tail)
+    lines = wanted.of(run.logs())
+    return lines if tail is None else deque(lines, maxlen=tail)
+
+
+def followed_lines(batches: Iterable[list[LogLine]], wanted: LineFilter, tail: int | None) -> Iterator[LogLine]:
+    """Yield the last of the first batch, which are there already, and all that come."""
+    for batch in batches:
+        yield from deque(wanted.of(batch), maxlen=tail)
+        tail = None
+
+
+def _record_of(run: Run) -> Record:
+    """Return what is known of a run; refuse a parent, which has no ranks."""
+    from podwright.spec.problems import refuse
+
+    if points := run.points():
+        raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
+    return run.record()
+
+
+def _ranks(text: str | None, run_id: str, count: int) -> frozenset[int] | None:
+    """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
+    from podwright.spec.problems import refuse
+
+    if text is None:
+        return None
+    ranks: set[int] = set()
+    for part in text.split(","):
+        if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
+            raise refuse(f'"{text}" names no ranks', "write it like `0,3-5`", field="--rank")
+        first, last = int(span[1]), int(span[2] or span[1])
+        if last < first or last >= count:
+            raise refuse(f"{run_id} has no {part.strip()}", f"it has 0 to {count - 1}", field="--rank")
+        ranks.update(range(first, last + 1))
+    return frozenset(ranks)
+
+
+def _node(text: str | None, record: Record) -> int | None:
+    """Return the number of the node that is named by it, or by a host that only one node has."""
+    from podwright.spec.problems import refuse
+
+    if text is None:
+        return None
+    if re.fullmatch("[0-9]{1,9}", text):
+        if int(text) < record.nodes:
+            return int(text)
+        raise refuse(f"{record.id} has no {text}", f"it has 0 to {record.nodes - 1}", field="--node")
+    on_host = [node for node, host in enumerate(record.hosts) if text in (host, f"node{node}")]
+    if len(on_host) != 1:
+        hint = f"its hosts: {', '.join(dict.fromkeys(record.hosts))}; nodes have numbers from 0 to {record.nodes - 1}"
+        problem = f"{len(on_host)} nodes" if on_host else "no node"
+        raise refuse(f"{record.id} has {problem} on {text}", hint, field="--node")
+    return on_host[0]
+
+
+def _pattern(text: str | None, regex: str | None) -> re.Pattern[str] | None:
+    from podwright.spec.problems import refuse
+
+    if text is not None and regex is not None:
+        raise refuse("goes without --grep", "give one of the two", field="--regex")
+    if text is not None:
+        return re.compile(re.escape(text))
+    if regex is None:
+        return None
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise refuse(f"is no regular expression: {error}", field="--regex") from None
+
+
+def _earliest(since: str | None) -> float | None:
+    return None if since is None else time.time() - seconds_of(since, "--since")
 
 
 def _say_silence(run: Run) -> None:
@@ -52,35 +162,16 @@ def _say_silence(run: Run) -> None:
         say("silent", record.silence)
 
 
-def _print(lines: Iterable[LogLine], ranks: int, at_once: bool) -> None:
-    """Print each line after its rank where there are several; a line of the launcher has none."""
-    width = len(str(ranks - 1))
+def _print(lines: Iterable[LogLine], width: int, times: bool, at_once: bool) -> None:
+    """Print each line after its rank, in a column that is `width` wide, if any; a line of the launcher has none."""
+    from podwright.theme import words
+
     for line in lines:
-        prefix = ""
-        if ranks > 1:
+        prefix = f"{words.clock(line.t)} " * times
+        if width:
             rank = "-" if line.rank is None else str(line.rank)
-            prefix = f"[{rank:>{width}}] "
+            prefix += f"[{rank:>{width}}] "
         print(f"{prefix}{foreign_line(line.text, sys.stdout)}", flush=at_once)
-
-
-def _refuse_unknown(run: Run, rank: int | None, node: int | None) -> None:
-    """Refuse what would silently print nothing: a rank or node there is not, or a parent, which has no ranks."""
-    from podwright.spec.problems import refuse
-
-    if points := run.points():
-        raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
-    record = run.record()
-    for name, given, count in (("--rank", rank, record.world_size), ("--node", node, record.nodes)):
-        if given is not None and not 0 <= given < count:
-            raise refuse(f"{run.id} has no {given}", f"it has 0 to {count - 1}", field=name)
-
-
-def matching(lines: Iterable[LogLine], node: int | None, text: str | None) -> Iterator[LogLine]:
-    """Leave out the lines of other nodes and those without the text."""
-    for line in lines:
-        is_of_node = node is None or line.node == node
-        if is_of_node and (text is None or text in line.text):
-            yield line
 
 
 def _print_json(lines: Iterable[LogLine]) -> None:

@@ -3,30 +3,56 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.options import AsJson
+from podwright.cli.options import AsJson, complete_target, seconds_of
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
     from podwright.runs import Record
 
 
+def complete_state(incomplete: str) -> list[str]:
+    """Return the states that begin like this."""
+    from podwright.launch.choice import STATES
+
+    return [state for state in STATES if state.startswith(incomplete)]
+
+
 def ps_command(
     everything: Annotated[bool, typer.Option("--all", "-a", help="List all runs, not only the latest 20.")] = False,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="S", help="Only runs in this state.", autocompletion=complete_state),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="N", help="Only of this workload; `*` stands for anything.")
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option("--on", metavar="TARGET", help="Only on this target or pod.", autocompletion=complete_target),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only those started since, such as `2d`.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask each target once for all its runs and list them, newest last."""
-    from podwright.launch import Session, recent
+    from podwright.launch import RunChoice, Session, recent
 
+    earliest = None if since is None else time.time() - seconds_of(since, "--since")
+    choice = RunChoice(state, name, on, earliest)
     with Session.open() as session:
-        records = recent(session, limit=None if everything else 20)
+        records = recent(session, None if everything else 20, choice)
     if as_json:
         return output.print_json([record.as_json() for record in records])
+    if not records and not choice.is_any:
+        return output.say("no runs", "that fit; `podwright ps --all` lists every run")
     if not records:
         return output.say("no runs", "start one with `podwright run WORKLOAD`")
     return print("\n".join(listing(records, output.width_of(sys.stdout))))

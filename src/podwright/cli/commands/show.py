@@ -24,8 +24,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
-    from podwright.launch.run import explain
-    from podwright.runs.events import DeviceSeen, FilesKept, RankFailed
+    from podwright.runs.events import FilesKept
 
     with Session.open() as session:
         shown = find(session, run)
@@ -38,7 +37,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         kept = [] if points else shown.folder.events_of(FilesKept)
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
-            why = explain(record, shown.folder.events_of(RankFailed, DeviceSeen))
+            why = shown.explain(record)
     left = [("kept", kept_text(record.id, event)) for event in kept[-1:]]
     for word, text in (*facts(record, len(points), why), *_replaced(replaced), *left, ("size", figures.size(size))):
         print("\n".join(output.aligned(word, text, sys.stdout)))

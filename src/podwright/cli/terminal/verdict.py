@@ -48,15 +48,16 @@ def _sentence(record: Record, goal: Goal | None, points: int) -> str:
 
 
 def explanation(record: Record, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield why a run failed as (word, text): who, its last lines, where its log is, what the sensors saw."""
-    seen = [line for line in lines if line.startswith("seen ")]
-    said = [line for line in lines if not line.startswith("seen ")] or [sentence(record, None)[1]]
+    """Yield why a run failed as (word, text): who, its last lines, its log, what the sensors saw, what helps."""
+    said = [line for line in lines if not line.startswith(("seen ", "hint "))] or [sentence(record, None)[1]]
     yield record.state, "\n".join(said)
     rank = re.match(r"rank (\d+) ", said[0])
     option = f" --rank {rank[1]}" if rank else ""
     yield "log", f"podwright logs {record.id}{option}"
-    if seen:
-        yield "seen", "\n".join(line.removeprefix("seen ") for line in seen)
+    for word in ("seen", "hint"):
+        text = "\n".join(line.removeprefix(f"{word} ") for line in lines if line.startswith(f"{word} "))
+        if text:
+            yield word, text
 
 
 def _success(record: Record, goal: Goal | None, took: str) -> str:

@@ -192,6 +192,6 @@ def test_what_it_lacks(tmp_path: Path) -> None:
     pod = spec.load_pod(tmp_path / "pod.yaml")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
-    assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"selection", "shared"}
+    assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"route", "selection", "shared"}
     with_claim = scheduler.model_copy(update={"claim": "podwright"})
     assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"selection"}

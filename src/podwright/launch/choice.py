@@ -1,0 +1,49 @@
+"""Which of all runs are meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from podwright.spec.findings import one_of
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
+
+STATES = ("pending", "starting", "running", "succeeded", "failed", "cancelled", "lost")
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """What chosen runs have in common; what is left out holds for any run."""
+
+    state: str | None = None
+    name: str | None = None
+    """A workload's name, or a pattern such as `seg*`."""
+    on: str | None = None
+    """A target, or a pod with all its schedulers."""
+    since: float | None = None
+    """When they were created at the earliest."""
+
+    def __post_init__(self) -> None:
+        if self.state is not None and self.state not in STATES:
+            raise refuse(f'"{self.state}" is not a state', one_of(self.state, "a state", STATES), field="--state")
+
+    @property
+    def is_any(self) -> bool:
+        """Return whether every run is meant."""
+        return self == ANY
+
+    def fits(self, record: Record) -> bool:
+        """Return whether a run is meant."""
+        return (
+            self.state in (None, record.state)
+            and (self.name is None or fnmatchcase(record.name, self.name))
+            and (self.on is None or self.on in (record.target, record.target.partition(":")[0]))
+            and (self.since is None or record.created_at >= self.since)
+        )
+
+
+ANY = RunChoice()
