@@ -43,7 +43,6 @@ def test_up_is_killed_in_every_stage_and_the_next_one_completes_it(bench: Bench)
 
 
 def test_a_host_that_goes_off_while_it_installs_is_named_and_completed_later(bench: Bench) -> None:
-    bench.on("n4", "apt-get purge --yes slurmd prometheus-node-exporter mariadb-common")
     bench.lab.wipe("n4")
     bench.lab.heal("n4")
     bench.client.ask("pod", "add", str(bench.lab.pod_file))
@@ -61,9 +60,8 @@ def test_a_host_that_goes_off_while_it_installs_is_named_and_completed_later(ben
 def test_the_second_controller_answers_when_the_first_is_killed(bench: Bench) -> None:
     text = EXAMPLE.read_text().replace("roles: {controller: n1,", "roles: {controller: n1, backup: n2,")
     bench.file = bench.folder / "backup.yaml"
-    bench.file.write_text(
-        text.replace("      SlurmdParameters:", "      SlurmctldTimeout: 10\n      SlurmdParameters:")
-    )
+    sooner = "      SlurmctldTimeout: 10\n      SlurmdParameters:"
+    bench.file.write_text(text.replace("      SlurmdParameters:", sooner))
     bench.up()
     until(lambda: "backup) at n2 is UP" in bench.on("n1", "scontrol ping"), "the backup waits")
     bench.on("n1", "systemctl kill --signal=KILL slurmctld")
