@@ -4,8 +4,8 @@
 
 Needs root, and an hour or two: not part of `make bench`. Each round starts two labs of bare hosts, one after the other.
 One is brought up by us, the other by a playbook as a person would write it, with the modules apt, copy and systemd. The
-second `up` of the first lab is measured too. Packages come from a mirror on this machine, which a first round fills that
-is not counted.
+second `up` of the first lab is measured too. Packages come from a mirror on this machine, which a first round that
+is not counted fills.
 """
 
 from __future__ import annotations
