@@ -194,6 +194,7 @@ def test_a_rotated_munge_key_ends_no_job(bench: Bench) -> None:
     until(lambda: not bench.on("n1", "squeue -h").strip(), "the job is gone")
 
 
+@pytest.mark.nightly
 def test_a_rolling_change_drains_a_node_at_a_time_and_stops_at_a_failure(bench: Bench) -> None:
     """The disk of the second of three nodes is full: the first one is changed, the third is never drained."""
     bench.file = bench.folder / "rolling.yaml"
@@ -216,6 +217,7 @@ def test_a_rolling_change_drains_a_node_at_a_time_and_stops_at_a_failure(bench: 
 HOLD = "import fcntl, time; file = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(file, 2); time.sleep(900)"
 
 
+@pytest.mark.nightly
 def test_an_apt_that_is_locked_is_waited_for_and_who_holds_it_is_named(bench: Bench) -> None:
     """With plain ansible-playbook, so that the bound can be short."""
     bench.on("n4", "apt-get purge --yes prometheus-node-exporter")
@@ -238,6 +240,7 @@ def test_an_apt_that_is_locked_is_waited_for_and_who_holds_it_is_named(bench: Be
     assert bench.status()["n4"]["state"] == "ok"
 
 
+@pytest.mark.nightly
 def test_a_disk_that_is_full_is_named_and_leaves_files_whole_or_absent(bench: Bench) -> None:
     """A file system of a few pages, all of them taken, lies where Slurm's files are."""
     names = "slurm.conf gres.conf topology.conf cgroup.conf"
