@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo lab-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -35,6 +35,9 @@ demo: ready ## train a model on this machine, watch it, and open its report
 
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
+
+prove-demo: ready ## one training bare, in a container and on Slurm, in turn, and one report; needs root
+	@$(BIN)/python -m scripts.prove_demo
 
 # Three processes for two cores: what runs on a lab waits most of the time, and the others have the cores meanwhile.
 test: machine lint ## all checks and tests but the nightly ones

@@ -2,8 +2,8 @@
 
     python benchmarks/compare_rule.py [--pairs 2000] [--out benchmarks/results/compare_rule.md]
 
-Times spread like a lognormal. Called different though they are the same: at most 6.5 %. Called the same once there are as
-many as `needed`: at least 90 %, of the pairs that happened to have enough, and of new pairs of as many as others needed.
+Times spread like a lognormal. Called different though they are the same: at most 6.5 %. Called the same once there are
+as many as `needed`: at least 90 %, of pairs that happened to have enough, and of new pairs of as many as others needed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def table(rows: list[Simulated]) -> Iterator[str]:
     yield ""
     yield f"{rows[0].pairs:,} seeded pairs for each row, both sides the same; made by `benchmarks/compare_rule.py`."
     yield ""
-    yield "| runs a side | spread | called different | same, of pairs with as many as they needed | same, of new pairs |"
+    yield "| runs a side | spread | called different | same, of pairs with as many as needed | same, of new pairs |"
     yield "| --- | --- | --- | --- | --- |"
     for row in rows:
         shares = (share(row.same_of_enough, row.enough), share(row.same_of_renewed, row.renewed))

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from podwright.runs.store import default_home
 from scripts import small_image
@@ -92,13 +93,37 @@ def measure(folder: Path, out: Path, options: argparse.Namespace) -> int:
     command = [str(folder / "suite.yaml"), "--again", "--prices", str(ROOT / "examples" / "prove" / "prices.yaml")]
     with small_image.store(IMAGE) as variables:
         code = podwright("bench", "run", *command, **variables)
+    if code:
+        return code
     for by in ("runtime", "target"):
         podwright("compare", SUITE, "--by", by)
+    if options.table:
+        options.table.write_text("\n".join(table()) + "\n", encoding="utf-8")
     out.mkdir(parents=True, exist_ok=True)
     for name in ("report.html", "journal.jsonl"):
         shutil.copy(default_home() / "suites" / SUITE / name, out / name)
     print(f"\nreport    {(out / 'report.html').resolve().as_uri()}")
-    return code
+    return 0
+
+
+def table() -> Iterator[str]:
+    """The figures as a table: what was compared with the bare training here."""
+    pairs = []
+    for by in ("runtime", "target"):
+        done = subprocess.run([*PODWRIGHT, "compare", SUITE, "--by", by, "--json"], stdout=subprocess.PIPE, check=False)
+        pairs += json.loads(done.stdout)["pairs"]
+    yield "| training | runs | median s | 95 % interval | ratio to bare here | verdict |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    yield f"| {_cells(pairs[0]['sides'][0])} | | |"
+    for pair in pairs:
+        ratio = "{:.3f} ({:.3f} to {:.3f})".format(pair["ratio"], *pair["interval"])
+        yield f"| {_cells(pair['sides'][1])} | {ratio} | {pair['verdict']} |"
+
+
+def _cells(side: dict[str, Any]) -> str:
+    low, high = side["interval"]
+    name = side["name"].partition("/")[2]
+    return f"{name} | {len(side['samples'])} | {side['median']:.2f} | {low:.2f} to {high:.2f}"
 
 
 def main() -> int:
@@ -107,6 +132,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: %(default)s)")
     parser.add_argument("--epochs", type=int, default=2, help="length of the training (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "prove", help="where the report goes")
+    parser.add_argument("--table", type=Path, help="a file that gets the figures as a table")
     parser.add_argument("--lab", default=LAB, help="name of the cluster (default: %(default)s)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="podwright-prove-") as name, cluster(options.lab):

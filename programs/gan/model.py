@@ -138,5 +138,5 @@ class Rivals(nn.Module):
         pairs = zip(self.steady.parameters(), self.maker.parameters(), strict=True)
         for mean, now in pairs:
             mean.lerp_(now, 1 - KEPT)
-        for mean, now in zip(self.steady.buffers(), self.maker.buffers(), strict=True):
-            mean.copy_(now)
+        for kept, seen in zip(self.steady.buffers(), self.maker.buffers(), strict=True):
+            kept.copy_(seen)

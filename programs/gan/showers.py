@@ -12,6 +12,9 @@ physicists look at: its energy, its depth, its width, and how many cells it ligh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 from numpy.random import Generator
@@ -29,42 +32,59 @@ BINS = 10
 def depth_profile(start: float, shape: float, scale: float) -> np.ndarray:
     """How the energy is shared over the layers: a gamma distribution that begins at `start`."""
     t = np.clip(DEEP - start, 0.0, None) / scale
-    profile = t ** (shape - 1) * np.exp(-t)
-    return profile / max(profile.sum(), 1e-9)
+    profile: np.ndarray = t ** (shape - 1) * np.exp(-t)
+    shares: np.ndarray = profile / max(profile.sum(), 1e-9)
+    return shares
 
 
 def spread(middle: float, narrow: float, wide: float, share: float) -> np.ndarray:
     """How a layer's energy lies across: a core and a halo that has this share of it."""
     r = np.abs(ACROSS - middle)
     core, halo = np.exp(-r / narrow), np.exp(-r / wide)
-    return (1 - share) * core / core.sum() + share * halo / halo.sum()
+    shares: np.ndarray = (1 - share) * core / core.sum() + share * halo / halo.sum()
+    return shares
 
 
-def shower(kind: str, chance: Generator) -> np.ndarray:
-    """One shower: the energy of each cell, layer by layer."""
-    middle = chance.normal(0, 0.7)
-    if kind == "muon":
-        slope, track = chance.normal(0, 0.04), np.zeros((SIDE, SIDE))
-        for layer in range(SIDE):
-            track[layer] = chance.gamma(6, 0.02 / 6) * spread(middle + slope * layer, 0.25, 1.0, 0.02)
-        return track
-    if kind == "pion":
-        energy, start = chance.normal(0.75, 0.12), chance.exponential(3.0)
-        profile = depth_profile(min(start, 9.0), chance.normal(3.0, 0.3), chance.normal(1.7, 0.15))
-        layers = np.outer(profile, spread(middle, 0.9, 3.5, 0.5))
-        ragged = chance.gamma(3.0, 1 / 3.0, layers.shape)
-        return np.clip(energy, 0.2, None) * layers * ragged
-    start = chance.exponential(0.3) + (1.2 if kind == "photon" else 0.0)
+def track(chance: Generator) -> np.ndarray:
+    """What a muon leaves: a little in every layer, along a line."""
+    middle, slope, cells = chance.normal(0, 0.7), chance.normal(0, 0.04), np.zeros((SIDE, SIDE))
+    for layer in range(SIDE):
+        cells[layer] = chance.gamma(6, 0.02 / 6) * spread(middle + slope * layer, 0.25, 1.0, 0.02)
+    return cells
+
+
+def hadronic(chance: Generator) -> np.ndarray:
+    """What a pion leaves."""
+    energy, start = max(0.2, chance.normal(0.75, 0.12)), min(chance.exponential(3.0), 9.0)
+    profile = depth_profile(start, chance.normal(3.0, 0.3), chance.normal(1.7, 0.15))
+    layers = np.outer(profile, spread(chance.normal(0, 0.7), 0.9, 3.5, 0.5))
+    cells: np.ndarray = energy * layers * chance.gamma(3.0, 1 / 3.0, layers.shape)
+    return cells
+
+
+def electromagnetic(chance: Generator, later: float) -> np.ndarray:
+    """What an electron leaves, or so much later a photon."""
+    start = chance.exponential(0.3) + later
     profile = depth_profile(start, chance.normal(3.6, 0.25), chance.normal(1.15, 0.06))
-    ragged = chance.gamma(20.0, 1 / 20.0, (SIDE, SIDE))
-    return chance.normal(1.0, 0.04) * np.outer(profile, spread(middle, 0.6, 2.0, 0.15)) * ragged
+    layers = np.outer(profile, spread(chance.normal(0, 0.7), 0.6, 2.0, 0.15))
+    cells: np.ndarray = chance.normal(1.0, 0.04) * layers * chance.gamma(20.0, 1 / 20.0, layers.shape)
+    return cells
+
+
+SHOWERS: tuple[Callable[[Generator], np.ndarray], ...] = (
+    partial(electromagnetic, later=0.0),
+    partial(electromagnetic, later=1.2),
+    hadronic,
+    track,
+)
+"""In the order of the kinds."""
 
 
 def make(count: int, seed: int) -> tuple[Tensor, Tensor]:
     """Showers as pictures from -1 to 1, and their kinds, all alike often."""
     chance = np.random.default_rng(seed)
     kinds = np.arange(count) % len(KINDS)
-    cells = np.stack([shower(KINDS[kind], chance) for kind in kinds])
+    cells = np.stack([SHOWERS[kind](chance) for kind in kinds])
     return as_pictures(torch.from_numpy(cells).float()), torch.from_numpy(kinds)
 
 

@@ -65,7 +65,7 @@ class Showers(Task):
     def _set_up(self, side: int, colours: int) -> None:
         config = self.config
         self.net = Rivals(len(KINDS), side, config.width, colours).to(self.world.device)
-        maker = {"params": list(self.net.maker.parameters()), "scale": config.slower}
+        maker: dict[str, Any] = {"params": list(self.net.maker.parameters()), "scale": config.slower}
         groups = [maker, {"params": list(self.net.judge.parameters())}]
         self.optimizer = torch.optim.Adam(groups, lr=config.lr, betas=(0.0, 0.99), fused=True)
         self.optimizer.register_step_post_hook(lambda *_: self.net.follow())

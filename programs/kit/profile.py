@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from .timing import StepTimes
@@ -85,8 +84,8 @@ class StepProfile:
 
 def idle(seen: profile) -> tuple[float, list[dict[str, Any]]]:
     """How long any kernel ran on the GPU, and the longest stretches in which none did, with what was around them."""
-    events = seen.events() or []
-    kernels = [(event.time_range.start, event.time_range.end, event.name) for event in events if is_kernel(event)]
+    events: Any = seen.events()  # type: ignore[no-untyped-call]
+    kernels = [(event.time_range.start, event.time_range.end, event.name) for event in events or () if on_gpu(event)]
     kernels.sort()
     joined: list[tuple[float, float, str, str]] = []  # from, to, the first and the last kernel
     for start, end, name in kernels:
@@ -96,12 +95,12 @@ def idle(seen: profile) -> tuple[float, list[dict[str, Any]]]:
         else:
             joined.append((start, end, name, name))
     busy = sum(end - start for start, end, _, _ in joined) * US
-    gaps = []
+    gaps: list[dict[str, Any]] = []
     for before, after in pairwise(joined):
         gaps.append({"seconds": (after[0] - before[1]) * US, "after": before[3], "before": after[2]})
     return busy, sorted(gaps, key=lambda gap: -float(gap["seconds"]))[:MOST_GAPS]
 
 
-def is_kernel(event: Any) -> bool:
+def on_gpu(event: Any) -> bool:
     """Whether an event is work of the GPU itself."""
-    return bool(event.device_type == DeviceType.CUDA)
+    return str(event.device_type).endswith("CUDA")

@@ -104,12 +104,10 @@ def test_idle_stretches_of_a_gpu(load: Callable[[str, str], ModuleType]) -> None
     module = load("resnet", "kit.profile")
     spans = [(0, 2000, "first"), (1000, 4000, "second"), (7000, 8000, "third")]
     kernels = [
-        SimpleNamespace(time_range=SimpleNamespace(start=start, end=end), name=name, device_type=module.DeviceType.CUDA)
+        SimpleNamespace(time_range=SimpleNamespace(start=start, end=end), name=name, device_type="DeviceType.CUDA")
         for start, end, name in spans
     ]
-    host = SimpleNamespace(
-        time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type=module.DeviceType.CPU
-    )
+    host = SimpleNamespace(time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type="DeviceType.CPU")
     busy, gaps = module.idle(SimpleNamespace(events=lambda: [host, *kernels]))
     assert busy == pytest.approx(0.005)
     assert gaps == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]

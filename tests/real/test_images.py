@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ import pytest
 from podwright import launch, spec
 from podwright.images.builder import build, inspect, push, read_recipe
 from podwright.images.squashfs import export
-from scripts import debian_root
+from scripts import small_image
 from tests.contract import test_contract as contract
 from tests.contract.sites import END_S, LocalSite, until
 from tests.paths import CASES
@@ -33,7 +32,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 
 BASE = "localhost/base:1"
 PODWRIGHT = Path(sys.executable).parent / "podwright"
-STORAGE = '[storage]\ndriver = "overlay"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
 REGISTRY = """\
 version: 0.1
 storage: {{filesystem: {{rootdirectory: {folder}}}}}
@@ -51,21 +49,10 @@ def podman(*words: str) -> str:
 @pytest.fixture(scope="module")
 def base() -> Iterator[str]:
     """A small Debian with a Python, under a name that no registry has, in a store that goes with the tests."""
-    root = debian_root.made(debian_root.codename(), "apt", "openmpi-bin", "python3")
-    folder = Path(tempfile.mkdtemp(prefix="pwimg-", dir="/tmp"))
-    (folder / "storage.conf").write_text(STORAGE.format(folder=folder))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONTAINERS_STORAGE_CONF", str(folder / "storage.conf"))
-        with subprocess.Popen(["tar", "-C", str(root), "--exclude=./dev/*", "-c", "."], stdout=subprocess.PIPE) as tar:
-            words = ["podman", "import", "--quiet", "--change", "ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin", "-", BASE]
-            subprocess.run(words, stdin=tar.stdout, stdout=subprocess.DEVNULL, check=True)
-        try:
-            yield BASE
-        finally:
-            podman("rm", "--all", "--force")
-            podman("rmi", "--all", "--force")
-            subprocess.run(["umount", str(folder / "graph" / "overlay")], capture_output=True, check=False)
-            shutil.rmtree(folder)
+    with small_image.store(BASE) as variables, pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield BASE
 
 
 class ContainerSite(LocalSite):

@@ -25,12 +25,22 @@ def profile_of(document: Mapping[str, Any]) -> StepsProfile:
     ]
     idle = [(row, as_number(row.get("seconds"))) for row in _rows(document.get("gaps"))]
     gaps = [IdleGap(seconds, _name(row.get("after")), _name(row.get("before"))) for row, seconds in idle if seconds]
-    parts = document.get("parts")
-    told = {str(name): as_number(value) for name, value in parts.items()} if isinstance(parts, Mapping) else {}
-    known = {name: value for name, value in told.items() if value is not None}
     return StepsProfile(
-        int(steps), wall_s, _name(document.get("device")), busy_s, tuple(operations), tuple(gaps), known
+        steps=int(steps),
+        wall_s=wall_s,
+        device=_name(document.get("device")),
+        busy_s=busy_s,
+        operations=tuple(operations),
+        gaps=tuple(gaps),
+        parts=_parts(document.get("parts")),
     )
+
+
+def _parts(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {}
+    numbers = {str(name): as_number(seconds) for name, seconds in value.items()}
+    return {name: seconds for name, seconds in numbers.items() if seconds is not None}
 
 
 def _rows(value: object) -> Iterator[Mapping[str, Any]]:

@@ -95,6 +95,18 @@ SCAN_TOO = (
     " Exit code 1: some folders could not be read; they are named."
 )
 
+WATCH_TOO = (
+    "Every folder is watched by inotify. Where events were lost, all of it is scanned again.\nIt ends when it is"
+    " interrupted."
+)
+
+POLICY = "add night --dataset a2d2 --where 'path~night' --do tag --tag light=low"
+POLICY_TOO = (
+    "A policy is a filter, an action and, with --every, a schedule for `run --due`. What was\ndone with a file is"
+    " written down: it is not done again, and `undo` takes it back. A\ndeletion is shown first: the second `run`"
+    " deletes what the first one listed."
+)
+
 STATS_TOO = (
     "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
     " before are not read again. Then filters know the classes: Car>0."

@@ -18,7 +18,7 @@ Order = Literal["alternate", "blocks"]
 Runtime = Literal["bare", "container"]
 
 
-class LeftOut(Strict):
+class ExcludedCells(Strict):
     """Cells that are not run: all that have these values, where those left out mean any."""
 
     workload: Line | None = Field(default=None, description="name of a workload")
@@ -42,7 +42,7 @@ class SuiteFile(Strict):
     runtimes: tuple[Runtime, ...] = Field(default=(), description="bare, container; left out: what a workload says")
     sizes: tuple[Count, ...] = Field(default=(), description="numbers of nodes; left out: what a workload says")
     images: tuple[Line, ...] = Field(default=(), description="images; left out: what a workload says")
-    exclude: tuple[LeftOut, ...] = Field(
+    exclude: tuple[ExcludedCells, ...] = Field(
         default=(), description="cells that are not run: `[{target: adas, runtime: container}]`"
     )
     repeats: Count = Field(default=5, description="runs of each cell that count; the rule of `compare` wants 4 or more")

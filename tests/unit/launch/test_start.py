@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import subprocess
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +14,7 @@ import pytest
 
 from podwright import launch, spec
 from podwright.engines.local import LocalEngine
+from podwright.launch.again import start_again
 from podwright.pilot.protocol import Order
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
@@ -107,6 +109,31 @@ def test_a_parent_and_its_points(home: Home, load: Load, unstarted: Unstarted, s
     assert (parent.points, parent.parent, parent.matrix, parent.index) == (4, None, None, None)
     assert [point.id for point in run.points()] == ids
     assert len({(home.runs / one / "token").read_text() for one in ids}) == 4
+
+
+def test_a_profile_is_asked_for_by_a_variable(load: Load) -> None:
+    workload = load("command: train\nenv: {A: b}")
+    asked = launch.profiled(workload)
+    assert asked.env == {"A": "b", "PODWRIGHT_PROFILE": "8"}
+    assert (asked.path, asked.source) == (workload.path, workload.source)
+
+
+def test_a_run_is_started_again_with_the_code_it_had(
+    home: Home, load: Load, unstarted: Unstarted, session: launch.Session, tmp_path: Path
+) -> None:
+    (tmp_path / "work" / "frames").mkdir(parents=True)
+    first = launch.start(session, load("command: train {data.frames}\ncode: code\ndata: {frames: frames}"), repeat=2)
+    shutil.rmtree(tmp_path / "work" / "code")
+    again = start_again(session, first.id)
+    asked, before = again.folder.asked, first.folder.asked
+    assert (asked.code, asked.workload, asked.file) == (before.code, before.workload, before.file)
+    assert asked.points == 0
+    order = (again.folder.path / "job" / "order.json").read_text()
+    assert str(tmp_path / "work" / "frames") in order, "data is relative to the file as it lay then"
+    (home.runs / f"{first.id}-1" / "job" / "code.tar").unlink(missing_ok=True)
+    (first.folder.path / "job" / "code.tar").unlink(missing_ok=True)
+    with pytest.raises(Refusal, match=f"the code of {first.id} is not there any more"):
+        start_again(session, first.id)
 
 
 def test_a_target_that_is_not_there(home: Home, load: Load) -> None:

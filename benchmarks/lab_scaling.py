@@ -1,0 +1,139 @@
+"""How all-reduce and a training scale over 1, 2 and 4 nodes of a Slurm cluster on this machine, beside the prediction.
+
+    python benchmarks/lab_scaling.py [--repeats 4] [--out benchmarks/results] [--frames 96]
+
+All nodes share the cores of this machine, so that more of them cannot be faster: what is shown is that curve, interval
+and prediction come out of real runs of real nodes, and what sharing costs. A lab of four nodes is started, which needs
+root. All-reduce is weak scaling, the same messages for each rank; the training is strong, the same frames for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from measure import ROOT, machine
+from podwright.lab.slurm import lab as slurm
+from podwright.launch import pods
+from podwright.runs import Home
+
+PODWRIGHT = (sys.executable, "-c", "import sys; from podwright.cli.main import main; sys.exit(main())")
+PROGRAMS = ROOT / "programs"
+ALLREDUCE = """\
+name: allreduce
+code: {programs}
+command: {python} allreduce/allreduce.py --largest-mib 1 --rounds 10
+launcher: torchrun
+resources: {{cpus: 1}}
+env: {{OMP_NUM_THREADS: 1}}
+"""
+TRAINING = """\
+name: segmentation
+code: {programs}
+command: {python} segmentation/train.py --data {{data.frames}} --epochs 1 --size 96x64 --width 8
+launcher: torchrun
+resources: {{cpus: 1}}
+data: {{frames: {frames}}}
+env: {{OMP_NUM_THREADS: 1}}
+"""
+KINDS = {"allreduce": (ALLREDUCE, ["--weak"]), "segmentation": (TRAINING, [])}
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A Slurm cluster of four nodes that is known in a home of its own."""
+    lab = slurm.up(folder / "lab", nodes=4)
+    try:
+        os.environ["PODWRIGHT_HOME"] = str(folder / "home")
+        pods.add(Home.open(), lab.pod_file)
+        yield lab.name
+    finally:
+        lab.down()
+
+
+def make_frames(folder: Path, count: int) -> None:
+    """Draw what the training sees."""
+    command = [sys.executable, str(PROGRAMS / "segmentation" / "scenes.py"), str(folder), "--frames", str(count)]
+    subprocess.run([*command, "--scenes", "3", "--size", "192x128"], check=True, stdout=subprocess.DEVNULL)
+
+
+def curve_of(name: str, folder: Path, target: str, repeats: int) -> dict[str, Any]:
+    """The document of `bench scale`."""
+    text, more = KINDS[name]
+    path = folder / f"{name}.yaml"
+    path.write_text(text.format(programs=PROGRAMS, python=sys.executable, frames=folder / "frames"))
+    command = ["bench", "scale", str(path), "--sizes", "1,2,4", "--on", target, "--repeats", str(repeats), *more]
+    done = subprocess.run([*PODWRIGHT, *command, "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def lines_of(curves: list[dict[str, Any]], facts: dict[str, Any]) -> Iterator[str]:
+    """The page that is kept."""
+    yield "# Scaling on a lab"
+    yield ""
+    yield f"Made by `benchmarks/lab_scaling.py` on {facts['date']}: {facts['cores']} cores of {facts['cpu']}, which all"
+    yield f"nodes share; load {facts['load_at_start'][0]:.1f} at the start. Seconds of a run, start of Python and all."
+    for curve in curves:
+        yield ""
+        yield f"## {curve['workload']}, {curve['kind']}"
+        yield ""
+        yield "| nodes | runs | median s | 95 % interval | efficiency | its interval | fitted s | predicted s |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+        yield from map(row_of, curve["sizes"])
+
+
+def row_of(size: dict[str, Any]) -> str:
+    """One size of a curve."""
+    predicted = size["predicted_s"]
+    cells = [
+        str(size["size"]),
+        str(size["n"]),
+        f"{size['median_s']:.2f}",
+        between(size["interval"]),
+        f"{size['efficiency']:.2f}",
+        between(size["efficiency_interval"]),
+        "-" if size["fitted_s"] is None else f"{size['fitted_s']:.2f}",
+        f"{predicted['expected']:.2f} ({predicted['low']:.2f} to {predicted['high']:.2f})",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def between(interval: list[float] | None) -> str:
+    """An interval, or a dash."""
+    if interval is None:
+        return "-"
+    return f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def main() -> int:
+    """Measure both, and keep raw figures and page."""
+    parser = argparse.ArgumentParser(description="How all-reduce and a training scale over nodes of a lab.")
+    parser.add_argument("--repeats", type=int, default=4, help="runs of each size (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=96, help="frames to draw (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    facts = machine()
+    with tempfile.TemporaryDirectory(prefix="pwscale-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        make_frames(folder / "frames", options.frames)
+        with cluster(folder) as target:
+            curves = [curve_of(kind, folder, target, options.repeats) for kind in KINDS]
+    raw = {"benchmark": "lab_scaling", "machine": facts, "curves": curves}
+    (options.out / "lab_scaling.json").write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
+    (options.out / "lab_scaling.md").write_text("\n".join(lines_of(curves, facts)) + "\n", encoding="utf-8")
+    print((options.out / "lab_scaling.md").read_text(encoding="utf-8"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
