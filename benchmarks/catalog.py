@@ -2,11 +2,11 @@
 
     python benchmarks/catalog.py [--pairs 5] [--json OUT] [--files 100000] [--rows 1000000] [--images 24]
 
-Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that of
-the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and sizes in
-no order, and as a SQLite table with an index on each column; answers are compared before a clock starts. `first` opens
-the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by as many threads
-and thrown away.
+Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that
+of the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and
+sizes in no order, and as a SQLite table with an index on each column; answers are compared before a clock starts.
+`first` opens the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by
+as many threads and thrown away.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from podwright.data import bitmaps, schema
 from podwright.data.classes import classes_of
 from podwright.data.conditions import condition_of
 from podwright.data.counting import LabelFile, count_images
-from podwright.data.dataset import META, Dataset
+from podwright.data.dataset import Dataset
+from podwright.data.files import META
 from podwright.data.filters import parse_filter
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
@@ -199,7 +200,8 @@ def _others(folder: Path, store: Store) -> dict[str, Rival]:
         plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
     lite = sqlite3.connect(folder / "lite.sqlite")
     lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
-    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", zip(*(c.to_pylist() for c in listed.columns)))
+    rows = zip(*(column.to_pylist() for column in listed.columns), strict=True)
+    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     for column in ("size", "scene", "camera", "kind", "frame", "ext"):
         lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
     lite.execute("ANALYZE")

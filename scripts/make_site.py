@@ -39,6 +39,7 @@ MENU = {
         "benchmarks",
         "cost",
         "troubleshooting",
+        "security",
     ),
     "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
     "Inside": ("architecture", "dependencies"),

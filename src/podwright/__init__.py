@@ -14,16 +14,34 @@ from typing import TYPE_CHECKING, Any
 from podwright.pilot import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from podwright.launch import Run, Session
     from podwright.runs import Record
     from podwright.spec import Pod, Refusal, Workload
 
-__all__ = ["Pod", "Record", "Refusal", "Run", "Session", "Workload", "__version__", "find", "load", "run"]
+__all__ = [
+    "CallFailed",
+    "Pod",
+    "Record",
+    "Refusal",
+    "Run",
+    "Session",
+    "Workload",
+    "__version__",
+    "call",
+    "find",
+    "list_runs",
+    "load",
+    "log",
+    "map",
+    "run",
+]
 
 _HOMES = {
+    "CallFailed": "podwright.launch.calls",
     "Pod": "podwright.spec",
     "Record": "podwright.runs",
     "Refusal": "podwright.spec",
@@ -33,15 +51,28 @@ _HOMES = {
 }
 
 
-def load(path: str | Path, sets: Iterable[str] = ()) -> Workload:
-    """Read a workload file; `sets` are changes such as `resources.gpus=4`. Raises Refusal with all problems at once."""
+def load(given: str | Path | Mapping[str, Any], sets: Iterable[str] = ()) -> Workload:
+    """Read a workload file, or check a dict with the fields of one; `sets` are changes such as `resources.gpus=4`.
+
+    Raises Refusal with all problems at once. Paths in a dict are relative to the current folder.
+    """
+    from pathlib import Path
+
     from podwright.spec import load_workload
+    from podwright.spec.loader import workload_of
 
-    return load_workload(path, sets)
+    if isinstance(given, (str, Path)):
+        return load_workload(given, sets)
+    return workload_of(given, Path.cwd(), sets)
 
 
-def run(workload: Workload | str | Path, on: str = "local", repeat: int = 1, after: Run | str | None = None) -> Run:
-    """Start a workload, or a workload file, on a target; returns once it is submitted. It outlives this program."""
+def run(
+    workload: Workload | str | Path | Mapping[str, Any],
+    on: str = "local",
+    repeat: int = 1,
+    after: Run | str | None = None,
+) -> Run:
+    """Start a workload, its file or its dict, on a target; returns once it is submitted. It outlives this program."""
     from podwright import launch
     from podwright.spec import Workload
 
@@ -55,6 +86,57 @@ def find(ref: str = "last") -> Run:
     from podwright import launch
 
     return launch.find(_session(), ref)
+
+
+def list_runs(
+    state: str | None = None,
+    name: str | None = None,
+    on: str | None = None,
+    since: datetime | timedelta | None = None,
+) -> list[Run]:
+    """Return the runs there are, oldest first; all, or those in a state, of a name, on a target, since a time."""
+    import time
+    from datetime import timedelta
+
+    from podwright import launch
+
+    earliest = None
+    if isinstance(since, timedelta):
+        earliest = time.time() - since.total_seconds()
+    elif since is not None:
+        earliest = since.timestamp()
+    session = _session()
+    records = launch.recent(session, None, launch.RunChoice(state, name, on, earliest))
+    return [launch.Run(session, record.id) for record in records]
+
+
+def call(function: Callable[..., Any], *args: Any, on: str = "local", all_ranks: bool = False, **workload: Any) -> Any:
+    """Call a function in a run, and return rank 0's value, or a list of all ranks'; raises CallFailed where it failed.
+
+    `workload` has fields of a workload file, such as `nodes=2`; `gpus`, `cpus` and `memory` may stand by themselves.
+    Keywords of the function are given by functools.partial. Reading a value unpickles it: it trusts the run.
+    """
+    from podwright.launch import calls
+
+    started = calls.start_call(_session(), function, args, on, workload)
+    return calls.values_of(started) if all_ranks else calls.value_of(started)
+
+
+def map(
+    function: Callable[..., Any], items: Iterable[Any], *args: Any, on: str = "local", **workload: Any
+) -> Iterator[Any]:
+    """Call a function with each item, as one array of runs, and yield the values as they come."""
+    from podwright.launch import calls
+
+    started = calls.start_call(_session(), function, args, on, workload, list(items))
+    return (value for _, value in calls.values_as_they_come(started))
+
+
+def log(**values: float) -> None:
+    """Tell values from inside a program, as the line that any program may print: `log(step=120, loss=0.41)`."""
+    import json
+
+    print(json.dumps({"podwright": values}), flush=True)
 
 
 def _session() -> Session:

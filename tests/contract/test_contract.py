@@ -36,7 +36,7 @@ def test_a_run_succeeds_and_leaves_its_record(site: Site) -> None:
     for rank in range(4):
         assert f"rank {rank} of 4 starts at step 0, attempt 1" in texts
     assert {line.rank for line in run.logs(rank=3)} == {3}
-    assert {row["n"] for row in run.metrics()} == {0, 1}
+    assert {sample.node for sample in run.metrics()} == {0, 1}
     assert site.processes(run) == []
 
 

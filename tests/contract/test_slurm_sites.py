@@ -16,6 +16,7 @@ import yaml
 
 from podwright import launch
 from podwright.launch import pods
+from podwright.launch.prune import prunable_checkpoints, prune
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, PROGRAMS, SlurmSite, until
 
@@ -170,6 +171,20 @@ def test_a_run_that_is_removed_leaves_nothing_on_the_cluster(slurm: SlurmSite) -
     until(lambda: run.folder.is_sealed, "it is closed")
     run.remove()
     assert not there.exists()
+
+
+def test_only_the_checkpoints_of_a_run_are_pruned_on_the_cluster(slurm: SlurmSite) -> None:
+    run = slurm.start("--steps 2")
+    assert run.wait(END_S).state == "succeeded"
+    there = slurm.lab.shared / "runs" / run.id
+    until(lambda: run.folder.is_sealed, "it is closed")
+    assert (there / "checkpoints" / "rank0").exists()
+    pruned = prune(slurm.session, prunable_checkpoints(slurm.session, [run.record()]))
+    assert (pruned.runs, pruned.left) == ((run.id,), ())
+    assert pruned.size_bytes > 0
+    assert (there / "job").is_dir()
+    assert not (there / "checkpoints").exists()
+    assert prunable_checkpoints(slurm.session, [run.record()]).sizes == {}
 
 
 def test_pull_brings_what_lies_on_the_cluster(slurm: SlurmSite, tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ import contextlib, io, json, os, subprocess, sys
 from pathlib import Path
 import duckdb
 from podwright.cli.main import main
+from podwright.cli.terminal import meter
+from podwright.data import checksums, rescan
 
 def ask(*words):
     out = io.StringIO()
@@ -144,7 +146,7 @@ def labels(paths: Sequence[str]) -> dict[str, int]:
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_sees_of_a_catalog_what_find_gives_him(shared: Shared, user: str) -> None:
     visible = shared.found_as(user)
-    hidden = set(Path(path).name for path in every_file(shared.tree)) - {Path(path).name for path in visible}
+    hidden = {Path(path).name for path in every_file(shared.tree)} - {Path(path).name for path in visible}
     seen = shared.ask_as(
         user, ("find", "tree"), ("ls", "tree"), ("find", "tree", "path~secret"), ("find", "tree", "size>0")
     )
@@ -181,7 +183,7 @@ def test_files_have_the_owner_and_mode_of_what_they_describe(shared: Shared) -> 
 
 def test_only_its_owner_writes_a_shared_catalog(shared: Shared) -> None:
     seen = shared.ask_as("carol", ("tag", "tree", "size>0", "a=b"), ("scan", str(shared.tree), "--name", "mine"))
-    assert [answer["code"] for answer in seen["asked"]] == [1, 1]
+    assert [answer["code"] for answer in seen["asked"]] == [1, 1], seen["asked"]
     assert "only root writes" in seen["asked"][0]["errors"][0]["message"]
 
 

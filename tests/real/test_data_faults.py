@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from podwright.data import policy_runs
 from podwright.data.dataset import open_dataset
+from podwright.data.policies import Policy
 from podwright.data.scan import scan
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
@@ -30,12 +32,13 @@ STOPS = {
     "build": "schema.whole_view = stop",
     "publish": "Store.publish = stop",
     "link": "Path.symlink_to = stop",
+    "index": "bitmaps.build = stop",
     "stats": "counting.count_images = stop",
 }
 CHILD = """
 import sys, time
 from pathlib import Path
-from podwright.data import counting, scan, schema, stats, walk
+from podwright.data import bitmaps, counting, scan, schema, stats, walk
 from podwright.data.store import Store
 
 def stop(*arguments, **named):
@@ -57,12 +60,7 @@ def test_a_writer_that_is_killed_leaves_the_old_generation(tmp_path: Path, place
     scan(store, tree, "a2d2")
     (tree / "new.txt").touch()
     script = CHILD.format(patch=STOPS[place], stats=place == "stats")
-    command = [sys.executable, "-c", script, str(store.home), str(tree)]
-    path = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"here\n"
-        child.send_signal(signal.SIGKILL)
+    kill_at(script, store.home, tree)
     with open_dataset(store, "a2d2") as before:
         assert before.count(before.condition("name=new.txt"))[0] == 0
         assert before.count(before.condition("kind=label"))[0] == 12
@@ -70,6 +68,66 @@ def test_a_writer_that_is_killed_leaves_the_old_generation(tmp_path: Path, place
     assert (again.generation, again.changed) == (2, 1)
     assert count_labels(store, "a2d2").images == 12
     assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000003", "lock"]
+
+
+# Where a policy's own process stops: before and behind each step that changes something.
+POLICY_STOPS = {
+    "begun": "transfer.check_same = stop",
+    "copied": "transfer._put = stop",
+    "linked": "transfer._put = after(transfer._put)",
+    "moved": "PolicyFolder.note = stop",
+    "noted": "PolicyFolder.note = after(PolicyFolder.note)",
+    "scanned": "policy_runs.rescan = after(policy_runs.rescan)",
+}
+POLICY_CHILD = """
+import sys, time
+from pathlib import Path
+from podwright.data import policy_runs, transfer
+from podwright.data.policies import PolicyFolder
+from podwright.data.store import Store
+
+def stop(*arguments, **named):
+    print("here", flush=True)
+    time.sleep(600)
+
+def after(function):
+    def both(*arguments, **named):
+        function(*arguments, **named)
+        stop()
+    return both
+
+{patch}
+policy_runs.run_policy(Store(Path(sys.argv[1])), "cold")
+"""
+
+
+@pytest.mark.parametrize("place", POLICY_STOPS)
+def test_a_policy_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, place: str) -> None:
+    store = Store(tmp_path / "home")
+    tree = write_scenes(tmp_path / "a2d2", scenes=2)
+    before = {path.name: path.read_bytes() for path in tree.rglob("*_label_*.png")}
+    scan(store, tree, "a2d2")
+    to = tmp_path / "cold"
+    policy_runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "move", str(to), batch=2))
+    kill_at(POLICY_CHILD.format(patch=POLICY_STOPS[place]), store.home)
+    there = {path.name: path.read_bytes() for path in [*tree.rglob("*_label_*.png"), *to.rglob("*.png")]}
+    assert there == before
+    ended = policy_runs.run_policy(store, "cold")
+    assert (ended.policy.state, ended.failed) == ("done", ())
+    assert {path.name: path.read_bytes() for path in to.rglob("*") if path.is_file()} == before
+    assert list(tree.rglob("*_label_*.png")) == []
+    with open_dataset(store, "a2d2") as opened:
+        assert opened.count_files(opened.condition("kind=label")) == 0
+
+
+def kill_at(script: str, *arguments: Path) -> None:
+    """Start a script, and kill it with -9 where it says that it is."""
+    path = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"here\n"
+        child.send_signal(signal.SIGKILL)
 
 
 @contextmanager

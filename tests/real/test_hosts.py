@@ -174,6 +174,15 @@ def test_prometheus_sees_every_host_and_slurm(bench: Bench) -> None:
     bench.on("n1", "amtool check-config /etc/prometheus/alertmanager.yml")
 
 
+def test_what_the_pod_does_is_measured(bench: Bench) -> None:
+    rows = bench.pod("validate")["checks"]
+    states = {(row["name"], row["host"]): row["state"] for row in rows}
+    assert states["a job on all nodes", "n1"] == "passed"
+    assert [states["GPUs", host] for host in ("n2", "n3", "n4")] == ["passed"] * 3
+    assert states["shared is written, MB/s", "n4"] == "measured"
+    assert states["GPUs of the driver", "n2"] == "skipped"
+
+
 REGISTRY = """\
 import base64, ssl, sys, urllib.error, urllib.request
 context = ssl.create_default_context(cafile="/etc/containers/certs.d/n1:5000/ca.crt")
@@ -262,6 +271,25 @@ def test_a_rotated_munge_key_ends_no_job(bench: Bench) -> None:
     assert "RUNNING" in bench.on("n1", f"squeue -h -j {job} -o %T")
     bench.on("n1", f"scancel {job}")
     until(lambda: not bench.on("n1", "squeue -h").strip(), "the job is gone")
+
+
+def test_a_rolling_change_drains_a_node_at_a_time_and_stops_at_a_failure(bench: Bench) -> None:
+    """The disk of the second of three nodes is full: the first one is changed, the third is never drained."""
+    bench.file = bench.folder / "rolling.yaml"
+    bench.file.write_text(EXAMPLE.read_text().replace("cred_expire=10", "cred_expire=11"))
+    bench.on("n3", "mount -t tmpfs -o size=64k,mode=755 tmpfs /etc/slurm; cat /dev/zero >/etc/slurm/full || true")
+    try:
+        said = bench.failing("up", "--rolling", "1", "--only", "slurm")
+    finally:
+        bench.on("n3", "umount --lazy /etc/slurm")
+    order = [line.split(maxsplit=1) for line in said.splitlines() if line.startswith(("drain", "resumed"))]
+    assert order == [["drain", "n2"], ["resumed", "n2"], ["drain", "n3"]]
+    assert "n3: slurm, files: /etc/slurm" in said
+    states = "sinfo -h -N -o '%N %T %E'"
+    assert "n3 drained podwright: rolling change" in bench.on("n1", states)
+    assert [host for host in ("n2", "n4") if "cred_expire=11" in bench.on(host, "cat /etc/slurm/slurm.conf")] == ["n2"]
+    assert changed(bench.up("--rolling", "2", "--only", "slurm"))["n3"] > 0
+    until(lambda: bench.on("n1", "sinfo -h -N -o '%t'").split() == ["idle"] * 3, "all nodes are back")
 
 
 HOLD = "import fcntl, time; file = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(file, 2); time.sleep(900)"

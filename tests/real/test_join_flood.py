@@ -99,13 +99,27 @@ def processes() -> list[Path]:
     return [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
-LIMITS = {"tasks": few_tasks, "files": lambda: ["prlimit", f"--nofile={FILES}", "--"]}
+@pytest.fixture
+def control_group() -> Iterator[list[str]]:
+    """Gives words that let a program and all that it starts have few tasks: its control group has a `pids.max`."""
+    for root in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
+        group = root / f"podwright-flood-{os.getpid()}"
+        if not root.is_dir():
+            continue
+        group.mkdir()
+        if (group / "pids.max").exists():
+            break
+        group.rmdir()
+    (group / "pids.max").write_text(str(TASKS))
+    yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
+    until(lambda: not (group / "cgroup.procs").read_text(), "all of it has ended")
+    group.rmdir()
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-def test_a_flooded_leader_lets_its_node_in_and_the_run_succeeds(cast: Cast, flood: list[Flood], limit: str) -> None:
+def see_it_through(cast: Cast, flood: list[Flood], within: list[str]) -> None:
+    """Strangers crowd the door of a leader that runs within a limit; its node comes in all the same."""
     cast.order("--steps 20 --pause 0.1")
-    leader = cast.pilot(0, within=LIMITS[limit]())
+    leader = cast.pilot(0, within=within)
     until(lambda: cast.events("joined"), "the leader listens")
     flood.append(Flood(port_of(cast.run)))
     until(lambda: flood[0].greeted > STRANGERS or leader.poll() is not None, "more strangers than there is room for")
@@ -113,6 +127,22 @@ def test_a_flooded_leader_lets_its_node_in_and_the_run_succeeds(cast: Cast, floo
     assert (leader.wait(END_S), member.wait(END_S)) == (0, 0)
     assert len(cast.events("go")) == 1, "no attempt was lost"
     assert cast.record().state == "succeeded"
+
+
+LIMITS = {"tasks": few_tasks, "files": lambda: ["prlimit", f"--nofile={FILES}", "--"]}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_flooded_leader_lets_its_node_in_and_the_run_succeeds(cast: Cast, flood: list[Flood], limit: str) -> None:
+    see_it_through(cast, flood, LIMITS[limit]())
+
+
+@pytest.mark.netns
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: sudo .venv/bin/python -m pytest -m netns")
+def test_a_flooded_leader_in_a_small_control_group_too(
+    cast: Cast, flood: list[Flood], control_group: list[str]
+) -> None:
+    see_it_through(cast, flood, control_group)
 
 
 def test_a_leader_takes_all_files_it_may_and_its_ranks_keep_their_own_limit(cast: Cast) -> None:

@@ -77,8 +77,12 @@ def test_claims_are_bound_and_a_run_uses_them(
     run = granted.run(file, "user")
     assert run["state"] == "succeeded"
     assert granted.ask("logs", run["id"]).strip().endswith("a frame on a claim")
-    kept = kubernetes_cluster.folder / "volumes" / volume_of(kubernetes_cluster, "records")
-    assert (kept / "podwright" / "runs" / run["id"] / "checkpoints" / "weights").read_text() == "w"
+    records = kubernetes_cluster.folder / "volumes" / volume_of(kubernetes_cluster, "records")
+    kept = records / "podwright" / "runs" / run["id"]
+    assert (kept / "checkpoints" / "weights").read_text() == "w"
+    granted.ask("prune", "--checkpoints", "--older", "0s", "--yes")
+    assert (kept / "record").is_dir()
+    assert not (kept / "checkpoints").exists()
 
 
 def test_what_was_granted_is_granted_once(granted: Client) -> None:

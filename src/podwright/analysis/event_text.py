@@ -22,6 +22,7 @@ from podwright.runs.events import (
     Retry,
     RunEnded,
     Staged,
+    StagingProgress,
     Thinned,
 )
 from podwright.theme import words
@@ -109,7 +110,22 @@ def _staged(event: Staged) -> str:
     parts += _lasted("in", event.took_s)
     if not parts:
         return f"{event.what} staged"
-    return f"{event.what} staged, {' '.join(parts)}"
+    return f"{event.what} staged, {' '.join(parts)}{staged_from(event)}"
+
+
+def staged_from(event: Staged) -> str:
+    """Return how fast data came to a node, and from where; nothing of code, or of what was there already."""
+    came = (event.from_source or 0) + (event.from_peers or 0)
+    if not came or not event.took_s:
+        return ""
+    origins = {"source": event.from_source, "other nodes": event.from_peers, "the cache": event.reused}
+    shares = [f"{words.quantity(size, 'bytes')} from {name}" for name, size in origins.items() if size]
+    return f", {words.quantity(came / event.took_s, 'bytes')}/s: {', '.join(shares)}"
+
+
+def _staging(event: StagingProgress) -> str:
+    here, of = (words.quantity(size or 0, "bytes") for size in (event.size_bytes, event.of))
+    return f"data: {here} of {of} are there"
 
 
 def _go(event: AttemptStarted) -> str:
@@ -174,6 +190,7 @@ def _plain(event: Event) -> str:
 _TEXT: Mapping[str, Callable[[Any], str]] = {
     "pilot": lambda event: f"pilot {event.version} started on {event.host}, Python {event.python}",
     "staged": _staged,
+    "staging": _staging,
     "joined": lambda event: f"{event.host} joined, of {event.of}",
     "go": _go,
     "ready": lambda event: f"all {event.world_size} ranks were seen",

@@ -74,6 +74,12 @@ class ApplyProgress:
         elif kind == "verbose" and "ERROR" in str(event.get("stdout")):
             self.error = self.error or _COLOUR.sub("", str(event["stdout"])).strip()
 
+    def add(self, other: ApplyProgress) -> None:
+        """Take in what happened on other hosts afterwards."""
+        self.hosts |= other.hosts
+        self.stages += other.stages
+        self.faults += other.faults
+
     def close(self, now_s: float) -> None:
         """Give the last stage its end."""
         if self.stages and self.stages[-1].state == "running":

@@ -96,6 +96,8 @@ class HostPlan:
     name: str
     address: str
     steps: Mapping[str, Step] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Stages that a host gets nothing of though others do, with the reason."""
 
     def files(self) -> Iterator[HostFile]:
         """Yield every file of the host, once: two steps may need the same one."""

@@ -104,14 +104,19 @@ def services(names: Sequence[str]) -> Dict[str, str]:
     """Return of each service whether it runs and whether it starts with the host."""
     states = dict.fromkeys(names, "missing")
     if names:
-        units = ["%s.service" % name for name in names]
+        units = [unit_of(name) for name in names]
         for paragraph in said([*SYSTEMCTL, *units]).split("\n\n"):
             fields = dict(line.split("=", 1) for line in paragraph.splitlines() if "=" in line)
             for unit in fields.get("Names", "").split():
-                name = unit.rsplit(".", 1)[0]
+                name = unit[: -len(".service")] if unit.endswith(".service") else unit
                 if name in states and fields.get("LoadState") == "loaded":
                     states[name] = "%s, %s" % (fields["ActiveState"], fields["UnitFileState"])
     return states
+
+
+def unit_of(service: str) -> str:
+    """Return the name that systemd has of a service; what has a kind already is taken as it is."""
+    return service if service.endswith((".mount", ".timer", ".socket")) else "%s.service" % service
 
 
 def age_of(lists: str, sources: Sequence[str]) -> float:

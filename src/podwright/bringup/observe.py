@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.host import HostPlan
 from podwright.clients.reasons import last_line
+from podwright.clients.ssh import Answer as SshAnswer
 from podwright.clients.ssh import Ssh
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
+    from podwright.bringup.site import Site
     from podwright.spec import Pod
 
 Seen = Mapping[str, Any]
@@ -39,6 +41,29 @@ def observe(
     return {name: answers[name] for name in plans}
 
 
+def shell_on(site: Site, host: str, line: str) -> str:
+    """Run a line of shell on a host as root; return what it printed, and refuse where it failed."""
+    answer = shell_answer(site, host, line)
+    if answer.code:
+        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=3)
+    return answer.text
+
+
+def shell_answer(site: Site, host: str, line: str) -> SshAnswer:
+    """Run a line of shell on a host as root; return all that it answered."""
+    return _reach(site.pod, host, site.addresses[host]).call(_as_root(site.pod, ["/bin/sh", "-c", line]), b"")
+
+
+def _reach(pod: Pod, host: str, address: str) -> Ssh:
+    """Return the way to a host: an ssh configuration knows it by its name, and by which way it is reached."""
+    config = pod.bringup.ssh_config
+    return Ssh(f"{pod.bringup.user}@{host if config else address}", config)
+
+
+def _as_root(pod: Pod, command: list[str]) -> list[str]:
+    return command if pod.bringup.user == "root" else ["sudo", "--non-interactive", *command]
+
+
 def question(plan: HostPlan, show: bool = False) -> dict[str, Any]:
     """Return what a host is asked about its whole plan."""
     folders: dict[str, None] = {}
@@ -55,18 +80,17 @@ def question(plan: HostPlan, show: bool = False) -> dict[str, Any]:
 
 
 def _ask(pod: Pod, plan: HostPlan, show: bool) -> Answer:
-    config, user = pod.bringup.ssh_config, pod.bringup.user
-    place = plan.name if config else plan.address
     program = (files("podwright.bringup") / "look.py").read_text()
-    command = ["/usr/bin/python3", "-c", program]
-    if user != "root":
-        command = ["sudo", "--non-interactive", *command]
+    command = _as_root(pod, ["/usr/bin/python3", "-c", program])
     try:
-        answer = Ssh(f"{user}@{place}", config).call(command, json.dumps(question(plan, show)).encode())
+        asked = json.dumps(question(plan, show)).encode()
+        answer = _reach(pod, plan.name, plan.address).call(command, asked)
     except Refusal as refusal:
         return refusal
     if answer.code:
         reason = last_line(answer.err, f"python3 ended with {answer.code}")
-        return refuse(f"{plan.name}: {reason}", hint=f"`{user}` must be root there, or may sudo", exit_code=3)
+        return refuse(
+            f"{plan.name}: {reason}", hint=f"`{pod.bringup.user}` must be root there, or may sudo", exit_code=3
+        )
     seen: Seen = json.loads(answer.text)
     return seen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from podwright.bringup.host import HostPlan, Step
 from podwright.bringup.site import Site, site_of
-from podwright.bringup.stages import STAGES
+from podwright.bringup.stages import STAGES, nvidia
 from podwright.spec.findings import one_of
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.problems import refuse, short
@@ -26,7 +26,17 @@ def plan(pod: Pod, only: str | None = None) -> dict[str, HostPlan]:
     if only is not None and only not in STAGES:
         raise refuse(f'"{short(only)}" is not a stage', hint=one_of(only, "stage", STAGES), field="--only")
     site = site_of(pod)
-    return {host: HostPlan(host, address, _steps(site, host, only)) for host, address in site.addresses.items()}
+    return {
+        host: HostPlan(host, address, _steps(site, host, only), _skipped(site, host))
+        for host, address in site.addresses.items()
+    }
+
+
+def _skipped(site: Site, host: str) -> dict[str, str]:
+    if site.pod.bringup.nvidia is None:
+        return {}
+    reason = nvidia.why_not(site, host)
+    return {"nvidia": reason} if reason else {}
 
 
 def _steps(site: Site, host: str, only: str | None) -> dict[str, Step]:

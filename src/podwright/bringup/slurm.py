@@ -43,6 +43,8 @@ class SlurmSite:
     controller: str
     version: Version
     controller_address: str = ""
+    backup: str = ""
+    """The host that takes over, with its address in brackets; it reads the state where the first one left it."""
     accounting: bool = True
     slurm_user: str = "slurm"
     config: str = "/etc/slurm"
@@ -135,7 +137,11 @@ def _kind(hosts: list[str], model: NodeModel) -> NodeLine:
 def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> str:
     defaults = dict(_where(pod, site)) | dict(_how(scheduler, kinds, site)) | dict(_accounts(site))
     chosen = {**defaults, **site.settings}
-    return lines_text([*_assigned(chosen, site), *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
+    head = list(_assigned(chosen, site))
+    if site.backup:
+        first = next(index for index, line in enumerate(head) if line.startswith("SlurmctldHost="))
+        head.insert(first + 1, f"SlurmctldHost={site.backup}")
+    return lines_text([*head, *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
 
 
 def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:

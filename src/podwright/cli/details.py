@@ -32,6 +32,16 @@ SECRETS_TOO = (
 
 DOWN_TOO = "Data, packages and files stay: `pod up` starts all of it again."
 
+MIRROR_TOO = (
+    "All packages that any host gets, with what they need, and the images that its file names, by digest. It is made"
+    "\non a machine that runs what the hosts run."
+)
+
+SERVE_TOO = (
+    "Packages as apt reads them, images as every registry's client does. It serves nothing but what it has checked"
+    " first."
+)
+
 POWER_TOO = (
     "Over Redfish, by the controllers that `bmc:` of a group names; the variable that its `secret` names holds"
     " USER:PASSWORD. Switching asks first."
@@ -40,6 +50,11 @@ POWER_TOO = (
 FIRMWARE_TOO = (
     "Nothing is written without approval, and only an image of the digest that was given.\nA controller verifies it"
     " too, and its word is printed."
+)
+
+VALIDATE_TOO = (
+    "GPUs, links, storage, a job on all nodes. What cannot be measured is skipped with\nthe reason; exit code 1 when"
+    " a check failed."
 )
 
 NODES_TOO = (
@@ -78,6 +93,18 @@ PUBLISHED_TOO = "Rounds 0.6 and 0.7, worked out from the published logs; not ver
 SCAN_TOO = (
     "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
     " Exit code 1: some folders could not be read; they are named."
+)
+
+WATCH_TOO = (
+    "Every folder is watched by inotify. Where events were lost, all of it is scanned again.\nIt ends when it is"
+    " interrupted."
+)
+
+POLICY = "add night --dataset a2d2 --where 'path~night' --do tag --tag light=low"
+POLICY_TOO = (
+    "A policy is a filter, an action and, with --every, a schedule for `run --due`. What was\ndone with a file is"
+    " written down: it is not done again, and `undo` takes it back. A\ndeletion is shown first: the second `run`"
+    " deletes what the first one listed."
 )
 
 STATS_TOO = (

@@ -76,6 +76,12 @@ RunRefs = Annotated[
 WorkloadFile = Annotated[
     Path, typer.Argument(metavar="WORKLOAD", help="The workload's file.", autocompletion=complete_file)
 ]
+WorkloadOrHere = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[WORKLOAD]", help="The workload's file; left out: ./workload.yaml.", autocompletion=complete_file
+    ),
+]
 Target = Annotated[
     str,
     typer.Option("--on", metavar="TARGET", help="Where: `local`, or POD[:SCHEDULER].", autocompletion=complete_target),

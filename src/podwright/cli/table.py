@@ -230,8 +230,20 @@ _ROWS = (
     .with_commands(
         ("power", "Say whether hosts are on, or switch them", "pod.yaml cycle --limit dgx007", details.POWER_TOO),
         ("firmware", "List firmware, or have one written", "pod.yaml --json", details.FIRMWARE_TOO),
+        ("validate", "Measure what a pod does, and compare it", "pod.yaml --json", details.VALIDATE_TOO),
         ("nodes", "Show how far hosts are on their way to a system", "pod.yaml", details.NODES_TOO),
         module="pod_machines",
+    ),
+    Command(
+        "mirror",
+        "Pods",
+        "mirror",
+        "Carry what a pod needs to a site without a network",
+        "podwright mirror make pod.yaml --out adas.tar",
+    ).with_commands(
+        ("make", "Write packages and images of a pod into one archive", "pod.yaml --out adas.tar", details.MIRROR_TOO),
+        ("verify", "Look through an archive, file by file", "adas.tar --json", "Exit code 1 when anything is bad."),
+        ("serve", "Serve an archive to hosts", "adas.tar --address 10.0.0.1", details.SERVE_TOO),
     ),
     Command(
         "queue",
@@ -274,13 +286,16 @@ _ROWS = (
         "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
     ).with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", details.SCAN_TOO),
+        ("watch", "Scan what changes, as it changes", "a2d2 --settle 5s", details.WATCH_TOO),
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", details.FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", details.STATS_TOO),
         ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+        ("policy", "Tag, copy, move or look at files by rule", details.POLICY, details.POLICY_TOO),
         ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", details.SQL_TOO),
         ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street", ""),
         ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
     ),
     Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),

@@ -154,7 +154,7 @@ def build_classes(connection: DuckDBPyConnection, classes: int) -> None:
     table = connection.sql(query).to_arrow_table()
     rows = table["row"].to_numpy().astype(np.uint32)
     sizes = table["size"].to_numpy()
-    records = []
+    records: list[tuple[str, str | None, int, int, bytes]] = []
     for place in range(classes):
         holds = table[class_column(place)].to_numpy()
         present = bitmap_of(rows[holds])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import pyarrow as pa
 
-from podwright.data.dataset import open_dataset, path_bytes
+from podwright.data.dataset import open_dataset
 from podwright.data.files import FILE
+from podwright.data.paths import path_bytes
 from podwright.data.store import Store
 
 _AT_ONCE = 256
@@ -21,10 +22,16 @@ _MISSING = """SELECT f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns FROM
 _File = tuple[int, bytes, int, int]
 
 
-def add_checksums(store: Store, dataset: str, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+def add_checksums(
+    store: Store,
+    dataset: str,
+    progress: Callable[[int, int], None] | None = None,
+    only: Container[bytes] | None = None,
+) -> tuple[int, int]:
     """Read the files that have no checksum; return the generation that has them, and how many were read.
 
-    A file that is not what the scan saw, or cannot be read, stays without: the next scan will see it.
+    `only`: of these, by their paths below the root. A file that is not what the scan saw, or cannot be read, stays
+    without: the next scan will see it.
     """
     with store.writing(dataset) as part:
         with open_dataset(store, dataset) as opened:
@@ -33,6 +40,8 @@ def add_checksums(store: Store, dataset: str, progress: Callable[[int, int], Non
                 _MISSING
             ).fetchall():
                 raw = path_bytes(folder_raw, name_raw, folder, name) or (folder + name).encode()
+                if only is not None and raw not in only:
+                    continue
                 files.append((number, opened.root_bytes + b"/" + raw, size, mtime_ns))
         sums = {}
         for done, (number, digest) in enumerate(_digests(files), 1):

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from podwright.data import schema
 from podwright.data.classes import classes_of
 from podwright.data.conditions import Condition, Vocabulary, condition_of
-from podwright.data.files import Opened, Part
+from podwright.data.files import CatalogFile, Opened, meta_of
 from podwright.data.filters import parse_filter
-from podwright.data.layouts import Layout, layouts
+from podwright.data.layouts import Layout, layout_of
 from podwright.data.lookup import Lookup
-from podwright.data.paths import BelowRoot, as_json
+from podwright.data.paths import BelowRoot, as_json, path_bytes
 from podwright.data.store import Store
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
@@ -25,14 +25,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyroaring import BitMap
 
-META = "CREATE TABLE meta (key VARCHAR, value VARCHAR)"
 _MOST_VALUES = 100
 """A column with more values is no facet."""
-
-
-def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, str]:
-    """Return what a generation says of itself."""
-    return dict(connection.execute(f"SELECT key, value FROM {schema_name}meta").fetchall())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,7 @@ _WORTH = 16
 class _Part:
     """One file of a generation: asks its indexes first, and SQL for what they leave open."""
 
-    def __init__(self, connection: DuckDBPyConnection, part: Part) -> None:
+    def __init__(self, connection: DuckDBPyConnection, part: CatalogFile) -> None:
         self._connection, self._part = connection, part
         self.lookup = Lookup(connection, part.alias, part.rows)
 
@@ -208,21 +202,6 @@ def tables_of(condition: Condition, schema_name: str = "") -> str:
     if "l.c" in condition.sql:
         tables += f" LEFT JOIN {schema_name}label l ON l.file = f.id"
     return tables
-
-
-def path_bytes(folder_raw: bytes | None, name_raw: bytes | None, folder: str, name: str) -> bytes | None:
-    """Return a path as bytes where either of its parts is no text, else None."""
-    if folder_raw is None and name_raw is None:
-        return None
-    return (folder_raw or folder.encode()) + (name_raw or name.encode())
-
-
-def layout_of(dataset: str, name: str) -> Layout:
-    """Return the layout that a generation was scanned with."""
-    if name not in layouts():
-        message = f"{dataset} has the layout {name}, which no package that is installed has"
-        raise refuse(message, hint="install that package again, or scan it with --layout plain")
-    return layouts()[name]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FILE = "own.duckdb"
 SHARED = "shared.json"
+META = "CREATE TABLE meta (key VARCHAR, value VARCHAR)"
 _LOCKS = (
     "SET enable_progress_bar = false",
     "SET autoinstall_known_extensions = false",
@@ -26,7 +27,7 @@ _LOCKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CatalogFile:
     """One file of a generation: the name it is attached under, and how many files it describes."""
 
     alias: str
@@ -38,7 +39,7 @@ class Opened:
     """A generation that is open for reading; leaving its block closes it."""
 
     connection: DuckDBPyConnection
-    parts: tuple[Part, ...]
+    parts: tuple[CatalogFile, ...]
     left_out: int = 0
     """How many files for this reader are not what was published."""
 
@@ -89,7 +90,7 @@ def open_files(paths: Sequence[Path], left_out: int = 0) -> Opened:
             alias = f"part{number}"
             connection.execute(f"ATTACH '{literal(path)}' AS {alias} (READ_ONLY)")
             row = connection.execute(f"SELECT count(*) FROM {alias}.file").fetchone() or (0,)
-            parts.append(Part(alias, row[0]))
+            parts.append(CatalogFile(alias, row[0]))
         for statement in [*_names(connection, parts), *_LOCKS]:
             connection.execute(statement)
     except BaseException:
@@ -103,7 +104,7 @@ def literal(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def _names(connection: DuckDBPyConnection, parts: Sequence[Part]) -> list[str]:
+def _names(connection: DuckDBPyConnection, parts: Sequence[CatalogFile]) -> list[str]:
     if len(parts) == 1:
         return [f"USE {parts[0].alias}"]
     query = """SELECT DISTINCT table_name FROM information_schema.tables
@@ -113,3 +114,8 @@ def _names(connection: DuckDBPyConnection, parts: Sequence[Part]) -> list[str]:
         union = " UNION ALL BY NAME ".join(f"SELECT * FROM {part.alias}.{name}" for part in parts)
         statements.append(f"CREATE TEMP VIEW {name} AS {union}")
     return statements
+
+
+def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, str]:
+    """Return what a generation says of itself."""
+    return dict(connection.execute(f"SELECT key, value FROM {schema_name}meta").fetchall())

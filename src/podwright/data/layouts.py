@@ -160,3 +160,11 @@ def recognised(shares: Mapping[str, float]) -> Layout:
 def sort_columns(layout: Layout) -> Sequence[str]:
     """Return the typed columns in the order by which rows are sorted, so that zone maps help what is asked most."""
     return [column.name for column in layout.columns]
+
+
+def layout_of(dataset: str, name: str) -> Layout:
+    """Return the layout that a generation was scanned with."""
+    if name not in layouts():
+        message = f"{dataset} has the layout {name}, which no package that is installed has"
+        raise refuse(message, hint="install that package again, or scan it with --layout plain")
+    return layouts()[name]

@@ -1,8 +1,6 @@
 """What a program is given of a selection: a folder of links in the dataset's own layout, and samples.jsonl.
 
-    {"split": "train", "image": PATH, "label": PATH, "json": PATH}      a line for each sample; paths from the folder
-
-Beside the folder lies its manifest, from which files can be brought elsewhere: path, size, sha256, source.
+{"split": "train", "image": PATH, "label": PATH, "json": PATH}      a line for each sample; paths from the folder
 """
 
 from __future__ import annotations
@@ -12,18 +10,16 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.data.layouts import layouts
-from podwright.data.paths import as_json
-from podwright.data.pool import DataSample, SampleFile
+from podwright.data.manifests import changed, samples_of
+from podwright.data.pool import SampleFile
 from podwright.data.selections import Selection
 from podwright.data.store import Store
 from podwright.runs.files import make_private, write_whole
-from podwright.spec.problems import refuse
 
 SAMPLES = "samples.jsonl"
 
@@ -50,8 +46,6 @@ def link(store: Store, selection: Selection, split: str | None) -> Linked:
         shutil.rmtree(part, ignore_errors=True)
         try:
             _make(part, selection, split)
-            lines = "".join(f"{json.dumps(row)}\n" for row in manifest(selection, split))
-            write_whole(folder.with_suffix(".manifest.jsonl"), lines.encode())
             _publish(part, folder)
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -67,30 +61,12 @@ def _publish(part: Path, folder: Path) -> None:
             raise
 
 
-def samples_of(selection: Selection, split: str | None) -> Iterator[tuple[str, DataSample]]:
-    """Yield the samples of a split, or of all of them."""
-    for name, sample in selection.rows():
-        if split in (None, name):
-            yield name, sample
-
-
-def manifest(selection: Selection, split: str | None) -> Iterator[dict[str, Any]]:
-    """Yield what it takes to bring the files of a selection elsewhere."""
-    for _, sample in samples_of(selection, split):
-        for file in sample.files:
-            source = Path(os.fsdecode(selection.root + b"/" + file.path_bytes)).as_uri()
-            yield {**as_json(file.path, file.raw), "size": file.size, "sha256": file.sha256, "source": source}
-
-
 def _check_files(selection: Selection, split: str | None) -> None:
     wrong = []
     for _, sample in samples_of(selection, split):
-        wrong += [file for file in sample.files if _size(selection.root + b"/" + file.path_bytes) != file.size]
+        wrong += [file.path for file in sample.files if _size(selection.root + b"/" + file.path_bytes) != file.size]
     if wrong:
-        count = "1 file is" if len(wrong) == 1 else f"{len(wrong)} files are"
-        message = f"{count} not what {selection.name} was made of, the first: {wrong[0].path}"
-        hint = f"bring them back, or scan {selection.dataset} again and make a new selection"
-        raise refuse(message, hint=hint)
+        raise changed(selection, wrong)
 
 
 def _size(path: bytes) -> int | None:

@@ -66,7 +66,7 @@ class Lookup:
         self._bitmaps: dict[int, BitMap] = {}
         self._blocks: dict[int, tuple[Any, Any]] = {}
         self._ranges: dict[tuple[str, int, int], BitMap] = {}
-        self._postings: dict[int, BitMap | None] = {}
+        self._postings: dict[int, BitMap] = {}
 
     def candidates(self, condition: Condition) -> Candidates | None:
         """Return the rows that a condition chooses, as far as indexes know."""
@@ -113,7 +113,7 @@ class Lookup:
 
     @cached_property
     def _values(self) -> dict[str, dict[str | None, int]]:
-        """The place of each bitmap in its table, by field and value."""
+        """Return the place of each bitmap in its table, by field and value."""
         every: dict[str, dict[str | None, int]] = {}
         for field, value, _, place in self._heads:
             every.setdefault(field, {})[value] = place
@@ -177,11 +177,10 @@ class Lookup:
             read = dict(self._connection.execute(query).fetchall())
             _make_room(self._postings)
             for number in missing:
-                self._postings[number] = BitMap.deserialize(bytes(read[number])) if number in read else None
-        postings = [self._postings[number] for number in letters]
-        blocks = BitMap()
-        if None not in postings:
-            blocks = BitMap.intersection(*postings)
+                self._postings[number] = BitMap()
+            for number, blob in read.items():
+                self._postings[number] = BitMap.deserialize(bytes(blob))
+        blocks = BitMap.intersection(*[self._postings[number] for number in letters])
         if len(blocks) * BLOCK_ROWS * _WORTH > len(self._every):
             return None
         rows = BitMap()

@@ -44,3 +44,10 @@ def as_json(path: str, raw: bytes | None) -> dict[str, str]:
     if raw is None:
         return {"path": path}
     return {"path": path, "path_bytes": base64.b64encode(raw).decode("ascii")}
+
+
+def path_bytes(folder_raw: bytes | None, name_raw: bytes | None, folder: str, name: str) -> bytes | None:
+    """Return a path as bytes where either of its parts is no text, else None."""
+    if folder_raw is None and name_raw is None:
+        return None
+    return (folder_raw or folder.encode()) + (name_raw or name.encode())

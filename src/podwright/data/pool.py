@@ -9,8 +9,8 @@ import numpy as np
 
 from podwright.data import schema
 from podwright.data.conditions import Condition
-from podwright.data.dataset import Dataset, path_bytes, source_of
-from podwright.data.paths import BelowRoot
+from podwright.data.dataset import Dataset, source_of
+from podwright.data.paths import BelowRoot, path_bytes
 from podwright.data.samples import role_case, sample_key
 
 Array = np.ndarray[Any, Any]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data import schema
-from podwright.data.dataset import open_dataset, path_bytes
+from podwright.data.dataset import open_dataset
 from podwright.data.files import literal
+from podwright.data.paths import path_bytes
 from podwright.data.scan import Scan, Scanned
 from podwright.data.staging import Staging
 from podwright.data.store import Store

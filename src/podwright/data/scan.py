@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.data import bitmaps, schema
-from podwright.data.dataset import META, meta_of
-from podwright.data.files import literal
+from podwright.data.files import META, literal, meta_of
 from podwright.data.layouts import Layout, layout_named, layouts, recognised
 from podwright.data.paths import shown
 from podwright.data.staging import Staging

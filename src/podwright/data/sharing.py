@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data import bitmaps, schema
-from podwright.data.dataset import layout_of, meta_of, path_bytes
-from podwright.data.files import FILE, SHARED, literal, seal
+from podwright.data.files import FILE, SHARED, literal, meta_of, seal
+from podwright.data.layouts import layout_of
+from podwright.data.paths import path_bytes
 from podwright.data.walk_folders import ACL
 from podwright.runs.files import write_whole
 

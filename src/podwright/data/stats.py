@@ -14,9 +14,9 @@ import pyarrow as pa
 from podwright.data import bitmaps, counting, schema
 from podwright.data.classes import LabelClass, classes_of
 from podwright.data.counting import Counted, LabelFile
-from podwright.data.dataset import Dataset, open_dataset, path_bytes
+from podwright.data.dataset import Dataset, open_dataset
 from podwright.data.files import FILE
-from podwright.data.paths import as_json
+from podwright.data.paths import as_json, path_bytes
 from podwright.data.samples import is_role
 from podwright.data.store import Store
 from podwright.runs.files import write_whole

@@ -152,12 +152,13 @@ class Store:
 
     def publish(self, dataset: str, part: Path) -> int:
         """Make what lies in this folder the generation that readers see, and return its number."""
-        from podwright.data.sharing import share
-
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
         (part / FILE).chmod(0o600)
         if self.shared:
+            # Lazily: pyarrow and NumPy are slow to import, and most commands only read.
+            from podwright.data.sharing import share
+
             share(part)
         for path, _, names in os.walk(part):
             for name in names:

@@ -30,7 +30,8 @@ def _matrix(texts: pa.Array) -> Letters:
     width = int(np.diff(offsets).max())
     places = offsets[:-1, None] + np.arange(width)
     inside = places < offsets[1:, None]
-    return letters[np.minimum(places, len(letters) - 1)] * inside
+    matrix: Letters = letters[np.minimum(places, len(letters) - 1)] * inside
+    return matrix
 
 
 def _numbers(matrix: Letters) -> tuple[Letters, Letters]:

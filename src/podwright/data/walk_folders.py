@@ -30,42 +30,57 @@ def walk_folders(
     Paths and names have a zero byte behind each. `lists`: look for lists of access at folders. Of the folders in them
     those that are known are not gone into.
     """
-    paths: list[bytes] = []
-    counts: list[int] = []
-    folder_numbers: list[int] = []
-    names: list[str] = []
-    numbers: list[int] = []
-    unread: list[tuple[bytes, str]] = []
-    acls: list[tuple[int, bytes]] = []
+    seen = _Seen(lists)
     stack = list(reversed(folders))
-    while stack and len(names) + len(paths) < most:
+    while stack and len(seen.names) + len(seen.paths) < most:
         folder = stack.pop()
-        before = len(names)
         try:
-            place = os.open(root + b"/" + folder, _FLAGS)
+            inner = seen.look_into(root, folder)
         except FileNotFoundError:  # gone meanwhile
             continue
         except OSError as error:
-            unread.append((folder, os.strerror(error.errno or 0).lower()))
+            seen.unread.append((folder, os.strerror(error.errno or 0).lower()))
             continue
-        try:
-            inner = _list(place, names, numbers)
-            _add(folder_numbers, os.fstat(place))
-            if lists and (entries := _access_list(place)):
-                acls.append((len(paths), entries))
-        except OSError as error:
-            del names[before:], numbers[before * len(FIELDS) :]
-            unread.append((folder, os.strerror(error.errno or 0).lower()))
-            continue
-        finally:
-            os.close(place)
-        paths.append(folder)
-        counts.append(len(names) - before)
         deeper = [folder + os.fsencode(name) + b"/" for name in reversed(inner)]
         stack.extend(path for path in deeper if path not in known)
-    every = os.fsencode("\0".join([*names, ""]))
-    all_paths = b"\0".join([*paths, b""])
-    return all_paths, _packed(folder_numbers), _packed(counts), every, _packed(numbers), unread, acls, stack
+    return (*seen.packed(), seen.unread, seen.acls, stack)
+
+
+class _Seen:
+    """What was seen so far."""
+
+    def __init__(self, lists: bool) -> None:
+        self._lists = lists
+        self.paths: list[bytes] = []
+        self.counts: list[int] = []
+        self.folder_numbers: list[int] = []
+        self.names: list[str] = []
+        self.numbers: list[int] = []
+        self.unread: list[tuple[bytes, str]] = []
+        self.acls: list[tuple[int, bytes]] = []
+
+    def look_into(self, root: bytes, folder: bytes) -> list[str]:
+        """Add what is in a folder; return the names of the folders in it."""
+        before = len(self.names)
+        place = os.open(root + b"/" + folder, _FLAGS)
+        try:
+            inner = _list(place, self.names, self.numbers)
+            _add(self.folder_numbers, os.fstat(place))
+            if self._lists and (entries := _access_list(place)):
+                self.acls.append((len(self.paths), entries))
+        except OSError:
+            del self.names[before:], self.numbers[before * len(FIELDS) :]
+            raise
+        finally:
+            os.close(place)
+        self.paths.append(folder)
+        self.counts.append(len(self.names) - before)
+        return inner
+
+    def packed(self) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+        names = os.fsencode("\0".join([*self.names, ""]))
+        paths = b"\0".join([*self.paths, b""])
+        return paths, _packed(self.folder_numbers), _packed(self.counts), names, _packed(self.numbers)
 
 
 def _list(place: int, names: list[str], numbers: list[int]) -> list[str]:
@@ -82,16 +97,16 @@ def _list(place: int, names: list[str], numbers: list[int]) -> list[str]:
             inner.append(name)
             continue
         names.append(name)
-        numbers += status
-        numbers.append(status.st_mtime_ns)
-        numbers.append(status.st_ctime_ns)
+        _add(numbers, status)
     inner.sort()
     return inner
 
 
 def _add(numbers: list[int], status: os.stat_result) -> None:
-    numbers += status
-    numbers += (status.st_mtime_ns, status.st_ctime_ns)
+    # As a tuple a status has whole numbers alone.
+    numbers += status  # type: ignore[arg-type]
+    numbers.append(status.st_mtime_ns)
+    numbers.append(status.st_ctime_ns)
 
 
 def _access_list(place: int) -> bytes:

@@ -49,6 +49,7 @@ from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podwright.engines.staged import StagedData, staged_entries
 from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
@@ -125,6 +126,8 @@ class Request:
     """What the engine calls the run that this one comes after."""
     pinned: Mapping[str, Any] = field(default_factory=dict)
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
+    staged: Mapping[str, StagedData] = field(default_factory=dict)
+    """By the name of the input."""
     code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
@@ -151,7 +154,8 @@ class Request:
 
     def target_paths(self) -> dict[str, str]:
         """Return the absolute paths that the target must have already, by the name of the input."""
-        return {name: given.text for name, given in self.data.items() if given.kind == "path"}
+        paths = {name: given.text for name, given in self.data.items() if given.kind == "path"}
+        return paths | {name: staged.path for name, staged in self.staged.items() if staged.path}
 
     def shown_paths(self) -> dict[str, str]:
         """Return the absolute paths that ranks must see: those of the target, and what links in them lead into."""
@@ -194,6 +198,8 @@ class Engine(Protocol):
     lag_s: float
     holds: bool
     """A run that comes after another waits for a client of ours to release it."""
+    sees_home: bool
+    """Ranks see the client's home: a selection can be a folder of links there."""
     remains: bool
     """What the engine has of a run may outlast its end: whoever looks then calls `clean`."""
 
@@ -281,7 +287,6 @@ class Engine(Protocol):
 
 
 NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
-SELECTION_IS_LOCAL = "a selection is a folder of links on this machine, which the nodes of a cluster do not see"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("container", "runtime", lambda w, r: w.runtime == "container"),
@@ -308,10 +313,11 @@ def check_abilities(engine: Engine, request: Request) -> None:
 def order_of(request: Request, index: int, **of_engine: Any) -> Order:
     """Return the order of one part: everything the workload says; the engine adds where and how.
 
-    `{checkpoint}` stays in it: only the node knows where that folder is for it.
+    `{checkpoint}` stays in it, and `{data.NAME}` of what is staged: only the node knows where those are for it.
     """
     workload, point = request.workload, request.points[index]
-    values: dict[str, Any] = {f"data.{name}": given.text for name, given in request.data.items()}
+    given = {name: given for name, given in request.data.items() if name not in request.staged}
+    values: dict[str, Any] = {f"data.{name}": given.text for name, given in given.items()}
     values |= {f"matrix.{name}": value for name, value in point.items()}
     resources = workload.resources
     goal = workload.goal.model_dump(exclude_none=True) if workload.goal else None
@@ -336,5 +342,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         stdin=workload.stdin_in_code or "",
         keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
+        loader=bool(workload.data),
+        data=staged_entries(request.staged, request.run_id, request.is_parent),
         **of_engine,
     )

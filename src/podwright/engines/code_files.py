@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from podwright.pilot.protocol import fits
@@ -21,10 +21,11 @@ ENVIRONMENT = "pyvenv.cfg"
 
 @dataclass(frozen=True)
 class AlsoTravels:
-    """What travels although git ignores it: data folders inside the code folder, and patterns of `include:`."""
+    """What travels beside what git knows: data folders inside the code folder, patterns of `include:`, made files."""
 
     data: tuple[Path, ...] = ()
     patterns: tuple[str, ...] = ()
+    made: Mapping[str, bytes] = field(default_factory=dict)
 
 
 NO_MORE = AlsoTravels()

@@ -94,13 +94,15 @@ class Snapshot:
     files: int
 
 
-def snapshot(folder: Path, wanted: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
-    """Pack what git tracks or would add, else all but .podwrightignore, and what is `wanted` beside it.
+def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
+    """Pack what git tracks or would add, else all but .podwrightignore, and what is `wanted` beside it, or that alone.
 
     What is too much for memory lies in the folder `spool` meanwhile, or where temporary files do.
     """
-    root = folder.resolve()
-    names, size = files_that_travel(folder, root, wanted)
+    root, names, size = Path(), list[str](), 0
+    if folder is not None:
+        root = folder.resolve()
+        names, size = files_that_travel(folder, root, wanted)
     if size > LIMIT_BYTES:
         raise refuse(
             f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
@@ -114,8 +116,10 @@ def snapshot(folder: Path, wanted: AlsoTravels = NO_MORE, spool: Path | None = N
         with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 _pack(archive, root, name)
+            for name, data in sorted(wanted.made.items()):
+                _pack_made(archive, name, data)
         tar.seek(0)
-        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names))
+        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names) + len(wanted.made))
     except OSError as error:
         tar.close()
         message = f"there is no room for a copy of {folder}: {(error.strerror or str(error)).lower()}"
@@ -123,6 +127,12 @@ def snapshot(folder: Path, wanted: AlsoTravels = NO_MORE, spool: Path | None = N
     except BaseException:
         tar.close()
         raise
+
+
+def _pack_made(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), 0o644
+    archive.addfile(info, io.BytesIO(data))
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:

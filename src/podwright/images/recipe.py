@@ -21,6 +21,11 @@ SSH = ("openssh-client", "openssh-server")
 REQUIREMENTS = "/usr/local/share/podwright"
 """Where requirement files and wheels lie in the image; they tell later what was asked for."""
 
+# A package may hold files that this Python cannot compile, and nobody imports those.
+_BYTECODE = """\
+    { PYTHONHASHSEED=0 python3 -m compileall -qq --invalidation-mode=unchecked-hash \\
+        "$(python3 -c 'import sysconfig; print(sysconfig.get_path("platlib"))')" || true; }
+"""
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?([=/][A-Za-z0-9.+~:-]+)?", re.ASCII)
 _NAMED, _NUMBERED = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII), re.compile(r"[1-9]\d{0,8}(:\d{1,9})?", re.ASCII)
 _PASSWORD = re.compile(r"://[^/\s@]*@")
@@ -178,7 +183,11 @@ def _apt(build: Build) -> str:
 
 
 def _pip(build: Build, files: Sequence[str]) -> str:
-    """Return the step that installs Python's packages; pip's configuration is lent to it and leaves nothing behind."""
+    """Return the step that installs Python's packages; pip's configuration is lent to it and leaves nothing behind.
+
+    Its bytecode is made here: a container cannot write it, and each rank would compile all it imports anew. It is valid
+    by itself, as the times of files in the image are not those of the build, and the same at each build.
+    """
     if not build.pip:
         return ""
     names = set(pip_files(build))
@@ -190,7 +199,7 @@ def _pip(build: Build, files: Sequence[str]) -> str:
     return "".join(copies) + (
         "RUN --mount=type=secret,id=pip,target=/etc/pip.conf \\\n"
         "    PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore \\\n"
-        f"    python3 -m pip install --no-cache-dir --no-compile {listed}\n"
+        f"    python3 -m pip install --no-cache-dir --no-compile {listed} && \\\n{_BYTECODE}"
     )
 
 

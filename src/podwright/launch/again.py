@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podwright.engines.payload import Snapshot
+from podwright.launch.follow import look
 from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.launch.start import prepare, start
@@ -13,11 +16,17 @@ from podwright.runs.layout import point_id
 from podwright.runs.shared_files import digest_of
 from podwright.spec.problems import refuse
 
+if TYPE_CHECKING:
+    from podwright.spec import Workload
+
 _HINT = "start it from its file"
 
 
-def start_again(session: Session, run_id: str) -> Run:
-    """Start a run of the same kind once; of several, which --repeat started, one. Its data must be as it was."""
+def start_again(session: Session, run_id: str, resume: bool = False) -> Run:
+    """Start a run of the same kind once; of several, which --repeat started, one. Its data must be as it was.
+
+    With `resume` it goes on from the checkpoints of the run, and writes its own beside them.
+    """
     from podwright.spec.loader import restore_workload
 
     folder = session.home.folder(run_id)
@@ -26,11 +35,47 @@ def start_again(session: Session, run_id: str) -> Run:
     workload = restore_workload(asked.workload, Path(asked.file or kept), kept.read_bytes())
     if not asked.file and any(not Path(text).is_absolute() for text in workload.data.values()):
         raise refuse(f"{run_id} does not say what its data is relative to", hint=_HINT)
+    if resume:
+        workload = _resumed(session, folder, workload)
     new = session.home.new_id(workload.name)
     with prepare(session, workload, asked.target, new, code=_code(session, folder)) as prepared:
         if dict(prepared.request.pinned) != (asked.inputs or {}):
             raise refuse(f"the selection that {run_id} was given holds something else by now", hint=_HINT)
         return Run(session, start(session, prepared))
+
+
+def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workload:
+    """Return the workload with the checkpoints of a run that is over, by their place on its target."""
+    record = look(session, folder.id)
+    if not record.is_final:
+        hint = f"`podwright attach {folder.id}` follows it; `podwright cancel {folder.id}` ends it first"
+        raise refuse(f"{folder.id} is not over", hint=hint, field="--resume")
+    if folder.asked.points:
+        raise refuse(
+            f"{folder.id} has points", hint=f"name one of them, such as {point_id(folder.id, 0)}", field="--resume"
+        )
+    if workload.checkpoint.startswith("/"):
+        return workload
+    place = _PLACES.get(folder.asked.engine)
+    if place is None:
+        hint = "start it from its file; an absolute `checkpoint:` on a claim outlives the run"
+        raise refuse(f"the checkpoints of {folder.id} belong to it alone on Kubernetes", hint=hint, field="--resume")
+    restored = workload.model_copy(update={"checkpoint": f"{place(folder)}/{workload.checkpoint}"})
+    restored._path, restored._source = workload.path, workload.source
+    return restored
+
+
+def _place_on_slurm(folder: RunFolder) -> str:
+    from podwright.engines.slurm.engine import site_of
+
+    return f"{site_of(folder)['folder']}/runs/{folder.id}"
+
+
+_PLACES: Mapping[str, Callable[[RunFolder], str]] = {
+    "local": lambda folder: str(folder.path),
+    "slurm": _place_on_slurm,
+}
+"""Where ranks see the folder of another run, by engine."""
 
 
 def _code(session: Session, folder: RunFolder) -> Snapshot | None:

@@ -9,9 +9,10 @@ import errno
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 
-from podwright.launch.run import Run
+from podwright.launch.session import Session
+from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 
 LOOPBACK = "127.0.0.1"
@@ -25,8 +26,9 @@ class PortForward:
     `say` is told in a sentence why a connection did not come about; the same sentence once only.
     """
 
-    def __init__(self, run: Run, node: int, port: int, say: Callable[[str], None]) -> None:
-        self._run, self._node, self._port, self._say = run, node, port, say
+    def __init__(self, session: Session, run: RunFolder, node: int, port: int, say: Callable[[str], None]) -> None:
+        self._session, self._run = session, run
+        self._node, self._port, self._say = node, port, say
         self._said: set[str] = set()
         self._listener: socket.socket | None = None
 
@@ -56,7 +58,7 @@ class PortForward:
     def _serve(self, client: socket.socket) -> None:
         with closing(client):
             try:
-                server = self._run.connect(self._node, self._port)
+                server = self._connect()
             except Refusal as refusal:
                 self._say_once(refusal.problems[0].message)
                 return
@@ -72,10 +74,24 @@ class PortForward:
                     client.shutdown(socket.SHUT_RD)
                 back.join()
 
+    def _connect(self) -> socket.socket:
+        engine = self._session.engine_of(self._run)
+        with self._session.using(engine):
+            return engine.connect(self._run, self._node, self._port)
+
     def _say_once(self, sentence: str) -> None:
         if sentence not in self._said:
             self._said.add(sentence)
             self._say(sentence)
+
+
+def expose(session: Session, run: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
+    """Let others reach a port of a node, at the address that comes; refuse where the target has no way to."""
+    engine = session.engine_of(run)
+    reason = engine.unsupported().get("route")
+    if reason:
+        raise refuse(reason, field="--route")
+    return engine.expose(run, node, port)
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> int:

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from podwright.engines.staged import StagedData
 from podwright.launch import pods
 from podwright.launch.session import Session
 from podwright.spec.inputs import SELECTION, STORAGE, Input
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
+    from podwright.data.selections import Selection
     from podwright.spec import Pod, Workload
 
 Pinned = dict[str, Any]
 
 
-def resolve(session: Session, workload: Workload, pod: Pod | None) -> tuple[dict[str, Input], Pinned]:
-    """Return where ranks find each input, and what its selections hold just now, by the names of the inputs.
+@dataclass(frozen=True)
+class Resolved:
+    """Where ranks find each input, what its selections hold just now, and what the pilots must bring, by input."""
 
-    A selection becomes a folder of links in the home, which is made once for what it holds.
+    inputs: dict[str, Input]
+    pinned: Pinned
+    staged: dict[str, StagedData]
+
+
+def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bool) -> Resolved:
+    """Return what becomes of each input on a target; `sees_home` says whether its ranks see this session's home.
+
+    A selection of files that they see becomes a folder of links in the home, made once for what it holds; any other is
+    staged by the pilots.
     """
-    inputs, pinned, wrong = workload.inputs(), {}, []
+    inputs, wrong = workload.inputs(), []
+    pinned: Pinned = {}
+    staged: dict[str, StagedData] = {}
     for name, given in inputs.items():
         try:
             if given.kind == "selection":
-                inputs[name], pinned[name] = _selection(session, given.text)
+                selection, split = _selection(session, given.text)
+                pinned[name] = {"selection": selection.name, "split": split, "digest": selection.digest}
+                if sees_home and not is_address(selection.root):
+                    inputs[name] = _linked(session, selection, split)
+                else:
+                    staged[name] = _staged(workload, selection, split)
+                    inputs[name] = Input("staged", os.fsdecode(selection.root))
             elif given.kind == "storage":
                 inputs[name] = _storage(session, given.text, pod)
         except Refusal as refusal:
@@ -33,24 +55,45 @@ def resolve(session: Session, workload: Workload, pod: Pod | None) -> tuple[dict
             wrong.append((f"data.{name}", f"{problem.file}: " * bool(problem.file) + problem.message, problem.hint))
     if wrong:
         raise workload.refusal(wrong)
-    return inputs, pinned
+    return Resolved(inputs, pinned, staged)
 
 
-def _selection(session: Session, text: str) -> tuple[Input, Pinned]:
+def is_address(root: bytes) -> bool:
+    """Return whether a dataset lies behind an address, not in the file system."""
+    return b"://" in root
+
+
+def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
     from podwright.data.extra import need_packages
 
     need_packages()
-    from podwright.data.links import link
     from podwright.data.selections import check_split, load
     from podwright.data.store import open_store
 
     name, _, split = text.removeprefix(SELECTION).partition("/")
     store = open_store(session.home.path)
     selection = load(store, name)
-    split_or_all = check_split(selection, split or None)
-    linked = link(store, selection, split_or_all)
-    pin = {"selection": name, "split": split_or_all, "digest": selection.digest}
-    return Input("path", str(linked.folder), linked.roots), pin
+    return selection, check_split(selection, split or None)
+
+
+def _linked(session: Session, selection: Selection, split: str | None) -> Input:
+    from podwright.data.links import link
+    from podwright.data.store import Store
+
+    linked = link(Store(session.home.path), selection, split)
+    return Input("path", str(linked.folder), linked.roots)
+
+
+def _staged(workload: Workload, selection: Selection, split: str | None) -> StagedData:
+    from podwright.data.manifests import make_manifest, unnamed_keys
+
+    unnamed = unnamed_keys(selection.root, workload.secrets, os.environ)
+    if unnamed:
+        message = f"{os.fsdecode(selection.root)} is read with keys that the run does not name"
+        raise refuse(message, hint=f"secrets: [{', '.join(unnamed)}]")
+    manifest = make_manifest(selection, split)
+    path = None if is_address(selection.root) else manifest.source
+    return StagedData(manifest.data, manifest.site, manifest.size_bytes, path)
 
 
 def _storage(session: Session, text: str, pod: Pod | None) -> Input:

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.engines.code_files import NO_PROGRAMS
+from podwright.pilot.protocol import whole_number
+from podwright.runs.files import open_untrusted
 
 DIFF = "spec/code.diff"
 MOST_DIFF_BYTES = 1 << 20
@@ -53,7 +55,14 @@ def origin_of(folder: Path) -> CodeOrigin:
 
 
 def _git(folder: Path, *command: str) -> bytes | None:
-    env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    return _ask_git(folder, command, _no_filters(folder))
+
+
+def _ask_git(folder: Path, command: Sequence[str], settings: Mapping[str, str]) -> bytes | None:
+    first = whole_number(os.environ.get("GIT_CONFIG_COUNT", "")) or 0
+    env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), first):
+        env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     line = ["git", *NO_PROGRAMS, "-C", str(folder), *command]
     try:
         done = subprocess.run(line, capture_output=True, check=False, env=env)
@@ -62,13 +71,25 @@ def _git(folder: Path, *command: str) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
-def left_behind(code: Mapping[str, Any] | None, tar: Path, lines: Iterable[str]) -> str | None:
+def _no_filters(folder: Path) -> dict[str, str]:
+    """Return settings without the programs that the repository itself names to filter files with; the user's stay."""
+    listing = ("config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
+    texts = os.fsdecode(_ask_git(folder, listing, {}) or b"").split("\0")
+    own = [name for scope, name in zip(texts[::2], texts[1::2], strict=False) if scope in ("local", "worktree")]
+    settings: dict[str, str] = {}
+    for filter_name in {name.rpartition(".")[0] for name in own}:
+        settings |= {f"{filter_name}.{what}": "" for what in ("clean", "smudge", "process")}
+        settings[f"{filter_name}.required"] = "false"
+    return settings
+
+
+def left_behind(code: Mapping[str, Any] | None, run: Path, lines: Iterable[str]) -> str | None:
     """Say that a file which a rank missed lies in the code folder here and did not travel; None: no such file."""
     folder = (code or {}).get("folder")
     if not isinstance(folder, str):
         return None
     for name in _missed(lines):
-        if Path(folder, name).exists() and not _travelled(tar, name):
+        if Path(folder, name).exists() and not _travelled(run, name):
             return f"{name} is ignored by git and did not travel: name it under `data:` or `include:`"
     return None
 
@@ -82,9 +103,9 @@ def _missed(lines: Iterable[str]) -> Iterator[str]:
                 yield name
 
 
-def _travelled(tar: Path, name: str) -> bool:
+def _travelled(run: Path, name: str) -> bool:
     try:
-        with tarfile.open(tar) as archive:
+        with open_untrusted(run, "job/code.tar") as tar, tarfile.open(fileobj=tar) as archive:
             return any(member == name or member.startswith(f"{name}/") for member in archive.getnames())
     except (OSError, tarfile.TarError):
         return True

@@ -6,8 +6,8 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from podwright.engines import Engine
@@ -46,60 +46,73 @@ def old_runs(records: Sequence[Record], older_s: float, keep_last: int = 0) -> l
     return [record for record in ended if (record.ended_at or record.created_at) <= latest]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass
+class Prunable:
     """How many bytes each run would give back, and the runs whose target cannot be asked."""
 
-    sizes: Mapping[str, int]
-    left: tuple[Left, ...] = ()
     checkpoints: bool = False
+    """Only these go."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    left: dict[str, Left] = field(default_factory=dict)
+
+    def add(self, run_id: str, size: int) -> None:
+        """Count what one part of a run would give back."""
+        self.sizes[run_id] = self.sizes.get(run_id, 0) + size
+
+    def leave(self, run_id: str, refusal: Refusal) -> None:
+        """Leave a run as it is."""
+        self.left[run_id] = Left(run_id, refusal.problems[0].message)
+        self.sizes.pop(run_id, None)
 
     def as_pruned(self) -> Pruned:
         """Return what would go."""
-        return Pruned(tuple(self.sizes), sum(self.sizes.values()), self.left)
+        return Pruned(tuple(self.sizes), sum(self.sizes.values()), tuple(self.left.values()))
 
 
-def plan_runs(session: Session, records: Sequence[Record]) -> Plan:
-    """Plan to remove whole runs; what they have elsewhere is not counted."""
-    by_run = {record.id: Run(session, record.id).parts() for record in records}
-    return Plan({run_id: sum(size_bytes(part.folder.path) for part in parts) for run_id, parts in by_run.items()})
+def prunable_runs(session: Session, records: Sequence[Record]) -> Prunable:
+    """Return what whole runs would give back here; what they have elsewhere is not counted."""
+    prunable = Prunable()
+    for record in records:
+        for part in Run(session, record.id).parts():
+            prunable.add(record.id, size_bytes(part.folder.path))
+    return prunable
 
 
-def plan_checkpoints(session: Session, records: Sequence[Record]) -> Plan:
-    """Plan to remove only checkpoints, here and on clusters, of the runs that have some."""
+def prunable_checkpoints(session: Session, records: Sequence[Record]) -> Prunable:
+    """Return what the checkpoints of runs would give back, here and on clusters, of those that have some."""
+    prunable = Prunable(checkpoints=True)
     runs_of: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    left: dict[str, Left] = {}
     folders: list[RunFolder] = []
     for record in records:
         for part in Run(session, record.id).parts():
             runs_of[part.id] = record.id
+            folders.append(part.folder)
             path = part.folder.path / CHECKPOINTS
             if path.is_dir():
-                sizes[record.id] = sizes.get(record.id, 0) + size_bytes(path)
-            try:
-                session.engine_of(part.folder)
-                folders.append(part.folder)
-            except Refusal as refusal:
-                left[record.id] = Left(record.id, refusal.problems[0].message)
-    for engine, members in by_engine(session, folders):
+                prunable.add(record.id, size_bytes(path))
+    for folder in folders:
+        try:
+            session.engine_of(folder)
+        except Refusal as refusal:
+            prunable.leave(runs_of[folder.id], refusal)
+    reached = [folder for folder in folders if runs_of[folder.id] not in prunable.left]
+    for engine, members in by_engine(session, reached):
         try:
             for part_id, size in _clear(session, engine, members, remove=False).items():
-                run_id = runs_of[part_id]
-                sizes[run_id] = sizes.get(run_id, 0) + size
+                prunable.add(runs_of[part_id], size)
         except Refusal as refusal:
-            ids = dict.fromkeys(runs_of[folder.id] for folder in members)
-            left.update({run_id: Left(run_id, refusal.problems[0].message) for run_id in ids})
-    return Plan({run_id: sizes[run_id] for run_id in sizes if run_id not in left}, tuple(left.values()), True)
+            for folder in members:
+                prunable.leave(runs_of[folder.id], refusal)
+    return prunable
 
 
-def prune(session: Session, plan: Plan) -> Pruned:
-    """Do what was planned; a run whose target cannot be reached is left, and named with the reason."""
-    removed, left = [], list(plan.left)
-    for run_id in plan.sizes:
+def prune(session: Session, prunable: Prunable) -> Pruned:
+    """Remove these; a run whose target cannot be reached is left, and named with the reason."""
+    removed, left = [], list(prunable.left.values())
+    for run_id in prunable.sizes:
         run = Run(session, run_id)
         try:
-            if plan.checkpoints:
+            if prunable.checkpoints:
                 _remove_checkpoints(session, run)
             else:
                 left += [Left(run_id, f"is removed here, but {remains}") for remains in run.remove()]
@@ -108,7 +121,7 @@ def prune(session: Session, plan: Plan) -> Pruned:
             left.append(Left(run_id, refusal.problems[0].message))
         except OSError as error:
             left.append(Left(run_id, (error.strerror or str(error)).lower()))
-    return Pruned(tuple(removed), sum(plan.sizes[run_id] for run_id in removed), tuple(left))
+    return Pruned(tuple(removed), sum(prunable.sizes[run_id] for run_id in removed), tuple(left))
 
 
 def _remove_checkpoints(session: Session, run: Run) -> None:

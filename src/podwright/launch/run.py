@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from podwright.engines.site import SiteLost
+from podwright.launch.failures import explain
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
 from podwright.launch.session import Session
+from podwright.launch.tables import Samples, Series
 from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, ResultTold, Sample
+from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample, last_results
 from podwright.runs.layout import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
@@ -54,7 +55,28 @@ class Run:
         self.folder: RunFolder = session.home.folder(run_id)
 
     def __repr__(self) -> str:
-        return f"Run({self.id!r})"
+        return f"<Run {self.id} {self.last_known().state}>"
+
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks."""
+        from podwright.launch.card import card
+
+        return card(self.last_known())
+
+    @property
+    def created_at(self) -> datetime:
+        """Return when it was asked for."""
+        return datetime.fromtimestamp(self.last_known().created_at, UTC)
+
+    @property
+    def started_at(self) -> datetime | None:
+        """Return when its ranks first started."""
+        return _moment(self.last_known().started_at)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """Return when it was over."""
+        return _moment(self.last_known().ended_at)
 
     @property
     def parent(self) -> str | None:
@@ -190,9 +212,21 @@ class Run:
                 return
             self._session.clock.sleep(0.2)
 
-    def metrics(self) -> Iterator[dict[str, Any]]:
-        """Return samples as `{"t", "n", "e", "v": {name: value}}`, node by node."""
-        return (sample.as_row() for sample in self.folder.samples())
+    def metrics(self) -> Samples:
+        """Return what the sensors read, node by node; `to_arrow()` and `to_pandas()` make a table of it."""
+        self.record()
+        return Samples(self.folder.samples())
+
+    def series(self) -> Series:
+        """Return all values that its ranks told, rank by rank; `to_arrow()` and `to_pandas()` make a table of them."""
+        self.record()
+        return Series(self.folder.series())
+
+    def value(self, rank: int = 0) -> Any:
+        """Wait for the end of a `podwright.call`, and return what the function returned; CallFailed where it failed."""
+        from podwright.launch.calls import value_of
+
+        return value_of(self, rank)
 
     def result(self) -> dict[str, float]:
         """Wait for the end, and return what the program reported last, by name."""
@@ -281,20 +315,6 @@ class Run:
         """Return the command that opens a shell beside the ranks of a node."""
         return self._session.engine_of(self.folder).shell(self.folder, node)
 
-    def connect(self, node: int, port: int) -> socket.socket:
-        """Return a connection to a port of a node that is at work."""
-        engine = self._session.engine_of(self.folder)
-        with self._session.using(engine):
-            return engine.connect(self.folder, node, port)
-
-    def expose(self, node: int, port: int) -> AbstractContextManager[str]:
-        """Let others reach a port of a node, at the address that comes; refuse where the target has no way to."""
-        engine = self._session.engine_of(self.folder)
-        reason = engine.unsupported().get("route")
-        if reason:
-            raise refuse(reason, field="--route")
-        return engine.expose(self.folder, node, port)
-
     def replacements(self) -> list[Replacement]:
         """Return which of its nodes were replaced, and when."""
         return replacements(self.folder.events())
@@ -302,24 +322,9 @@ class Run:
     def explain(self, record: Record | None = None) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
         lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen))
-        if missed := left_behind(self.folder.asked.code, self.folder.path / "job" / "code.tar", lines):
+        if self.folder.is_readable and (missed := left_behind(self.folder.asked.code, self.folder.path, lines)):
             lines.append(f"hint {missed}")
         return lines
-
-
-def last_results(events: Iterable[Event]) -> list[Event]:
-    """Return events, and of the values that each rank told only the last: one who joins late needs no history."""
-    others: list[Event] = []
-    last: dict[int, ResultTold] = {}
-    for event in events:
-        if not isinstance(event, ResultTold):
-            others.append(event)
-        elif event.rank in last:
-            values = {**last[event.rank].values, **event.values}
-            last[event.rank] = ResultTold(**{**vars(event), "values": values})
-        else:
-            last[event.rank] = event
-    return [*others, *last.values()]
 
 
 def cancel_runs(session: Session, runs: Sequence[Run]) -> set[str]:
@@ -362,43 +367,5 @@ def refuse_silence(record: Record) -> None:
         raise refuse(record.silence, hint=hint, exit_code=UNREACHABLE)
 
 
-def explain(record: Record, events: Sequence[Event]) -> list[str]:
-    """Return why a run failed, in words."""
-    lines = [record.reason] if record.reason else []
-    failures = [event for event in events if isinstance(event, RankFailed)]
-    if failures:
-        if failures[-1].rank is not None:
-            lines = [_who(failures[-1])]
-        lines += [line for line in failures[-1].tail if line.strip()][-5:]
-    for event in events:
-        if isinstance(event, DeviceSeen):
-            lines.append(f"seen {event.device}: {event.text or event.what}")
-    return lines
-
-
-def _who(failed: RankFailed) -> str:
-    sentence = f"rank {failed.rank} on {failed.host} {failed.why}"
-    if failed.after_s is not None:
-        sentence += f" after {failed.after_s:.0f} s"
-    if len(failed.stopped) == 1:
-        return f"{sentence}; rank {failed.stopped[0]} was stopped"
-    if failed.stopped:
-        return f"{sentence}; ranks {_ranges(failed.stopped)} were stopped"
-    return sentence
-
-
-def _ranges(ranks: Sequence[int]) -> str:
-    """Write ranks like `0-2, 4-15`."""
-    spans: list[list[int]] = []
-    for rank in ranks:
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    return ", ".join(_span(first, last) for first, last in spans)
-
-
-def _span(first: int, last: int) -> str:
-    if first == last:
-        return str(first)
-    return f"{first}-{last}"
+def _moment(time_s: float | None) -> datetime | None:
+    return None if time_s is None else datetime.fromtimestamp(time_s, UTC)

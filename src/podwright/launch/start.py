@@ -16,6 +16,7 @@ from podwright.engines import Engine
 from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
+from podwright.engines.staged import manifests
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.origin import DIFF, CodeOrigin, origin_of
@@ -63,15 +64,16 @@ def prepare(
     """
     engine, pod = session.target(target)
     code = code or _code(workload, session.home)
-    data, pinned = resolve(session, workload, pod)
+    given = resolve(session, workload, pod, engine.sees_home)
     request = Request(
         run_id=run_id,
         workload=workload,
         pod=pod,
         points=_points(workload, repeat),
         code=None,
-        data=data,
-        pinned=pinned,
+        data=given.inputs,
+        pinned=given.pinned,
+        staged=given.staged,
         after=after,
         after_handle=_handle_after(session.home, target, after),
     )
@@ -168,6 +170,8 @@ def _links(home: Home, prepared: Prepared, origin: CodeOrigin | None) -> dict[st
         links["job/code.tar"] = home.store(code.tar, "tar")
     if origin and origin.diff:
         links[DIFF] = home.store(origin.diff, "diff")
+    for name, manifest in manifests(prepared.request.staged).items():
+        links[f"job/{name}"] = home.store(manifest, "gz")
     return links
 
 
@@ -213,8 +217,10 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
     request = prepared.request
     workload = request.workload
     code: dict[str, Any] | None = None
-    if prepared.code and origin:
-        code = {"sha256": prepared.code.sha256, "files": prepared.code.files, **origin.as_json()}
+    if prepared.code:
+        code = {"sha256": prepared.code.sha256, "files": prepared.code.files}
+    if code and origin:
+        code |= origin.as_json()
     return Asked(
         id=request.run_id,
         name=workload.name,

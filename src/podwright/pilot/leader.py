@@ -1,7 +1,8 @@
 """Node 0's second job: gather the nodes, start attempts, judge failures, end the run.
 
-Phases: `join` (wait until every node is here and idle) -> `run` -> `stop` (ranks are being ended) -> `join` again with
-a greater epoch, or `keep` (what ranks left) -> `end`. Every input is a method; every decision is in one place each.
+Phases: `join` (wait until every node is here and idle) -> `stage` (where data must be brought first, and then `join`
+again) -> `run` -> `stop` (ranks are being ended) -> `join` again with a greater epoch, or `keep` (what ranks left) ->
+`end`. Every input is a method; every decision is in one place each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .leavings import Keeping
 from .links import free_port
 from .member import Member, find_hang, why_absent, why_incomplete, worn_out
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
+from .stageround import StageRound
 
 SETTLE_S = 1.0
 """How long a failure waits for the news that its real cause was a lost node."""
@@ -53,22 +55,17 @@ class Leader:
         self._went = 0.0
         self._stop_by = 0.0
         self.checkpoints, self.keeping = CheckpointWatch(), Keeping("", "", None)
+        self._staging: Optional[StageRound] = None
         self.exit_code: Optional[int] = None
         self._handlers: Dict[str, Callable[[Member, Dict[str, Any]], None]] = {
-            "beat": self._on_beat,
+            "beat": Member.on_beat,
             "ready": self._on_ready,
             "failed": self._on_failed,
-            "done": self._on_done,
-            "stopped": self._on_stopped,
+            "done": Member.on_done,
+            "stopped": Member.on_stopped,
             "signal": self._on_signal,
             "value": self._on_value,
-        }
-        self._phases: Dict[str, Callable[[], None]] = {
-            "join": self._gather,
-            "run": self._judge,
-            "stop": self._wait_idle,
-            "keep": self._wait_kept,
-            "end": self._leave,
+            "staged": Member.on_staged,
         }
 
     @property
@@ -121,10 +118,6 @@ class Leader:
         if handler and not stale:
             handler(member, message)
 
-    def _on_beat(self, member: Member, message: Dict[str, Any]) -> None:
-        member.silent_s = float(message.get("silent_s", 0.0))
-        member.ranks = message.get("ranks") or {}
-
     def _on_ready(self, member: Member, message: Dict[str, Any]) -> None:
         member.ready = int(message["ranks"])
         if self.phase == "run" and not self._is_ready:
@@ -134,14 +127,10 @@ class Leader:
                 self._say("ready", world_size=count)
 
     def _on_failed(self, member: Member, message: Dict[str, Any]) -> None:
+        if self.phase == "stage":
+            self._fail(member.node, message)
         if self.phase == "run" and self._failure is None:
             self._failure = (self._monotonic(), member.node, message)
-
-    def _on_done(self, member: Member, message: Dict[str, Any]) -> None:
-        member.done = member.idle = True
-
-    def _on_stopped(self, member: Member, message: Dict[str, Any]) -> None:
-        member.idle = True
 
     def _on_signal(self, member: Member, message: Dict[str, Any]) -> None:
         self.terminate(f"stopped by {message.get('name')}")
@@ -159,7 +148,8 @@ class Leader:
 
     def tick(self) -> None:
         """Do what the phase asks for; called at every turn of the loop."""
-        self._phases[self.phase]()
+        waits = {"stage": self._wait_staged, "stop": self._wait_idle, "keep": self._wait_kept, "end": self._leave}
+        {"join": self._gather, "run": self._judge, **waits}[self.phase]()
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
@@ -173,6 +163,10 @@ class Leader:
     def _gather(self) -> None:
         here = [m for m in self.members.values() if m.link.alive]
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
+        if complete and not all(m.staged for m in here):  # they know each other: no clock of the user's runs meanwhile
+            self._staging = StageRound(here)
+            self._enter_phase("stage")
+            return
         obstacle = self._go() if complete else ""
         if complete and not obstacle:
             return
@@ -182,6 +176,12 @@ class Leader:
             self.give_back(obstacle or why_incomplete(self._order, {m.node for m in here}))
         elif self._order.rejoin_s is not None:
             self._judge_absence(self._order.silence_s + self._order.rejoin_s)
+
+    def _wait_staged(self) -> None:
+        """Gather anew when the nodes have their data, or when one of them is gone or was replaced."""
+        assert self._staging is not None
+        if self._staging.is_over(self.members.values(), self._monotonic(), self._order.silence_s):
+            self._enter_phase("join")
 
     def _judge_absence(self, most_s: float) -> None:
         """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
@@ -347,7 +347,7 @@ class Leader:
         if self.phase == "run" or retrying:
             self._say("given_back", why=why)
             self.stop_for_good("given_back", why, None)
-        elif self.phase == "join":
+        elif self.phase in ("join", "stage"):
             self._say("given_back", why=why)
             self.end("given_back", why, None)
         elif self.phase == "keep":

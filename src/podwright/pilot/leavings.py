@@ -27,8 +27,8 @@ NAMED = 20
 """Of what was left out, that many are named and all are counted."""
 NEVER = ("__pycache__", "*.pyc", ".git", ".cache", ".*_cache", ".nv", ".triton", ".nfs*")
 """What nobody misses: it is made again by whoever needs it."""
-CACHE_TAG = "CACHEDIR.TAG"
-"""A folder with this file calls itself a cache, as many programs do with theirs."""
+NEVER_WITH = {"CACHEDIR.TAG", "pyvenv.cfg"}
+"""A folder with one of these is a cache, as it says itself, or a Python environment, which works nowhere else."""
 COPIED = (errno.EXDEV, errno.EPERM, errno.EACCES)
 """What a rename says where only a copy helps."""
 
@@ -52,7 +52,7 @@ class Stopped(Exception):
 def walk(folder: str) -> Iterator[Tuple[str, str, os.stat_result]]:
     """Yield (path in the folder, path, facts) of all that is no folder, sorted; caches are passed over."""
     for above, folders, files in os.walk(folder):
-        if CACHE_TAG in files and above != folder:
+        if above != folder and not NEVER_WITH.isdisjoint(files):
             folders[:] = []
             continue
         inner = os.path.relpath(above, folder)

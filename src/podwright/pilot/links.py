@@ -70,6 +70,14 @@ class Link:
         self.alive = False
         return None
 
+    @property
+    def address(self) -> str:
+        """Return where the other side is, as it is seen from here; nothing once it is gone."""
+        try:
+            return str(self.sock.getpeername()[0])
+        except OSError:
+            return ""
+
     def close(self) -> None:
         self.alive = False
         self.sock.close()
@@ -79,7 +87,7 @@ def listen(bind: str, run: str) -> socket.socket:
     """Return the leader's socket, on the first of the run's ports that is free."""
     last: Optional[OSError] = None
     for port in join_ports(run):
-        sock = socket.socket(_family(bind), socket.SOCK_STREAM)
+        sock = socket.socket(family_of(bind), socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((bind, port))
@@ -94,12 +102,13 @@ def listen(bind: str, run: str) -> socket.socket:
 
 def free_port(bind: str) -> int:
     """Return a port nobody uses now, for MASTER_PORT; fresh for each attempt, so that no old rank is met there."""
-    with socket.socket(_family(bind), socket.SOCK_STREAM) as sock:
+    with socket.socket(family_of(bind), socket.SOCK_STREAM) as sock:
         sock.bind((bind, 0))
         return int(sock.getsockname()[1])
 
 
-def _family(address: str) -> socket.AddressFamily:
+def family_of(address: str) -> socket.AddressFamily:
+    """Return the kind of an address: with a colon it is one of IPv6."""
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
@@ -150,18 +159,24 @@ def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_ind
     except OSError as error:
         raise Unreachable(str(error)) from None
     try:
-        hello = _hear(sock)
-        theirs, mine, body = str(hello.get("nonce")), os.urandom(16).hex(), json.dumps(facts)
-        # Which leader it is stands in both proofs: nobody in between can make it another one.
-        instance = str(hello.get("instance"))
-        proof = (theirs, mine, instance)
-        say(sock, {"join": body, "nonce": mine, "mac": mac(token, "join", *proof, body)})
-        if not same_mac(str(_hear(sock).get("mac")), mac(token, "welcome", *proof)):
-            raise Broken("its token is not this run's")
-        return Link(sock, _key(token, theirs, mine), "member"), instance
+        key, instance = shake_hands(sock, token, facts)
+        return Link(sock, key, "member"), instance
     except (Broken, OSError, ValueError) as error:
         sock.close()
         raise Broken(str(error)) from None
+
+
+def shake_hands(sock: socket.socket, token: bytes, facts: Dict[str, Any]) -> Tuple[bytes, str]:
+    """Shake hands on the side of who came; return the key of what follows, and who answered."""
+    hello = _hear(sock)
+    theirs, mine, body = str(hello.get("nonce")), os.urandom(16).hex(), json.dumps(facts)
+    # Which leader it is stands in both proofs: nobody in between can make it another one.
+    instance = str(hello.get("instance"))
+    proof = (theirs, mine, instance)
+    say(sock, {"join": body, "nonce": mine, "mac": mac(token, "join", *proof, body)})
+    if not same_mac(str(_hear(sock).get("mac")), mac(token, "welcome", *proof)):
+        raise Broken("its token is not this run's")
+    return _key(token, theirs, mine), instance
 
 
 def _key(token: bytes, leader: str, member: str) -> bytes:

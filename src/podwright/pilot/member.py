@@ -28,10 +28,29 @@ class Member:
         self.instance = str(facts.get("instance", ""))
         self.socket = str(facts.get("socket", ""))
         self.idle = bool(facts.get("idle", True))
+        self.staged = bool(facts.get("staged", True))
+        self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
         self.ready = 0
         self.done = False
         self.silent_s = 0.0
         self.ranks: Dict[str, List[Any]] = {}
+
+    def on_beat(self, message: Dict[str, Any]) -> None:
+        """Take a heartbeat."""
+        self.silent_s = float(message.get("silent_s", 0.0))
+        self.ranks = message.get("ranks") or {}
+
+    def on_staged(self, message: Dict[str, Any]) -> None:
+        """Take note that its data is there."""
+        self.staged = True
+
+    def on_done(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks have ended well."""
+        self.done = self.idle = True
+
+    def on_stopped(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks are gone."""
+        self.idle = True
 
     def begin_attempt(self) -> None:
         """Forget what the attempt before left behind."""

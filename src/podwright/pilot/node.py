@@ -8,7 +8,6 @@ import sys
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
@@ -22,6 +21,7 @@ from .logs import NodeLog
 from .loop import Loop
 from .masking import Masker
 from .memory import PERIOD_S, MemoryGroup, MemoryLimit
+from .nodedata import NodeData, fill_places
 from .paths import FolderWatch, Paths, make_private
 from .place import NodePlace
 from .plain import open_to_add
@@ -30,7 +30,7 @@ from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results
 from .sampling import Sampling, own_share
-from .setup import SetupFailed, rank_environment, run_setup, unpack
+from .setup import SetupFailed, place_loader, rank_environment, run_setup, unpack
 
 TURN_S, BUSY_TURN_S = 0.5, 0.05
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -51,19 +51,12 @@ class Role(Protocol):
     def close(self) -> None: ...
 
 
-def fill_checkpoint(order: Order, path: str) -> Order:
-    """Fill in the one placeholder that only the node can: where its checkpoint folder is."""
-    command = [word.replace("{checkpoint}", path) for word in order.command]
-    env = {name: text.replace("{checkpoint}", path) for name, text in order.env.items()}
-    return replace(order, command=command, env=env)
-
-
 class Node:
     """One node of a run: its ranks, its record, and what it and the leader tell each other."""
 
     def __init__(self, order: Order, order_file: str, place: NodePlace, token: bytes) -> None:
         self.paths = Paths(order, order_file, place)
-        self.order, self.place, self.token = fill_checkpoint(order, self.paths.checkpoint), place, token
+        self.order, self.place, self.token = fill_places(order, self.paths), place, token
         self.loop = Loop()
         self.instance = uuid.uuid4().hex
         self.exit_code: Optional[int] = None
@@ -80,6 +73,7 @@ class Node:
         self._memory: Optional[MemoryLimit] = None
         self.keeping = Keeping(self.paths.code, self.paths.workdir, None if place.node else order.keep)
         self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
+        self._data = NodeData(self.order, self.paths, place, self.loop)
 
     # the life of a node
 
@@ -103,6 +97,7 @@ class Node:
         self.ranks.on_rank = self._sampling.sampler.watch_rank
         self._hold_memory()
         self._prepare()
+        self._data.begin(self.journal, self.token, self.instance, os.environ)
         self.ranks.listen()
         self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
@@ -130,6 +125,7 @@ class Node:
         self.ranks.kill()
         self.ranks.finish()
         role.close()
+        self._data.close()
         self._results.close()
         self._sampling.stop()
         if self.log.lost_bytes:
@@ -165,6 +161,8 @@ class Node:
             self._stage_code(began)
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
+            if self.order.loader:
+                place_loader(os.path.join(self.paths.scratch, "lib"), environ)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
             self.keeping.note()
         except (SetupFailed, OSError) as error:
@@ -199,11 +197,11 @@ class Node:
         place = self.place
         own = {"node": place.node, "host": place.host, "restart": place.restart, "lost": place.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
-        return {**own, **state, "epoch": self.epoch, **self._counters}
+        return {**own, **state, **self._data.facts(), "epoch": self.epoch, **self._counters}
 
     def take(self, message: Dict[str, Any]) -> None:
         """Do what the leader says; a kind this pilot does not know is a later one's and is passed over."""
-        handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end}
+        handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end, "stage": self._data.stage}
         handler = handlers.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
@@ -260,6 +258,8 @@ class Node:
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
+        for message in self._data.messages():
+            role.tell(message)
         if "value" in self._told:
             role.tell({KEY_KIND: "value", "value": self._told.pop("value")})
         if not self._told.pop("changed", False):

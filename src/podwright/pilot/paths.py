@@ -39,10 +39,16 @@ class Paths:
             self.lease = os.path.join(self.folder, "lease")
         self.record = os.path.join(base, "record", record)
         self.checkpoint = os.path.normpath(os.path.join(base, order.checkpoint))
+        self.cache = self._cache(order)
         self.code = os.path.join(self.scratch, "work")
         if order.code:
             self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
         self.workdir = os.path.join(self.folder, *WORKDIR.split("/"))
+
+    def _cache(self, order: Order) -> str:
+        """Return where this node keeps data that outlives runs."""
+        path = os.path.expandvars(str((order.cache or {}).get("path") or ""))
+        return os.path.normpath(os.path.join(self.job, path)) if path else os.path.join(own_home(), "cache")
 
     def is_cancelled(self) -> bool:
         """Return whether a user cancelled the run, or all runs of its parent."""
@@ -140,6 +146,11 @@ def scratch_of(job: str, scratch: str, node: int) -> str:
 
 
 def own_scratch(run: str) -> str:
+    """Return a run's folder in the node's temporary one."""
+    return os.path.join(own_home(), run)
+
+
+def own_home() -> str:
     """Return a folder in the node's temporary one, under a name of this user's that nobody else can have taken."""
     home = os.path.join(tempfile.gettempdir(), f"podwright-{os.getuid()}")
     os.makedirs(home, mode=0o700, exist_ok=True)
@@ -148,4 +159,4 @@ def own_scratch(run: str) -> str:
     ours = facts.st_uid == os.getuid() and stat.S_ISDIR(facts.st_mode)
     if not ours or facts.st_mode & 0o022:
         home = tempfile.mkdtemp(prefix="podwright-")
-    return os.path.join(home, run)
+    return home

@@ -79,6 +79,10 @@ class Order:
     of, where a cancel of all points is marked. `rejoin_s` is how long, beyond the silence, a node that had joined may
     be away before the nodes are given back; None where the engine replaces single nodes: then it is `join_timeout_s`.
 
+    `data` are the inputs that the pilots bring to their nodes, each with its `name`, its `manifest` (a file beside the
+    order), the manifest's `sha256` and the `site` of its source; `cache` says where to (`path`, `bytes`): an empty path
+    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/loader.py).
+
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.
 
@@ -113,6 +117,9 @@ class Order:
     rejoin_s: Optional[float] = None
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
+    data: List[Dict[str, Any]] = field(default_factory=list)
+    cache: Optional[Dict[str, Any]] = None
+    loader: bool = False
     hardware: Optional[Dict[str, Any]] = None
     mpi: List[str] = field(default_factory=list)
     parent: str = ""

@@ -62,7 +62,7 @@ class Leading:
         if order.nodes > 1:
             raise_file_limit()
             self._door = Door(node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet)
-        self.leader.join(node.facts(), OwnLink(node.loop, node.take))
+        self.leader.join({**node.facts(), "address": place.leader}, OwnLink(node.loop, node.take))
 
     def _missing(self) -> int:
         """Return how many nodes may come yet."""
@@ -82,7 +82,7 @@ class Leading:
         self._node.loop.call_soon(lambda: self._enter(link, facts))
 
     def _enter(self, link: links.Link, facts: Dict[str, Any]) -> None:
-        refused = self.leader.join(facts, link)
+        refused = self.leader.join({**facts, "address": link.address}, link)
         if refused:
             link.send({KEY_KIND: "refused", "why": refused})
             link.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import shutil
 import subprocess
 import tarfile
@@ -103,6 +104,16 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
     if order.launcher != "plain":
         environ.update(WORLD_SIZE=str(order.world_size), LOCAL_WORLD_SIZE=str(order.ranks_per_node))
     return environ
+
+
+def place_loader(folder: str, environ: Dict[str, str]) -> None:
+    """Put the loader where ranks of any Python find it, behind what the user has named."""
+    source = pkgutil.get_data(__package__ or "pilot", "loader.py")
+    assert source is not None
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(os.path.join(folder, "podwright_data.py"), "wb") as file:
+        file.write(source)
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, (environ.get("PYTHONPATH"), folder)))
 
 
 def run_setup(lines: List[str], environ: Dict[str, str], cwd: str, stopped: Callable[[], bool]) -> Dict[str, str]:

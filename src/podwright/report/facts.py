@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from podwright.analysis.event_text import staged_from
 from podwright.analysis.ranks import Story
-from podwright.runs.events import PilotStarted
+from podwright.runs.events import PilotStarted, Staged
 from podwright.theme import words
 
 _MOST_NAMED = 6
@@ -26,7 +27,19 @@ def environment(story: Story) -> list[Fact]:
     """Return what the nodes said of themselves; equal nodes are said once."""
     latest = {event.node: event for event in story.data.of(PilotStarted)}
     facts = [_fact(story, name, read, latest) for name, read in _READ.items()]
+    facts.append(_data(story))
     return [fact for fact in facts if fact.values]
+
+
+def _data(story: Story) -> Fact:
+    """Return how data came to the nodes: how much, in which time, how fast and from where."""
+    values = []
+    for event in story.data.of(Staged):
+        if event.what == "data":
+            size = words.quantity(event.size_bytes or 0, "bytes")
+            text = f"{event.files} files, {size} in {words.duration(event.took_s or 0)}{staged_from(event)}"
+            values.append((text, story.name(event.node)))
+    return Fact("Data", tuple(values[:_MOST_NAMED]))
 
 
 def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: Mapping[int, PilotStarted]) -> Fact:

@@ -7,7 +7,7 @@ has was written by a newer version, and cannot be understood either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ from podwright.runs.pilot_events import (
     SensorBroken,
     SignalReceived,
     Staged,
+    StagingProgress,
     Thinned,
     fields_of,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "SensorBroken",
     "SignalReceived",
     "Staged",
+    "StagingProgress",
     "Submitted",
     "TargetAnswered",
     "TargetSilent",
@@ -113,6 +115,7 @@ __all__ = [
 _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     PilotStarted,
     Staged,
+    StagingProgress,
     Joined,
     AttemptStarted,
     RankStarted,
@@ -269,3 +272,18 @@ def parse_sample(row: object) -> Sample | None:
     if time is None or node is None or epoch is None or values is None:
         return None
     return Sample(time, epoch, node, values)
+
+
+def last_results(events: Iterable[Event]) -> list[Event]:
+    """Return events, and of the values that each rank told only the last: one who joins late needs no history."""
+    others: list[Event] = []
+    last: dict[int, ResultTold] = {}
+    for event in events:
+        if not isinstance(event, ResultTold):
+            others.append(event)
+        elif event.rank in last:
+            values = {**last[event.rank].values, **event.values}
+            last[event.rank] = ResultTold(**{**vars(event), "values": values})
+        else:
+            last[event.rank] = event
+    return [*others, *last.values()]

@@ -100,6 +100,22 @@ class Staged(PilotEvent):
     what: str | None = None
     size_bytes: float | None = None
     took_s: float | None = None
+    files: int | None = None
+    reused: float | None = None
+    """Of the bytes of data: those that the node's cache had."""
+    from_source: float | None = None
+    from_peers: float | None = None
+
+
+class StagingProgress(PilotEvent):
+    """Data is on its way to the node: how much of it is there."""
+
+    kind = "staging"
+    size_bytes: float | None = None
+    of: float | None = None
+    reused: float | None = None
+    from_source: float | None = None
+    from_peers: float | None = None
 
 
 class Joined(PilotEvent):

@@ -15,7 +15,7 @@ from podwright.spec.provisioning import (
     PublicKey,
     SiteLogin,
 )
-from podwright.spec.types import AsWritten, Count, Line, Lines, Strict, Text, pattern
+from podwright.spec.types import AsWritten, Count, Image, Line, Lines, Strict, Text, pattern
 
 OperatingSystem = Literal["debian-12", "debian-13"]
 
@@ -87,6 +87,7 @@ class Bringup(Strict):
     settings: SlurmSettings = Field(default=SlurmSettings(), description="keys of Slurm's files, instead of ours")
     login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
     exports: tuple[Export, ...] = Field(default=(), description="folders that the storage host exports by NFS")
+    images: tuple[Image, ...] = Field(default=(), description="images that the site shall have, by name")
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
     sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")

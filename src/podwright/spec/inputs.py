@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-InputKind = Literal["code", "path", "url", "selection", "storage"]
+InputKind = Literal["code", "path", "url", "selection", "storage", "staged"]
 
 SELECTION = "selection:"
 STORAGE = "data://"
@@ -19,7 +19,10 @@ _URL = re.compile(r"[\w+.-]+://")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a run: inside the code that travels, a path that the target must have, or named otherwise."""
+    """One input of a run: inside the code that travels, a path that the target must have, or named otherwise.
+
+    What is `staged` the pilots bring to their nodes; its text is where it lies now.
+    """
 
     kind: InputKind
     text: str

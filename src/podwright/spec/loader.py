@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,12 @@ def load_workload(path: str | Path, sets: Iterable[str] = ()) -> Workload:
     """Read a workload file, with the settings of `--set` laid over it."""
     source = read_source(Path(path))
     return _workload(_document(path, source), Path(path), source, tuple(sets))
+
+
+def workload_of(values: Mapping[str, Any], folder: Path, sets: Iterable[str] = ()) -> Workload:
+    """Check a workload that is given as values under the names of the file; paths in it are relative to the folder."""
+    source = json.dumps(values).encode()
+    return _workload(_document("workload", source), folder / "workload", source, tuple(sets))
 
 
 def restore_workload(values: Mapping[str, Any], path: Path, source: bytes) -> Workload:

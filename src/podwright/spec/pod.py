@@ -83,6 +83,16 @@ class Storage(Strict):
     storage_class: Line | None = Field(default=None, description="the Kubernetes storage class")
 
 
+class CacheSpace(Strict):
+    """Where nodes keep data that is staged for runs."""
+
+    path: Line | None = Field(default=None, description="a folder on each node's own disk; left out: its temporary one")
+    size_bytes: Size | None = Field(
+        default=None, alias="size", description="the most that one user's data takes there; left out: what the disk has"
+    )
+    claim: Line | None = Field(default=None, description="on Kubernetes: the volume claim that keeps it between runs")
+
+
 class SlurmScheduler(Strict):
     """Slurm on some hosts of the pod."""
 
@@ -212,6 +222,7 @@ class Pod(Strict):
     services: tuple[Service, ...] = Field(
         (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
     )
+    cache: CacheSpace = Field(default=CacheSpace(), description="where nodes keep data that is staged for runs")
     costs: Costs = Field(default=Costs(), description="what things cost")
     bringup: Bringup = Field(default=Bringup(), description="how hosts become the pod")
     title: Text | None = Field(default=None, description="a line about the pod")

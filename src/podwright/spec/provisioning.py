@@ -42,6 +42,9 @@ PublicKey = Annotated[
         "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
     ),
 ]
+MigSize = Annotated[
+    Line, pattern(r"[12347]g\.\d+gb", '"{}" is not a part of a GPU', "write it like `1g.10gb`, as nvidia-smi does")
+]
 DriverBranch = Annotated[Line, pattern(r"\d{3}", '"{}" is not a branch of the driver', "write it like `570`")]
 Folder = Annotated[Line, pattern(r"/[A-Za-z0-9._/-]+", '"{}" is not a folder', "write it like `/srv/home`")]
 Options = Annotated[
@@ -100,7 +103,7 @@ class NvidiaSettings(Strict):
     """What GPU nodes get of NVIDIA's."""
 
     driver: DriverBranch = Field(default="570", description="the branch of the driver")
-    mig: Name | None = Field(default=None, description="a layout that all GPUs are cut by; left out: whole GPUs")
+    mig: MigSize | None = Field(default=None, description="the size that all GPUs are cut to; left out: whole GPUs")
 
 
 class SiteLogin(Strict):

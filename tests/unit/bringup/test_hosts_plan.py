@@ -17,6 +17,7 @@ from podwright.bringup.stages import STAGES
 from podwright.bringup.vault import environment, program, vault_of
 from podwright.spec import Pod, Refusal, load_pod
 from tests.fixtures.hosts import told
+from tests.fixtures.sshd import IN_A_NAMESPACE
 from tests.paths import CASES, ROOT
 
 CASE = CASES / "bringup" / "hosts" / "small"
@@ -29,6 +30,17 @@ def small() -> Pod:
 @pytest.mark.parametrize("host", ["m1", "g1"])
 def test_a_host(host: str, golden: Callable[[Path, str], None]) -> None:
     golden(CASE / "expected" / f"{host}.txt", told(plan(small())[host]))
+
+
+def test_sshd_takes_its_settings(tmp_path: Path) -> None:
+    file = next(file for file in plan(small())["g1"].files() if file.path.startswith("/etc/ssh/"))
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    config = tmp_path / "sshd_config"
+    config.write_text(f"HostKey {key}\n{file.text}")
+    command = ["unshare", "--mount", "sh", "-c", IN_A_NAMESPACE, "sh", "/usr/sbin/sshd", "-T", "-f", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "passwordauthentication no" in done.stdout, done.stderr
 
 
 def test_hosts_that_are_alike_get_the_same_files() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import yaml
 
 from podwright.bringup.kubernetes import addons, kubeadm
+from podwright.bringup.kubernetes.containerd import config_text
 from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
 from podwright.bringup.vault import Vault
@@ -48,6 +51,30 @@ def test_five_managers_are_behind_each_nodes_own_balancer(tmp_path: Path) -> Non
     assert kubeadm.endpoint(site) == "kubernetes.kube:8443"
     balanced = [line.split()[1] for line in kubeadm.balancer_text(site).splitlines() if "server m" in line]
     assert balanced == ["m1", "m2", "m3", "m4", "m5"]
+
+
+def test_haproxy_takes_the_balancer(tmp_path: Path) -> None:
+    file = tmp_path / "haproxy.cfg"
+    file.write_text(kubeadm.balancer_text(site_with(tmp_path, 3)))
+    done = subprocess.run(["/usr/sbin/haproxy", "-c", "-f", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("with_gpus", [True, False])
+def test_containerd_takes_its_configuration(tmp_path: Path, with_gpus: bool) -> None:
+    """The containerd of Debian 12 says what it made of the file."""
+    file = tmp_path / "config.toml"
+    file.write_text(config_text(site_with(tmp_path, 3), with_gpus))
+    done = subprocess.run(
+        ["containerd", f"--config={file}", "config", "dump"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    dumped = tomllib.loads(done.stdout)["plugins"]["io.containerd.grpc.v1.cri"]
+    assert dumped["sandbox_image"] == "m1:5000/kubernetes/pause:3.10"
+    assert dumped["registry"]["config_path"] == "/etc/containerd/certs.d"
+    runtimes = dumped["containerd"]["runtimes"]
+    assert all(runtime["options"]["SystemdCgroup"] for runtime in runtimes.values())
+    assert ("nvidia" in runtimes) is with_gpus
 
 
 def test_an_even_number_of_managers_is_refused(tmp_path: Path) -> None:

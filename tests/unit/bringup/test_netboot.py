@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -77,6 +78,24 @@ def test_owners_take_the_files(tmp_path: Path, site: Site) -> None:
         ["/usr/sbin/nginx", "-t", "-q", "-c", str(web)], capture_output=True, text=True, check=False
     )
     assert tested.returncode == 0, tested.stderr
+
+
+def test_debconf_takes_the_preseed(tmp_path: Path, site: Site) -> None:
+    file = tmp_path / "preseed.cfg"
+    file.write_text(boot_files(site)["answers/g1.cfg"])
+    done = subprocess.run(
+        ["debconf-set-selections", "--checkonly", str(file)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_last_command_of_an_installer_is_what_bash_takes(site: Site) -> None:
+    line = next(row for row in boot_files(site)["answers/g1.cfg"].splitlines() if "late_command" in row)
+    command = line.partition(" string in-target ")[2]
+    words = shlex.split(command)
+    assert words[:2] == ["bash", "-c"]
+    subprocess.run(["bash", "-n", "-c", words[2]], check=True)
+    assert "admin@example" in words[2]
 
 
 def test_a_host_that_is_not_the_bring_ups_own_is_told_by_its_address(site: Site) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from podwright import launch, spec
 from podwright.cli.commands.forward import ports_of
-from podwright.launch.forward import PortForward
-from podwright.runs import Home
+from podwright.launch.forward import PortForward, expose
+from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal
 from tests.fixtures.fake_engine import FakeEngine
 
@@ -20,12 +20,17 @@ PATIENCE_S = 30.0
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> launch.Run:
-    """A run of an engine on which nobody listens."""
+def session(tmp_path: Path) -> launch.Session:
+    """An engine on whose nodes nobody listens."""
+    return launch.Session(Home.open(tmp_path / "home"), engines={"local": FakeEngine})
+
+
+@pytest.fixture
+def run(session: launch.Session, tmp_path: Path) -> RunFolder:
+    """A run of that session."""
     path = tmp_path / "workload.yaml"
     path.write_text("name: toy\ncommand: sleep 600\n")
-    session = launch.Session(Home.open(tmp_path / "home"), engines={"local": FakeEngine})
-    return launch.start(session, spec.load_workload(path))
+    return launch.start(session, spec.load_workload(path)).folder
 
 
 @pytest.fixture
@@ -45,17 +50,19 @@ def test_what_is_no_port(text: str) -> None:
         ports_of(text)
 
 
-def test_a_port_that_is_taken_is_refused(run: launch.Run, server: socket.socket) -> None:
+def test_a_port_that_is_taken_is_refused(session: launch.Session, run: RunFolder, server: socket.socket) -> None:
     taken = server.getsockname()[1]
     with pytest.raises(
         Refusal, match=f"port {taken} of this machine cannot be taken: another program has it\n\nhint: name"
     ):
-        PortForward(run, 0, 6006, print).open(taken)
+        PortForward(session, run, 0, 6006, print).open(taken)
 
 
-def test_a_connection_that_does_not_come_about_is_said_once_and_ends_nothing(run: launch.Run) -> None:
+def test_a_connection_that_does_not_come_about_is_said_once_and_ends_nothing(
+    session: launch.Session, run: RunFolder
+) -> None:
     said: list[str] = []
-    with closing(PortForward(run, 0, 6006, said.append)) as forward:
+    with closing(PortForward(session, run, 0, 6006, said.append)) as forward:
         host, port = forward.open(0).removeprefix("http://").split(":")
         for _ in range(2):
             with socket.create_connection((host, int(port)), PATIENCE_S) as client:
@@ -66,7 +73,8 @@ def test_a_connection_that_does_not_come_about_is_said_once_and_ends_nothing(run
 def test_a_target_without_routes_says_so(tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text("name: toy\ncommand: 'true'\n")
-    run = launch.start(launch.Session(Home.open(tmp_path / "home")), spec.load_workload(path))
+    session = launch.Session(Home.open(tmp_path / "home"))
+    run = launch.start(session, spec.load_workload(path))
     run.wait(PATIENCE_S)
     with pytest.raises(Refusal, match="--route: only OpenShift has routes; `podwright forward` without"):
-        run.expose(0, 6006)
+        expose(session, run.folder, 0, 6006)

@@ -173,6 +173,15 @@ def test_events_worth_a_line(event: dict[str, Any], line: tuple[str, str]) -> No
     assert progress.take(record(), parsed(row), []) == [line]
 
 
+def test_data_on_its_way_is_shown_until_the_ranks_start() -> None:
+    progress = Progress(record())
+    rows = [{"t": 0.0, "e": [0, 0], "n": n, "k": "staging", "bytes": (n + 1) << 20, "of": 4 << 20} for n in (0, 1)]
+    assert progress.take(record(), parsed(*rows), []) == []
+    assert progress.waiting_for() == "data 3 MiB of 8 MiB"
+    progress.take(record(), parsed({"t": 1.0, "e": [0, 0], "n": 0, "k": "go", "attempt": 1, "world_size": 2}), [])
+    assert progress.waiting_for() == ""
+
+
 def test_other_events_are_not_told() -> None:
     kinds = ("staged", "rank", "ready", "checkpoint", "sensor", "thinned")
     quiet = parsed(*({"t": 0.0, "e": [0, 0], "n": 0, "k": kind, "rank": 0} for kind in kinds))

@@ -7,10 +7,11 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from podwright.clients.ssh import Ssh
+from podwright.clients.ssh import Here, Ssh
 from podwright.spec.problems import Refusal
 from tests.fixtures.sshd import ssh_config
 
@@ -40,6 +41,33 @@ def test_secrets_arrive_whole_whatever_they_hold(ssh_config: Path) -> None:
 @pytest.mark.parametrize("stdin", [b"", b"the command's own\n\n\x00\xff"])
 def test_standard_input_behind_secrets_is_the_commands_own(ssh_config: Path, stdin: bytes) -> None:
     assert Ssh("loop", str(ssh_config)).call(["cat"], stdin, VALUES).out == stdin
+
+
+def feed(out: BinaryIO) -> None:
+    for _ in range(64):
+        out.write(b"x" * 65536)
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_what_is_fed_in_pieces_comes_whole_behind_the_secrets(ssh_config: Path, here: bool) -> None:
+    reach = Here() if here else Ssh("loop", str(ssh_config))
+    answer = reach.call(["sh", "-c", 'printf %s "$KEY_PEM"; wc -c'], feed, VALUES)
+    assert answer.text == f"{PEM}{64 * 65536}\n"
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_command_that_takes_nothing_of_it_has_the_word(ssh_config: Path, here: bool) -> None:
+    reach = Here() if here else Ssh("loop", str(ssh_config))
+    answer = reach.call(["sh", "-c", "echo no room >&2; exit 5"], feed)
+    assert (answer.code, answer.err) == (5, "no room\n")
+
+
+def test_a_fault_of_who_feeds_is_told(ssh_config: Path) -> None:
+    def vanish(out: BinaryIO) -> None:
+        raise FileNotFoundError("code.tar")
+
+    with pytest.raises(FileNotFoundError, match=r"code\.tar"):
+        Ssh("loop", str(ssh_config)).call(["cat"], vanish)
 
 
 def test_a_login_that_looks_like_an_option_is_a_host_to_ssh(ssh_config: Path) -> None:

@@ -114,6 +114,19 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     assert (sides.here / "results" / "large.bin").stat().st_size == 4000
 
 
+def test_a_part_that_is_not_wanted_neither_comes_nor_counts(sides: Sides) -> None:
+    sides.write("results/a.json", "{}")
+    sides.write("results/workdir/out/ckpt.pt", "z" * 4000)
+    sides.write("results/workdirs", "another name")
+    (sides.there / "results" / "workdir" / "link").symlink_to("out")
+    without = sides.exchange(names=["results"], limit_bytes=1000, but=["results/workdir"])
+    assert without == {"toy-2222": []}
+    assert sorted(path.name for path in (sides.here / "results").iterdir()) == ["a.json", "workdirs"]
+    whole = sides.exchange(names=["results"])
+    assert whole == {"toy-2222": [LeftOut("results/workdir/link", "a link, no plain file")]}
+    assert (sides.here / "results" / "workdir" / "out" / "ckpt.pt").stat().st_size == 4000
+
+
 def test_a_folder_that_leads_out_of_the_run_and_a_pipe_do_not_come(sides: Sides, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "key").write_text("private")

@@ -86,7 +86,7 @@ def test_refusal(tmp_path: Path, text: str, words: str) -> None:
 
 def test_what_a_shell_would_read_otherwise_is_quoted(tmp_path: Path) -> None:
     text = read_recipe(load(tmp_path, 'build: {base: b, pip: ["a; touch /x", "b>1"]}')).text
-    assert "--no-compile 'a; touch /x' 'b>1'\n" in text
+    assert "--no-compile 'a; touch /x' 'b>1' && \\\n" in text
 
 
 def test_the_name_follows_the_content(tmp_path: Path) -> None:

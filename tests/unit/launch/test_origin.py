@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from podwright.launch.origin import left_behind, origin_of
+from tests.fixtures.hostile import NO_PLAIN_FILES
 
 
 @pytest.fixture
@@ -22,11 +23,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tar(tmp_path: Path) -> Path:
-    path = tmp_path / "code.tar"
-    with tarfile.open(path, "w") as archive:
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "run" / "job").mkdir(parents=True)
+    with tarfile.open(tmp_path / "run" / "job" / "code.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo("train.py"), io.BytesIO())
-    return path
+    return tmp_path / "run"
 
 
 def git(folder: Path, *words: str) -> None:
@@ -55,6 +56,19 @@ def test_commit_and_changes_are_kept(folder: Path) -> None:
     assert b"-print(1)\n+print(2)" in changed.diff
 
 
+def test_a_filter_that_the_repository_names_does_not_run(folder: Path, tmp_path: Path) -> None:
+    git(folder, "init", "-q")
+    git(folder, "add", "train.py")
+    git(folder, "commit", "-qm", "first")
+    for name in ("evil", "evil=too"):
+        git(folder, "config", f"filter.{name}.clean", f"touch {tmp_path}/escaped; cat")
+        git(folder, "config", f"filter.{name}.required", "true")
+    (folder / ".gitattributes").write_text("train.py filter=evil\n*.py filter=evil=too\ntrain.py filter=evil\n")
+    (folder / "train.py").write_text("print(2)\n")
+    assert b"-print(1)\n+print(2)" in origin_of(folder).diff
+    assert not (tmp_path / "escaped").exists()
+
+
 WORDS = "data/train.bin is ignored by git and did not travel: name it under `data:` or `include:`"
 
 
@@ -71,10 +85,17 @@ WORDS = "data/train.bin is ignored by git and did not travel: name it under `dat
         ("ValueError: data/train.bin", None),
     ],
 )
-def test_a_file_that_stayed_behind_is_named(folder: Path, tar: Path, line: str, answer: str | None) -> None:
-    assert left_behind({"folder": str(folder)}, tar, ["Traceback", line]) == answer
+def test_a_file_that_stayed_behind_is_named(folder: Path, run: Path, line: str, answer: str | None) -> None:
+    assert left_behind({"folder": str(folder)}, run, ["Traceback", line]) == answer
 
 
-def test_runs_of_older_versions_have_no_folder(tar: Path) -> None:
-    assert left_behind({"sha256": "0"}, tar, ["No such file or directory: 'a'"]) is None
-    assert left_behind(None, tar, ["No such file or directory: 'a'"]) is None
+@pytest.mark.parametrize("kind", NO_PLAIN_FILES)
+def test_code_that_is_no_plain_file_any_more_says_nothing(folder: Path, run: Path, kind: str) -> None:
+    (run / "job" / "code.tar").unlink()
+    NO_PLAIN_FILES[kind](run / "job" / "code.tar")
+    assert left_behind({"folder": str(folder)}, run, ["No such file or directory: 'data/train.bin'"]) is None
+
+
+def test_runs_of_older_versions_have_no_folder(run: Path) -> None:
+    assert left_behind({"sha256": "0"}, run, ["No such file or directory: 'a'"]) is None
+    assert left_behind(None, run, ["No such file or directory: 'a'"]) is None

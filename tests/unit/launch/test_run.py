@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from podwright import launch
 from podwright.engines.base import Status
-from podwright.launch.run import REST_S, _ranges, explain
+from podwright.launch.failures import explain
+from podwright.launch.run import REST_S
 from podwright.runs import Home, Record
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import Event
 from podwright.spec.problems import Refusal
+from podwright.theme.words import fold
 from tests.fixtures.clock import Clock
 from tests.fixtures.fake_engine import FakeEngine
 from tests.fixtures.hostile import NO_PLAIN_FILES
@@ -117,7 +119,7 @@ def test_results_and_metrics_of_a_run(home: Home, load: Load) -> None:
     record = run.record()
     assert record.time_to_train_s is not None
     assert (record.exit_code, record.attempts, record.world_size) == (0, 1, 1)
-    assert {sample["n"] for sample in run.metrics()} == {0}
+    assert {sample.node for sample in run.metrics()} == {0}
     changes = list(run.watch())
     assert changes[-1].record == record
     assert "goal" in [event.kind for event in changes[-1].events]
@@ -170,13 +172,13 @@ def test_a_node_that_failed_without_a_rank_keeps_its_reason() -> None:
     [([], ""), ([3], "3"), ([0, 1], "0-1"), ([0, 1, 2, 4, 5, 9], "0-2, 4-5, 9"), ([1, 3, 5], "1, 3, 5")],
 )
 def test_ranges(ranks: list[int], words: str) -> None:
-    assert _ranges(ranks) == words
+    assert fold(ranks) == words
 
 
 @given(st.sets(st.integers(0, 40)).map(sorted))
 def test_ranges_name_every_rank_once(ranks: list[int]) -> None:
     named: list[int] = []
-    for span in filter(None, _ranges(ranks).split(", ")):
+    for span in filter(None, fold(ranks).split(", ")):
         first, _, last = span.partition("-")
         named += range(int(first), int(last or first) + 1)
     assert named == ranks
@@ -193,12 +195,14 @@ def test_pull_keeps_links_inside_the_run_and_names_what_it_leaves_out(run: launc
     (results / "out-and-in").symlink_to(f"../../{run.id}/checkpoints/b")
     NO_PLAIN_FILES["a pipe"](results / "deep" / "pipe")
     NO_PLAIN_FILES["a socket"](results / "socket")
+    NO_PLAIN_FILES["a device"](results / "device")
     left_out: list[LeftOut] = []
     for _ in range(2):
         left_out.clear()
         run.pull([], tmp_path / "to", left_out.append)
     assert left_out == [
         LeftOut("results/deep/pipe", "a pipe, no plain file"),
+        LeftOut("results/device", "a device, no plain file"),
         LeftOut("results/dir", "a link that leads out of the run"),
         LeftOut("results/socket", "a socket, no plain file"),
         LeftOut("results/stolen", "a link that leads out of the run"),

@@ -10,6 +10,7 @@ import pytest
 
 from podwright.pilot import links
 from podwright.pilot.loop import Loop
+from podwright.pilot.nodedata import NodeData
 from podwright.pilot.place import NodePlace
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
 from podwright.pilot.ranks import RankFailure
@@ -205,6 +206,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
     from podwright.pilot.node import Node
 
     node = Node.__new__(Node)
+    node._data = NodeData(ORDER, None, None, None)  # type: ignore[arg-type]
     node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
     node._memory = None
     node.ranks = FakeNode()  # type: ignore[assignment]

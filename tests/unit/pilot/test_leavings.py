@@ -122,6 +122,8 @@ def test_caches_and_compiled_files_are_nobodys_work(work: Work) -> None:
         work.write(name, "x")
     work.write("hub/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55")
     work.write("hub/models/large", "x")
+    work.write("venv/pyvenv.cfg", "home = /usr/bin")
+    work.write("venv/bin/activate", "x")
     assert work.end(keeping) == {}
 
 

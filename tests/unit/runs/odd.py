@@ -13,6 +13,7 @@ GPUS = [{"index": 0, "name": "H200", "uuid": "GPU-1", "memory_bytes": 1.5e11, "n
 GOOD: tuple[dict[str, Any], ...] = (
     event("pilot", 0.1, host="a", pid=7, restart=0, version="0.1", python="3.11", cpus=4, memory_bytes=9, gpus=GPUS),
     event("staged", 0.2, what="code", bytes=100, took_s=0.5),
+    event("staging", 0.3, bytes=10, of=100, reused=0, from_source=10, from_peers=0),
     event("joined", 0.3, node=1, host="b", of=2),
     event("go", 1.0, attempt=1, world_size=4, hosts=["a", "b"], took_s=0.5),
     event("rank", 1.1, rank=0, local_rank=0, pid=8, cores=[0, 1], gpu=0, numa=None, nics=["mlx5_0"]),

@@ -6,20 +6,23 @@ from collections.abc import Callable, Mapping
 
 from podwright.bringup.host import Step
 from podwright.bringup.site import Site
-from podwright.bringup.stages import base, kubernetes, mirror, monitoring, netboot, registry, slurm
+from podwright.bringup.stages import base, kubernetes, mirror, monitoring, netboot, nvidia, registry, slurm, storage
 
 StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
 
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
-    "base": {"sources": base.sources, "base": base.base},
+    "base": {"sources": base.sources, "base": base.base, "time": base.time},
     "mirror": {"server": mirror.server, "client": mirror.client},
+    "storage": {"exports": storage.exports, "mounts": storage.mounts},
     "netboot": {"server": netboot.server},
     "registry": {"password": registry.password, "server": registry.registry},
+    "nvidia": {"driver": nvidia.driver, "tools": nvidia.tools},
     "slurm": {
         "database": slurm.database,
         "accounting": slurm.accounting,
         "controller": slurm.controller,
+        "backup": slurm.backup,
         "nodes": slurm.nodes,
     },
     "kubernetes": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 from podwright.bringup.host import HostAccount, HostFile, HostFolder, Step
 from podwright.bringup.kubernetes.kubeadm import balancer_name
 from podwright.bringup.site import Site
@@ -81,6 +83,28 @@ def base(site: Site, host: str) -> Step:
         files=tuple(files),
         services=("ssh",),
     )
+
+
+_CLOCK = """\
+driftfile /var/lib/chrony/chrony.drift
+makestep 1.0 3
+rtcsync
+"""
+
+
+def time(site: Site, host: str) -> Step | None:
+    """Return the clock: one host follows those outside, and all others follow it."""
+    outside = site.pod.bringup.time_servers
+    if site.pod.bringup.roles.time is None and not outside:
+        return None
+    rows = [f"server {site.addresses[site.roles['time']]} iburst"]
+    if site.is_on("time", host):
+        networks = dict.fromkeys(str(ip_network(f"{each}/24", strict=False)) for each in site.addresses.values())
+        # Where nobody outside answers, the hosts still agree among each other.
+        rows = [*(f"server {each} iburst" for each in outside), "local stratum 10", *map("allow {}".format, networks)]
+    text = _HEAD + lines_text(rows) + _CLOCK
+    config = HostFile("/etc/chrony/chrony.conf", text, check="chronyd -p -f %s", restarts=("chrony",))
+    return Step(packages=("chrony",), files=(config,), services=("chrony",))
 
 
 def _hosts_file(site: Site) -> HostFile:

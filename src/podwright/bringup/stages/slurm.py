@@ -9,6 +9,7 @@ from podwright.bringup.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.jobhooks import Hooks
 from podwright.bringup.site import Site
 from podwright.bringup.slurm import SlurmSite, render
+from podwright.spec.problems import refuse
 
 FOLDER = "/etc/slurm"
 _OWNER = "slurm"
@@ -92,10 +93,57 @@ def controller(site: Site, host: str) -> Step | None:
         return None
     return Step(
         packages=("slurmctld",),
-        folders=(HostFolder("/var/spool/slurmctld", "0700", _OWNER, _OWNER),),
+        folders=(HostFolder(state_folder(site), "0700", _OWNER, _OWNER),),
         files=_confs(site, "slurmctld"),
         services=("slurmctld",),
     )
+
+
+def backup(site: Site, host: str) -> Step | None:
+    """Return the slurmctld that takes over when the first one does not answer."""
+    if site.scheduler is None or site.pod.bringup.roles.backup != host:
+        return None
+    return Step(
+        packages=("munge", "slurmctld", *_CLIENT),
+        folders=(HostFolder(FOLDER), _LOGS, _PIDS),
+        files=(_munge_key(), _PIDS_KEPT, *_confs(site, "slurmctld")),
+        services=("munge", "slurmctld"),
+    )
+
+
+def state_folder(site: Site) -> str:
+    """Return where slurmctld keeps its state: where a backup takes over, both must see it."""
+    if site.pod.bringup.roles.backup is None:
+        return "/var/spool/slurmctld"
+    shared = site.shared_mounts
+    if not shared:
+        hint = "let a storage of the pod have `mount:`, or leave `backup` out"
+        raise refuse("a backup controller needs a file system that both see", hint=hint, field="bringup.roles.backup")
+    return f"{shared[0]}/.slurm-{site.name}"
+
+
+def enroot_text() -> str:
+    """Return how Enroot keeps images: of each user their own, on the node's own disk."""
+    rows = {
+        "ENROOT_RUNTIME_PATH": "/run/enroot/user-$(id -u)",
+        "ENROOT_CACHE_PATH": "/var/cache/enroot/user-$(id -u)",
+        "ENROOT_DATA_PATH": "/var/lib/enroot/user-$(id -u)",
+        "ENROOT_TEMP_PATH": "/tmp",
+        "ENROOT_SQUASH_OPTIONS": "-noI -noD -noF -noX -no-duplicates",
+        "ENROOT_MOUNT_HOME": "no",
+        "ENROOT_RESTRICT_DEV": "yes",
+        "ENROOT_ROOTFS_WRITABLE": "yes",
+    }
+    return "# Written by `podwright pod up`.\n" + "".join(f"{name} {value}\n" for name, value in rows.items())
+
+
+def _enroot(site: Site) -> tuple[tuple[HostFolder, ...], tuple[HostFile, ...]]:
+    """Return Enroot's files where the scheduler starts containers with Pyxis, which must be built for its Slurm."""
+    if site.scheduler is None or site.scheduler.container != "pyxis":
+        return (), ()
+    folders = tuple(HostFolder(f"/var/{place}/enroot", "1777") for place in ("cache", "lib"))
+    kept = HostFile("/etc/tmpfiles.d/podwright-enroot.conf", "d /run/enroot 1777 root root -\n")
+    return folders, (HostFile("/etc/enroot/enroot.conf", enroot_text()), kept)
 
 
 def nodes(site: Site, host: str) -> Step | None:
@@ -110,9 +158,11 @@ def nodes(site: Site, host: str) -> Step | None:
         HostFile(f"{hooks.folder}/{name}", text, "0755" if name in _EXECUTABLE else "0644")
         for name, text in jobhooks.render(hooks).items()
     ]
+    enroot_folders, enroot_files = _enroot(site)
+    packages = ("munge", "slurmd", *_CLIENT, *(("enroot",) if enroot_files else ()))
     limits = HostFile("/etc/systemd/system/slurmd.service.d/podwright.conf", _LIMITS, restarts=("slurmd",))
     return Step(
-        packages=("munge", "slurmd", *_CLIENT),
+        packages=packages,
         folders=(
             HostFolder(FOLDER),
             HostFolder(hooks.folder),
@@ -120,8 +170,9 @@ def nodes(site: Site, host: str) -> Step | None:
             HostFolder("/etc/systemd/system/slurmd.service.d"),
             _LOGS,
             _PIDS,
+            *enroot_folders,
         ),
-        files=(_munge_key(), _PIDS_KEPT, limits, *scripts, *_confs(site, "slurmd")),
+        files=(_munge_key(), _PIDS_KEPT, limits, *scripts, *enroot_files, *_confs(site, "slurmd")),
         services=("munge", "slurmd"),
     )
 
@@ -155,9 +206,16 @@ def slurm_site(site: Site) -> SlurmSite:
         controller=site.roles["controller"],
         controller_address=site.addresses[site.roles["controller"]],
         version=site.slurm_version,
+        backup=_backup_name(site),
+        state=state_folder(site),
         settings={**jobhooks.settings(Hooks()), "PrologFlags": "Alloc,Contain", **settings.conf},
         cgroup=settings.cgroup,
     )
+
+
+def _backup_name(site: Site) -> str:
+    host = site.pod.bringup.roles.backup
+    return f"{host}({site.addresses[host]})" if host else ""
 
 
 def _files(site: Site) -> Mapping[str, str]:

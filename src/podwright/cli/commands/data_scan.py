@@ -56,15 +56,22 @@ def data_scan_command(
     checksums: Annotated[
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Look only into folders that changed; not at files written over in place.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
     store = open_store()
     from podwright.data.checksums import add_checksums
+    from podwright.data.rescan import rescan
     from podwright.data.scan import MOST_NAMED, scan
 
-    with Meter("scan", "files") as meter:
-        scanned = scan(store, path, name, layout, meter.show)
+    if quick and name in store.datasets():
+        scanned = rescan(store, name)
+    else:
+        with Meter("scan", "files") as meter:
+            scanned = scan(store, path, name, layout, meter.show)
     if checksums:
         with Meter("checksums", "files") as meter:
             generation, summed = add_checksums(store, name, meter.show)

@@ -229,7 +229,8 @@ def _list_runs(store: Store, selection: Selection) -> None:
 
 
 def _list_selection(store: Store, selection: Selection, split: str | None, files: bool, how: tuple[bool, bool]) -> None:
-    from podwright.data.links import runs_with, samples_of
+    from podwright.data.links import runs_with
+    from podwright.data.manifests import samples_of
 
     print0, as_json = how
     rows = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,12 +14,13 @@ from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal.output import print_json, say
 
 if TYPE_CHECKING:
-    from podwright.launch import Run
+    from podwright.launch import Run, Session
+    from podwright.runs import RunFolder
 
 LOOK_EVERY_S = 2.0
 LAST_PORT = 65535
 HERE = "local"
-"""The target whose ports are this machine's own."""
+"""The engine whose ports are this machine's own."""
 
 
 def forward_command(
@@ -38,30 +39,37 @@ def forward_command(
     with Session.open() as session:
         followed = find(session, run)
         check_beside(followed, node, "a port")
-        with _door(followed, node, here, there, route) as url:
+        with _door(session, followed.folder, node, (here, there), route) as url:
             if as_json:
                 print_json({"run": followed.id, "node": node, "port": there, "url": url})
             else:
                 print(url, flush=True)
             say("forward", f"port {there} of node {node} of {followed.id}, until it ends or Ctrl-C")
-            wait_for_end(followed)
+            with suppress(KeyboardInterrupt):
+                wait_for_end(followed)
 
 
-def _door(run: Run, node: int, here: int, there: int, route: bool) -> AbstractContextManager[str]:
+def _door(
+    session: Session, run: RunFolder, node: int, ports: tuple[int, int], route: bool
+) -> AbstractContextManager[str]:
     """Return what keeps the port open, and its address."""
+    from podwright.launch.forward import expose
+
+    here, there = ports
     if route:
-        return run.expose(node, there)
-    if run.folder.asked.target.startswith(HERE) and here == there:
+        return expose(session, run, node, there)
+    if run.asked.engine == HERE and here == there:
         say("here", "the run is on this machine, and so is its port")
         return nullcontext(f"http://127.0.0.1:{there}")
-    return _forwarded(run, node, here, there)
+    return _forwarded(session, run, node, ports)
 
 
 @contextmanager
-def _forwarded(run: Run, node: int, here: int, there: int) -> Iterator[str]:
+def _forwarded(session: Session, run: RunFolder, node: int, ports: tuple[int, int]) -> Iterator[str]:
     from podwright.launch.forward import PortForward
 
-    with closing(PortForward(run, node, there, lambda sentence: say("closed", sentence))) as forward:
+    here, there = ports
+    with closing(PortForward(session, run, node, there, lambda sentence: say("closed", sentence))) as forward:
         yield forward.open(here)
 
 

@@ -105,6 +105,9 @@ def pod_grant_command(
         str | None, typer.Option("--group", metavar="GROUP", help="The users who may run things there.")
     ] = None,
     rdma: Annotated[bool, typer.Option("--rdma", help="Let containers lock memory, which RDMA needs.")] = False,
+    image: Annotated[
+        str | None, typer.Option("--try", metavar="IMAGE", help="Start a test there, and print what it saw.")
+    ] = None,
     render: Annotated[bool, typer.Option("--render", help="Print the objects as YAML, and change nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -112,11 +115,8 @@ def pod_grant_command(
 ) -> int:
     """Apply what a namespace needs for runs, by the same function that renders it."""
     from podwright.bringup.kubernetes.grant import grant_objects
-    from podwright.launch import pods
-    from podwright.runs import Home
 
-    granted = pods.find(Home.open(), pod)
-    kubernetes = pods.kubernetes_of(granted, scheduler)
+    granted, kubernetes = _known(pod, scheduler)
     place = namespace or namespace_of(kubernetes)
     objects = grant_objects(granted, kubernetes, place, group, rdma)
     if render:
@@ -126,11 +126,36 @@ def pod_grant_command(
         return 1
     applied = _apply(kubernetes, objects, dry_run)
     if as_json:
-        rows = [item.as_json() for item in applied]
-        output.print_json({"pod": granted.name, "namespace": place, "dry_run": dry_run, "objects": rows})
+        document = {"pod": granted.name, "namespace": place, "dry_run": dry_run}
+        output.print_json({**document, "objects": [item.as_json() for item in applied]})
     else:
         _tell(applied, dry_run, bool(group))
-    return 0
+    if image is None or dry_run:
+        return 0
+    return _try(granted, kubernetes, place, image)
+
+
+def _known(name: str, scheduler: str | None) -> tuple[Pod, KubernetesScheduler]:
+    from podwright.launch import pods
+    from podwright.runs import Home
+
+    pod = pods.find(Home.open(), name)
+    return pod, pods.kubernetes_of(pod, scheduler)
+
+
+def _try(pod: Pod, scheduler: KubernetesScheduler, namespace: str, image: str) -> int:
+    """Run the test in the namespace; what it printed is what was asked for, so that it goes to stdout."""
+    from podwright.bringup.kubernetes.trial import resources_of, test_of, try_image
+    from podwright.clients.kubernetes.apply import reach
+
+    api = reach(scheduler)
+    try:
+        ended = try_image(api, test_of(image, namespace, resources_of(pod, scheduler), scheduler.dialect))
+    finally:
+        api.close()
+    output.say(ended["phase"].lower(), f"the test on {ended['host'] or 'no host'}")
+    print("\n".join(ended["said"]), flush=True)
+    return int(ended["phase"] != "Succeeded")
 
 
 def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:

@@ -58,7 +58,12 @@ def pod_plan_command(
 def _plan_document(plans: dict[str, HostPlan], rows: dict[str, list[dict[str, str]]]) -> dict[str, Any]:
     hosts, changed = {}, 0
     for name, plan in plans.items():
-        hosts[name] = {"files": rows[name], "packages": plan.packages(), "services": plan.services()}
+        hosts[name] = {
+            "files": rows[name],
+            "packages": plan.packages(),
+            "services": plan.services(),
+            "skipped": dict(plan.skipped),
+        }
         changed += sum(row["change"] in ("new", "edit") for row in rows[name])
     return {"hosts": hosts, "changes": changed}
 
@@ -75,6 +80,8 @@ def _print_plan(plans: dict[str, HostPlan], rows: dict[str, list[dict[str, str]]
             print(f"{name}  cannot be asked: {answer.problems[0].message}")
             continue
         print(f"{name}  {_summary(rows[name])}, {len(plan.packages())} packages, {len(plan.services())} services")
+        for stage, reason in plan.skipped.items():
+            print(f"  {'skipped':<8}{stage}: {reason}")
         for file, row in zip(plan.files(), rows[name], strict=True):
             print(f"  {row['change']:<8}{file.path}")
             if answer is None or row["change"] != "edit":
@@ -91,14 +98,22 @@ def _summary(rows: list[dict[str, str]]) -> str:
     return ", ".join(f"{counts[change]} {change}" for change in ("new", "edit", "same", "unknown") if counts[change])
 
 
-def pod_up_command(pod: PodRef, only: Only = None, limit: Limit = None, as_json: AsJson = False) -> int:
+def pod_up_command(
+    pod: PodRef,
+    only: Only = None,
+    limit: Limit = None,
+    rolling: Annotated[
+        int | None, typer.Option("--rolling", metavar="N", help="Drain nodes first, N at a time; stop at a failure.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
     """Apply the plan, then make the pod known."""
     from podwright.bringup.plan import limited, plan
 
     wanted = bringup_pod(pod)
     plans = plan(wanted, only)
     hosts = limited(plans, limit)
-    progress = bring_up(wanted, plans, hosts)
+    progress = bring_up(wanted, plans, hosts) if rolling is None else _roll(wanted, plans, hosts, rolling)
     if as_json:
         output.print_json(up_document(progress, hosts))
     if progress.faults:
@@ -106,6 +121,42 @@ def pod_up_command(pod: PodRef, only: Only = None, limit: Limit = None, as_json:
     if only is None:
         _make_known(wanted)
     return 0
+
+
+def _roll(pod: Pod, plans: dict[str, HostPlan], hosts: list[str], size: int) -> ApplyProgress:
+    """Apply plans to what runs no jobs, then to nodes that differ, some at a time: drained before, taken back after."""
+    from podwright.bringup.observe import shell_on
+    from podwright.bringup.rolling import SlurmDrain, batches, split
+    from podwright.bringup.site import site_of
+
+    site = site_of(pod)
+    first, nodes = split(site, hosts)
+    progress = bring_up(pod, plans, first or nodes[:1])
+    drain = SlurmDrain(lambda line: shell_on(site, site.roles["login"], line))
+    differing = _differing(pod, {host: plans[host] for host in nodes})
+    for batch in batches(differing, max(size, 1)):
+        if progress.faults:
+            break
+        output.say("drain", ", ".join(batch))
+        drain.drain(batch)
+        progress.add(bring_up(pod, plans, batch))
+        if not progress.faults:
+            drain.resume(batch)
+            output.say("resumed", ", ".join(batch))
+    return progress
+
+
+def _differing(pod: Pod, plans: dict[str, HostPlan]) -> list[str]:
+    """Return the hosts that are not as planned; those that do not answer are found out when their turn comes."""
+    from podwright.spec.problems import Refusal
+
+    answers = _observe(pod, plans)
+    secrets = vault_for(pod).read().values
+    return [
+        host
+        for host, plan in plans.items()
+        if isinstance(answers[host], Refusal) or _drifts(pod, plan, answers[host], secrets)
+    ]
 
 
 def bring_up(pod: Pod, plans: dict[str, HostPlan], hosts: list[str]) -> ApplyProgress:
@@ -127,7 +178,8 @@ def up_document(progress: ApplyProgress, hosts: list[str]) -> dict[str, Any]:
     from dataclasses import asdict
 
     stages = [{"name": run.name, "took_s": round(run.took_s, 1), "state": run.state} for run in progress.stages]
-    return {"hosts": {name: asdict(progress.hosts[name]) for name in hosts}, "stages": stages}
+    counts = {name: asdict(progress.hosts[name]) for name in hosts if name in progress.hosts}
+    return {"hosts": counts, "stages": stages}
 
 
 def _tell_end(pod: Pod, progress: ApplyProgress, took_s: float) -> None:

@@ -112,13 +112,14 @@ def pod_nodes_command(
     """Show how far hosts are on their way from a box to a system, and machines that nobody knows yet."""
     from podwright.bringup.netboot import NetbootPlaces
     from podwright.bringup.nodes import node_states
+    from podwright.bringup.observe import shell_on
     from podwright.bringup.site import site_of
 
     site = site_of(bringup_pod(pod))
     places = NetbootPlaces()
     if install is not None and not _forget_done(site, places.root, install, yes):
         return _FAILED
-    said = _on_server(site, _LOOK.format(leases=places.leases, log=places.log, root=places.root))
+    said = shell_on(site, site.roles["netboot"], _LOOK.format(leases=places.leases, log=places.log, root=places.root))
     leases, requests, done = said.split("---\n")
     states = node_states(site, leases, requests, done.split())
     if as_json:
@@ -129,34 +130,51 @@ def pod_nodes_command(
     return 0
 
 
+def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = False) -> int:
+    """Measure what a pod does, and compare it with what it should; nothing changes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from podwright.bringup.observe import shell_answer
+    from podwright.bringup.plan import limited
+    from podwright.bringup.site import site_of
+    from podwright.bringup.validate import ValidationCheck, checks, summary
+    from podwright.spec.problems import Refusal
+
+    site = site_of(bringup_pod(pod))
+    hosts = set(limited(site.addresses, limit))
+    wanted = [check for check in checks(site) if check.host in hosts]
+
+    def measure(check: ValidationCheck) -> dict[str, Any]:
+        try:
+            answer = shell_answer(site, check.host, check.line)
+        except Refusal as refusal:
+            return check.result(_UNREACHABLE, "", refusal.problems[0].message)
+        return check.result(answer.code, answer.text, answer.err)
+
+    with ThreadPoolExecutor(max_workers=16) as threads:
+        results = list(threads.map(measure, wanted))
+    if as_json:
+        output.print_json({"checks": results})
+    else:
+        rows = [(row["state"], row["host"], row["name"], row["value"], row["expected"] or "") for row in results]
+        columns = ("state", "host", "check", "value", "expected")
+        print("\n".join(output.table(columns, rows, output.width_of(sys.stdout))), flush=True)
+        output.say("validated", summary(results))
+    return int(any(row["state"] == "failed" for row in results))
+
+
 def _forget_done(site: Site, root: str, install: str, yes: bool) -> bool:
     """Have hosts go into their installer again; return whether that was approved: it writes over their disks."""
     from podwright.bringup.netboot import hyphens, machines
+    from podwright.bringup.observe import shell_on
     from podwright.bringup.plan import limited
 
     hosts = limited(site.addresses, install)
     if not _approved(f"Write over the disks of {', '.join(hosts)} when they boot next?", yes):
         return False
     files = [f"{root}/done/{hyphens(mac)}.ipxe" for mac, host in machines(site).items() if host in hosts]
-    _on_server(site, f"rm -f -- {' '.join(files)}")
+    shell_on(site, site.roles["netboot"], f"rm -f -- {' '.join(files)}")
     return True
-
-
-def _on_server(site: Site, line: str) -> str:
-    """Run a line of shell on the netboot server; return what it printed."""
-    from podwright.clients.reasons import last_line
-    from podwright.clients.ssh import Ssh
-    from podwright.spec.problems import refuse
-
-    host, section = site.roles["netboot"], site.pod.bringup
-    place = host if section.ssh_config else site.addresses[host]
-    command = ["/bin/sh", "-c", line]
-    if section.user != "root":
-        command = ["sudo", "--non-interactive", *command]
-    answer = Ssh(f"{section.user}@{place}", section.ssh_config).call(command, b"")
-    if answer.code:
-        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=_UNREACHABLE)
-    return answer.text
 
 
 def _hosts(ref: str, limit: str | None) -> tuple[Any, list[str]]:

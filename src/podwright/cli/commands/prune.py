@@ -31,17 +31,18 @@ def prune_command(
 ) -> int:
     """Remove runs that ended long ago; what cannot be reached is left and named."""
     from podwright.launch import Session, recent
-    from podwright.launch.prune import old_runs, plan_checkpoints, plan_runs, prune
+    from podwright.launch.prune import old_runs, prunable_checkpoints, prunable_runs, prune
 
     older_s = seconds_of(older, "--older")
     with Session.open() as session:
         records = old_runs(recent(session, None), older_s, keep_last)
-        plan = plan_checkpoints(session, records) if checkpoints else plan_runs(session, records)
-        if dry_run or not plan.sizes:
-            return _tell(plan.as_pruned(), "would go", as_json)
-        if not _is_confirmed(plan.as_pruned(), checkpoints, yes):
+        look = prunable_checkpoints if checkpoints else prunable_runs
+        prunable = look(session, records)
+        if dry_run or not prunable.sizes:
+            return _tell(prunable.as_pruned(), "would go", as_json)
+        if not _is_confirmed(prunable.as_pruned(), checkpoints, yes):
             return 1
-        return _tell(prune(session, plan), "removed", as_json)
+        return _tell(prune(session, prunable), "removed", as_json)
 
 
 def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from podwright.launch import Run
 
 
-def report_command(runs: RunRefs, as_json: AsJson = False) -> None:
-    """Write the report of one run into its folder, or of several side by side, and print the path."""
+def report_command(
+    runs: RunRefs,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write; in the run's folder if not said.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of one run, or of several side by side, and print the path."""
     from podwright.launch import Session, find_all
 
     with Session.open() as session:
         named = find_all(session, runs)
         with in_words(named[0].folder.path):
             path = write_report(named).resolve()
+        if out:
+            with in_words(out):
+                shutil.copyfile(path, out)
+            path = out.resolve()
         known = [run.last_known() for run in named]
         silences = [record.silence for record in known if record.silence]
     if as_json:

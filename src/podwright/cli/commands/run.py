@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podwright.cli import crash
 from podwright.cli.commands.report import write_report
-from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadFile, complete_run
+from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadOrHere, complete_run
 from podwright.cli.terminal import output, verdict
 from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_gaps, say_left
 
 if TYPE_CHECKING:
-    from podwright.launch import Run
+    from podwright.launch import Run, Session
+    from podwright.spec import Workload
 
 RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
 
 
 def run_command(
-    workload: WorkloadFile,
+    workload: WorkloadOrHere = None,
     on: Target = "local",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the run's id and do not follow it.")] = False,
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Start it N times.")] = 1,
@@ -30,32 +32,95 @@ def run_command(
         typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
     ] = None,
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="RUN", help="Start this run again as it was.", autocompletion=complete_run),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on from its checkpoint.", autocompletion=complete_run),
+    ] = None,
+    notify: Annotated[
+        str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")
+    ] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
-    from podwright import launch, spec
+    from podwright import launch
+    from podwright.launch.notify import command_of, when_ended
 
-    asked = spec.load_workload(workload, sets)
+    words = command_of(notify) if notify is not None else None
+    before = like or resume
+    if before:
+        _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
+    with launch.Session.open() as session:
+        if before:
+            run = _start(partial(_again, session, before, resume is not None))
+        else:
+            asked = _workload(workload, sets, profile)
+            run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
+        if words:
+            when_ended(run, words)
+        return _tell(run, detach, as_json)
+
+
+def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
+    """Read the workload; say what helps where none is there, or where a program is named instead of one."""
+    from podwright import launch, spec
+    from podwright.spec.problems import refuse
+
+    file = path or Path("workload.yaml")
+    if path is None and not file.is_file():
+        hint = "name the file, or let `podwright init SCRIPT` write one for your program"
+        raise refuse("there is no workload.yaml here", hint)
+    if file.suffix == ".py" and file.is_file():
+        raise refuse(f"{file} is a program, not a workload", f"`podwright init {file}` writes a workload that runs it")
+    asked = spec.load_workload(file, sets)
     if profile:
         asked = launch.profiled(asked)
     crash.keep_out(asked.secrets)
-    with launch.Session.open() as session:
-        run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        _, points = run.records()
-        introduce(run, len(points))
-        say_gaps(run)
-        if not detach:
-            return _to_the_end(run, as_json)
-        if run.is_held():
-            output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
-        output.say("next", f"podwright attach {run.id}")
-        if as_json:
-            output.print_json(document_of(*run.records()))
-        else:
-            print(run.id, flush=True)
+    return asked
+
+
+def _again(session: Session, ref: str, resume: bool) -> Run:
+    from podwright.launch import find
+    from podwright.launch.again import start_again
+
+    run = find(session, ref)
+    crash.keep_out(run.folder.asked.secrets)
+    return start_again(session, run.id, resume)
+
+
+def _refuse_beside(like: str | None, resume: str | None, workload: Path | None, on: str, *others: object) -> None:
+    """Refuse what would change a run that is started as it was."""
+    from podwright.spec.problems import refuse
+
+    if like and resume:
+        raise refuse(
+            "goes without --like", "--resume starts the same as --like does, from the checkpoint", field="--resume"
+        )
+    field = "--like" if like else "--resume"
+    if workload is not None or on != "local" or any(given not in (None, [], 1, False) for given in others):
+        hint = "a run that is started again takes file, target and settings from its record"
+        raise refuse("goes without WORKLOAD, --on, --set, --repeat, --after and --profile", hint, field=field)
+
+
+def _tell(run: Run, detach: bool, as_json: bool) -> int:
+    _, points = run.records()
+    introduce(run, len(points))
+    say_gaps(run)
+    if not detach:
+        return _to_the_end(run, as_json)
+    if run.is_held():
+        output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
+    output.say("next", f"podwright attach {run.id}")
+    if as_json:
+        output.print_json(document_of(*run.records()))
+    else:
+        print(run.id, flush=True)
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.options import AsJson, RunRefs
+from podwright.cli.options import AsJson, RunRefs, seconds_of
 from podwright.cli.terminal import output, verdict
 from podwright.cli.terminal.follow import codes_of, document_of, say_left
 
@@ -27,7 +27,7 @@ def wait_command(
     """Wait for all runs and tell how each ended; a run that has not ended in time makes the answer no."""
     from podwright.launch import Session, find_all
 
-    end = None if timeout is None else time.monotonic() + _seconds(timeout)
+    end = None if timeout is None else time.monotonic() + seconds_of(timeout, "--timeout")
     with Session.open() as session:
         return wait_for(find_all(session, runs), end, as_json)
 
@@ -47,17 +47,6 @@ def wait_for(runs: Sequence[Run], end: float | None, as_json: bool) -> int:
     if as_json:
         output.print_one_or_all(documents)
     return verdict.worst(codes)
-
-
-def _seconds(text: str) -> float:
-    from podwright.spec.problems import Refusal, refuse
-    from podwright.spec.quantity import duration_s
-
-    try:
-        return duration_s(text)
-    except Refusal as refusal:
-        problem = refusal.problems[0]
-        raise refuse(problem.message, problem.hint, field="--timeout") from None
 
 
 def _wait(run: Run, end: float | None) -> tuple[dict[str, Any], list[int]]:

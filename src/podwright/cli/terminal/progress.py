@@ -79,6 +79,8 @@ class Progress:
         self.nodes: dict[int, NodeView] = {}
         self.values: dict[str, float] = {}
         self.joined = 0
+        self._staging: dict[int, tuple[float, float]] = {}
+        """By node: the bytes of its data that are there, and all of them."""
 
     def take(self, record: Record, events: Iterable[Event], samples: Iterable[Sample]) -> list[WordAndText]:
         """Fold one change in; return the (word, text) lines that a reader should not miss."""
@@ -98,8 +100,11 @@ class Progress:
             self.node(event.node).host = event.host
         elif isinstance(event, kinds.Joined):
             self.joined += 1
+        elif isinstance(event, kinds.StagingProgress):
+            self._staging[event.node] = (event.size_bytes or 0.0, event.of or 0.0)
         elif isinstance(event, kinds.AttemptStarted):
             self.joined = 0
+            self._staging.clear()
         elif isinstance(event, kinds.ResultTold):
             self.values.update(event.values)
         line_of = _LINES.get(event.kind)
@@ -143,10 +148,19 @@ class Progress:
         """Return how far the run is and how good, in one line; of one that waits, why."""
         if self.record.state == "pending":
             return self.record.reason or ""
-        return "  ".join(filter(None, (self.how_far(), self.quality())))
+        return "  ".join(filter(None, (self.staging(), self.how_far(), self.quality())))
+
+    def staging(self) -> str:
+        """Return how much of the data of all nodes is there, while it is brought to them."""
+        if not self._staging:
+            return ""
+        here, of = (sum(sizes) for sizes in zip(*self._staging.values(), strict=True))
+        return f"data {figures.size(here)} of {figures.size(of)}"
 
     def waiting_for(self) -> str:
         """Say what a run that has no progress yet is waiting for."""
+        if self._staging:
+            return self.staging()
         if self.joined:
             return f"{self.joined} of {self.record.nodes} nodes joined"
         return self.record.reason or ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Request, Status
+from podwright.engines.base import NO_ROUTE, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.deletion import delete_runs
@@ -44,12 +44,16 @@ INDEXES = ("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/re
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
+NOT_STAGED = "data is staged by pilots on this machine and on Slurm; on Kubernetes name a path that a claim has"
+
+
 class KubernetesEngine:
     """One pod's Kubernetes. What it asked the cluster a moment ago answers for all runs."""
 
     name = "kubernetes"
     lag_s = 15.0
     holds = True
+    sees_home = False
     remains = True
 
     def __init__(
@@ -77,7 +81,7 @@ class KubernetesEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
-        unsupported = {"selection": SELECTION_IS_LOCAL}
+        unsupported = {"selection": NOT_STAGED}
         if self._scheduler.dialect != "openshift":
             unsupported["route"] = NO_ROUTE
         if not self._scheduler.claim:

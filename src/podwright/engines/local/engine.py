@@ -62,6 +62,8 @@ class LocalJob(Job):
     beside_start: Mapping[str, str] = field(default_factory=dict)
 
 
+CACHE = "../../../cache"
+"""In the home, as a job's folder sees it: all nodes of this machine have one."""
 GONE_S = 30.0
 """How long the folder of a run may be gone until the run ends: long enough for a folder that is moved and put back."""
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
@@ -73,6 +75,7 @@ class LocalEngine:
     name = "local"
     lag_s = 0.0
     holds = False
+    sees_home = True
     remains = False
 
     def __init__(self, shared: bool = True, gone_s: float = GONE_S) -> None:
@@ -129,6 +132,7 @@ class LocalEngine:
                 env=env,
                 gone_s=self._gone_s,
                 memory_bytes=request.workload.resources.memory_bytes,
+                cache={"path": CACHE} if request.staged else None,
             )
             parts.append(Part(run_id, point or None, order))
         return LocalJob(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import NO_ROUTE, SELECTION_IS_LOCAL, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, order_of
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
@@ -21,17 +21,18 @@ from podwright.engines.site import SITE, read_site, whole_of
 from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
-from podwright.engines.slurm.stranded import is_stranded
+from podwright.engines.slurm.states import NOT_STARTED
+from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
+from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal, refuse
-from podwright.spec.quantity import duration_s
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 REJOIN_S = 60.0
 """Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
-DEAF_S = 60.0
-"""Beyond its grace, how long a cancelled run may take to end by itself."""
 LOOK_S = 10.0
 """Between two looks for runs that nobody puts back into the queue."""
 COME_BACK_S = 60.0
@@ -56,7 +55,6 @@ shift
 for path; do [ -e "$path" ] || echo "missing $path"; done
 exit 0
 """
-PROVE = 'if test -e "$1"; then echo seen; else echo unseen; fi'
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,7 @@ class SlurmEngine:
     name = "slurm"
     lag_s = 10.0
     holds = False
+    sees_home = False
     remains = True
 
     def __init__(
@@ -101,18 +100,18 @@ class SlurmEngine:
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
         self._gaps: dict[str, list[str]] = {}
-        self._looked_at = -LOOK_S
+        self._looked_at = self._tended_at = -LOOK_S
         self._forgotten: dict[str, str] = {}
 
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"selection": SELECTION_IS_LOCAL, "route": NO_ROUTE}
+        return {"route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
         slurm = facts.slurm
-        _check_data(request, facts.missing_data)
+        check_data(request.workload, request.target_paths(), facts.missing_data)
         root = f"{facts.folder}/runs"
         script = script_job(request, self._pod, self._scheduler, slurm, root, request.after_handle)
         model = self._pod.model_of(self._pod.scheduler_hosts(self._scheduler)[0])
@@ -128,6 +127,7 @@ class SlurmEngine:
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
+            "cache": cache_of(request.staged, request.workload, self._pod),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
@@ -177,26 +177,10 @@ class SlurmEngine:
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
 
     def preflight(self, job: Job) -> None:
-        """Prove that login and compute nodes share the folder: a file made here is looked for there.
-
-        Where no node is free at once the job proves it itself: it ends with words when it does not find its files.
-        """
+        """Prove once that login and compute nodes share the folder."""
         assert isinstance(job, SlurmJob)
-        if job.proved:
-            return
-        folder = job.folder
-        mark = f"{folder}/proof.{os.getpid()}"
-        srun = ["srun", "--immediate=3", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", "--mpi=none", "--chdir=/"]
-        if self._reach.call(["touch", "--", mark]).code:
-            return
-        answer = self._reach.call([*srun, "sh", "-c", PROVE, "podwright", mark]).text.strip()
-        self._reach.call(["rm", "-f", "--", mark])
-        if answer == "unseen":
-            message = f"the compute nodes do not see {folder}, where the run would lie"
-            hint = "name a folder on a shared file system, with `folder:` of the scheduler in the pod file"
-            raise refuse(message, hint=hint)
-        if answer == "seen":
-            self._reach.call(["touch", "--", f"{folder}/proved"])
+        if not job.proved:
+            prove_shared(self._reach, job.folder)
 
     # starting and ending
 
@@ -275,7 +259,7 @@ class SlurmEngine:
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what the queue knows; let Slurm end a run that was cancelled and whose pilots do not end it."""
         statuses = self._queue.status(folders)
-        deaf = [folder for folder in folders if statuses[folder.id].state == "there" and _is_overdue(folder)]
+        deaf = [folder for folder in folders if statuses[folder.id].state == "there" and is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
@@ -296,7 +280,7 @@ class SlurmEngine:
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them."""
-        places = {f"{site_of(folder)['folder']}/runs/{folder.id}": folder for folder in folders}
+        places = {_place(folder): folder for folder in folders}
         with suppress(Refusal):
             for place in forgotten.lost(self._reach, places):
                 if place in places:
@@ -307,7 +291,14 @@ class SlurmEngine:
         return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
-        """Do nothing: what waits here needs no client."""
+        """Let jobs go on that Slurm holds because a node could not start them."""
+        if self._clock() - self._tended_at < LOOK_S:
+            return
+        self._tended_at = self._clock()
+        statuses = self._queue.status(folders)
+        held = [folder for folder in folders if statuses[folder.id].reason == NOT_STARTED]
+        with suppress(Refusal):  # the next look does it
+            release(self._reach, {_place(folder): str(self._queue.handle(folder)) for folder in held})
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -352,7 +343,7 @@ class SlurmEngine:
 
     def remove(self, folder: RunFolder) -> None:
         if self._far([folder]):
-            remove_run(self._reach, f"{site_of(folder)['folder']}/runs/{folder.id}")
+            remove_run(self._reach, _place(folder))
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         if far := self._far(folders):
@@ -384,19 +375,9 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
 
 
-def _is_overdue(folder: RunFolder) -> bool:
-    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
-    grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
-    return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
-
-
-def _check_data(request: Request, missing: Sequence[str]) -> None:
-    workload = request.workload
-    if missing:
-        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
-        raise workload.refusal(
-            (f"data.{name}", f"{request.data[name].text} is not on the cluster", hint) for name in missing
-        )
+def _place(folder: RunFolder) -> str:
+    """Return the run's folder on the cluster."""
+    return f"{site_of(folder)['folder']}/runs/{folder.id}"
 
 
 def _last(answer: Answer) -> str:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from podwright.engines.base import Status
 
+NOT_STARTED = "is held: a node could not start it; `scontrol release` lets it go on"
+
 
 class Meaning(NamedTuple):
     """A state of Slurm: what it means for a run, how the run ended if it did, and words."""
@@ -72,7 +74,7 @@ REASONS = {
     "JobHeldAdmin": "is held by an administrator",
     "JobHeldUser": "is held; `scontrol release` lets it go on",
     "JobHoldMaxRequeue": "is held: it was put back too often; `scontrol release` lets it go on",
-    "launch failed requeued held": "is held: a node could not start it; `scontrol release` lets it go on",
+    "launch failed requeued held": NOT_STARTED,
     "JobArrayTaskLimit": "waits: no more points of this matrix may run at once",
     "PartitionNodeLimit": "asks for more nodes than its partition allows",
     "PartitionTimeLimit": "asks for more time than its partition allows",

@@ -1,21 +1,41 @@
-"""Runs that gave their nodes back while nobody was left to put the job back into the queue.
+"""Runs that Slurm leaves where they are, until a client that looks helps them on.
 
-The batch script does that, on the node that leads. Where that node was gone and is back before Slurm missed it, the
-other pilots leave and Slurm believes that the job runs: the next client that looks puts it back.
+One that gave its nodes back is put into the queue by its batch script, on the node that leads. Where that node was gone
+and is back before Slurm missed it, the other pilots leave and Slurm believes that the job runs. And a job that a node
+could not start is held: most often a controller that was killed starts it again where its older copy is not gone yet.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
+from podwright.clients.ssh import Reach
 from podwright.pilot.protocol import KEY_KIND, KEY_TIME, is_number, parse_line, record_folders
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked
+from podwright.spec.quantity import duration_s
 
 CHANCE_S = 60.0
 """How long Slurm's controller, which finds a lost batch script by itself, is left to it."""
+DEAF_S = 60.0
+"""Beyond its grace, how long a cancelled run may take to end by itself."""
 TAIL_BYTES = 16 << 10
+RELEASE = """\
+while [ "$#" -gt 1 ]; do
+    for turn in 1 2 3; do
+        mkdir "$2/released.$turn" 2>/dev/null || continue
+        scontrol release "$1"
+        break
+    done
+    shift 2
+done
+exit 0
+"""
+"""Slurm drains the node that could not start a job, so that it goes to another: three times, whoever looks."""
 
 
 def is_stranded(folder: RunFolder) -> bool:
@@ -29,6 +49,20 @@ def is_stranded(folder: RunFolder) -> bool:
         return False
     heard, kind = _last_event(leader)
     return kind not in ("given_back", "end", "fenced") and heard < max(given_back)
+
+
+def is_overdue(folder: RunFolder) -> bool:
+    """Return whether a run was cancelled, and its pilots have not ended it within its grace."""
+    asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
+    grace_s = duration_s(str(folder.asked.workload.get("grace", "30s")))
+    return bool(asked) and time.time() - asked[0] > grace_s + DEAF_S
+
+
+def release(reach: Reach, jobs: Mapping[str, str]) -> None:
+    """Let held jobs go on, by the folder of their run on the cluster."""
+    rows = [(job, folder) for folder, job in jobs.items()]
+    if rows:
+        reach.call(["sh", "-c", RELEASE, "podwright", *chain.from_iterable(rows)])
 
 
 def _last_event(path: Path) -> tuple[float, str]:

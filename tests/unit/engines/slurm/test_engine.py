@@ -12,7 +12,7 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.slurm import SlurmEngine
-from podwright.engines.slurm.engine import COME_BACK_S
+from podwright.engines.slurm.engine import COME_BACK_S, LOOK_S
 from podwright.engines.slurm.queue import FLOOR_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
@@ -228,3 +228,17 @@ def test_only_the_last_start_of_a_run_says_that_it_was_left(
     told(folder, 0, "pilot", 100.0, restart=1)
     engine.status([folder])
     assert cluster.named("scontrol") == []
+
+
+def test_a_job_that_a_node_could_not_start_is_let_go_on(
+    engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
+) -> None:
+    folder = add(tmp_path, {"t": 1, "k": "submitted", "handle": "7"})
+    row = b"7|7|PENDING|launch failed requeued held|toy-2222\n"
+    cluster.answers["squeue"] = lambda: Answer(0, row, "")
+    engine.tend([folder])
+    engine.tend([folder])
+    assert [call[-2:] for call in cluster.named("sh")] == [["7", "/scratch/u/runs/toy-2222"]]
+    clock.now += LOOK_S
+    engine.tend([folder])
+    assert len(cluster.named("sh")) == 2

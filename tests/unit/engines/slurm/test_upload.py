@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import reach_to
-from podwright.engines.slurm.upload import COPY_BYTES, LARGE_BYTES, pack
+from podwright.engines.slurm.upload import COPY_BYTES, LARGE_BYTES, clear_part, pack, remove_run
+from podwright.runs import RunFolder
+from tests.fixtures.sshd import ssh_config
+
+__all__ = ["ssh_config"]
 
 PILOT = b"p" * (LARGE_BYTES + 1)
 CODE = b"c" * (COPY_BYTES + 1)
@@ -67,3 +71,21 @@ def test_a_run_may_be_sent_again(tmp_path: Path) -> None:
     send(tmp_path, "toy-2222")
     pack(reach_to(None, None), str(tmp_path / "cluster"), [tmp_path / "home" / "toy-2222"])
     assert (tmp_path / "cluster" / "runs" / "toy-2222" / "job" / "code.tar").read_bytes() == CODE
+
+
+def test_over_ssh_files_come_and_a_part_of_them_goes(ssh_config: Path, tmp_path: Path) -> None:
+    reach = reach_to("loop", str(ssh_config))
+    pack(reach, str(tmp_path / "cluster"), [run_of(tmp_path, "toy-2222")])
+    run = tmp_path / "cluster" / "runs" / "toy-2222"
+    assert (run / "job" / "code.tar").read_bytes() == CODE
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints" / "weights").write_bytes(b"x" * 50_000)
+    folders = [RunFolder(tmp_path / "home" / name) for name in ("toy-2222", "toy-3333")]
+    for remove in (False, True):
+        sizes = clear_part(reach, str(run.parent), folders, "checkpoints", remove)
+        assert list(sizes) == ["toy-2222"]
+        assert sizes["toy-2222"] > 50_000
+        assert (run / "checkpoints").exists() != remove
+    assert clear_part(reach, str(run.parent), folders, "checkpoints", True) == {}
+    remove_run(reach, str(run))
+    assert not run.exists()

@@ -1,0 +1,79 @@
+"""Starts the test of a namespace that was granted: a container as runs have them, and what it saw."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from podwright.bringup.kubernetes.openshift import gpu_test
+from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.paths import path_of_object
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import KubernetesScheduler, Pod
+
+GPU = "nvidia.com/gpu"
+_OVER = ("Succeeded", "Failed")
+_PATIENCE_S = 600.0
+_NOBODY = 65534
+
+
+def resources_of(pod: Pod, scheduler: KubernetesScheduler) -> dict[str, str | int]:
+    """Return what the test asks for: one GPU where the hosts have any."""
+    models = [pod.model_of(host) for host in pod.scheduler_hosts(scheduler)]
+    return {GPU: 1} if any(model.gpus for model in models) else {}
+
+
+def test_of(image: str, namespace: str, resources: dict[str, str | int], dialect: str) -> dict[str, Any]:
+    """Return the test; OpenShift chooses who it runs as, and elsewhere it is nobody."""
+    test = gpu_test(image, namespace, resources)
+    if dialect != "openshift":
+        test["spec"]["securityContext"]["runAsUser"] = _NOBODY
+    return test
+
+
+def try_image(api: Api, test: dict[str, Any]) -> dict[str, Any]:
+    """Run a test to its end and take it away again; return how it ended, where, and what it printed."""
+    place = path_of_object(test)
+    try:
+        api.delete(place)
+        _wait(api, place, lambda there: there is None, "is being taken away")
+        api.apply(place, test)
+        ended = _wait(api, place, _is_over, "does not end")
+        said = api.text(f"{place}/log").decode("utf-8", "replace")
+        api.delete(place)
+    except (Away, ApiError) as error:
+        raise refusal_of(error, "try the image") from None
+    assert ended is not None
+    return {"phase": ended["status"]["phase"], "host": ended["spec"].get("nodeName"), "said": said.splitlines()}
+
+
+def _is_over(there: dict[str, Any] | None) -> bool:
+    return there is not None and there.get("status", {}).get("phase") in _OVER
+
+
+def _wait(api: Api, place: str, is_so: Any, why: str) -> dict[str, Any] | None:
+    until_s = time.monotonic() + _PATIENCE_S
+    while True:
+        there = api.find(place)
+        if is_so(there):
+            return there
+        if time.monotonic() > until_s:
+            raise refuse(
+                f"the test {why}: {reason_of_wait(there)}", hint="`kubectl describe` has the rest", exit_code=1
+            )
+        time.sleep(1)
+
+
+def reason_of_wait(there: dict[str, Any] | None) -> str:
+    """Return why a Kubernetes pod has not begun or ended, as its status tells it."""
+    status = (there or {}).get("status", {})
+    for container in status.get("containerStatuses", []):
+        waiting = container.get("state", {}).get("waiting")
+        if waiting:
+            return f"{waiting.get('reason')}: {waiting.get('message', '')}".rstrip(": ")
+    for condition in status.get("conditions", []):
+        if condition.get("status") == "False" and condition.get("message"):
+            return str(condition["message"])
+    return str(status.get("phase", "it is not there"))

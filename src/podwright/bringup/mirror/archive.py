@@ -1,0 +1,183 @@
+"""The archive of a mirror: a tar with an index of every file's digest, written whole and checked whole.
+
+Images lie in it as an OCI layout has them: manifests and blobs under their own digests, and a list of names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from podwright.spec.problems import refuse
+
+INDEX = "index.json"
+BLOBS = "blobs/sha256"
+_FORM = 1
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class ArchiveFile:
+    """A file of the archive as its index has it."""
+
+    path: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class ArchiveIndex:
+    """What the archive says that it has; images by name, each with the digest of its manifest."""
+
+    pod: str
+    files: tuple[ArchiveFile, ...] = ()
+    images: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return it as the archive's first file."""
+        document = {"form": _FORM, "pod": self.pod, "images": dict(self.images)}
+        return json.dumps({**document, "files": [asdict(file) for file in self.files]}, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class ArchiveCheck:
+    """What a look through an archive gave."""
+
+    files: int
+    bytes: int
+    bad: tuple[dict[str, str], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the form that `--json` prints."""
+        return {"files": self.files, "bytes": self.bytes, "bad": list(self.bad)}
+
+
+def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str]) -> ArchiveIndex:
+    """Write all files below a folder, and their index before them; the archive appears only when it is whole."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    entries = tuple(_entry(path, folder) for path in paths)
+    index = ArchiveIndex(pod, entries, images)
+    unfinished = file.with_name(f"{file.name}.unfinished")
+    with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as archive:
+        _add(archive, INDEX, index.text().encode())
+        for path, entry in zip(paths, entries, strict=True):
+            member = tarfile.TarInfo(entry.path)
+            member.size, member.mode = entry.size, 0o644
+            with path.open("rb") as stream:
+                archive.addfile(member, stream)
+    unfinished.rename(file)
+    return index
+
+
+def _entry(path: Path, folder: Path) -> ArchiveFile:
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return ArchiveFile(str(path.relative_to(folder)), path.stat().st_size, digest)
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), 0o644
+    archive.addfile(member, io.BytesIO(content))
+
+
+def read_index(archive: tarfile.TarFile, name: str) -> ArchiveIndex:
+    """Return the index of an archive; refuse what is none of ours."""
+    first = archive.next()
+    stream = archive.extractfile(first) if first is not None and first.name == INDEX else None
+    if stream is None:
+        raise refuse(f"{name} is no archive of a mirror", hint="`podwright mirror make` writes them")
+    try:
+        document = json.loads(stream.read())
+        files = tuple(ArchiveFile(**entry) for entry in document["files"])
+        return ArchiveIndex(document["pod"], files, document["images"])
+    except (ValueError, KeyError, TypeError):
+        raise refuse(f"{name}: its index cannot be read", hint="bring it over again") from None
+
+
+def verify(file: Path) -> ArchiveCheck:
+    """Look through a whole archive: every file by its digest, and every image down to its last layer."""
+    with _open(file) as archive:
+        index = read_index(archive, file.name)
+        wanted = {entry.path: entry for entry in index.files}
+        bad: list[dict[str, str]] = []
+        seen: set[str] = set()
+        small: dict[str, bytes] = {}
+        for name, size, digest, content in _members(archive, file):
+            seen.add(name)
+            entry = wanted.get(name)
+            if entry is None:
+                bad.append({"path": name, "what": "is not in the index"})
+            elif (size, digest) != (entry.size, entry.digest):
+                bad.append({"path": name, "what": "has other bytes than the index says"})
+            elif content is not None:
+                small[name] = content
+    bad += [{"path": path, "what": "is missing"} for path in wanted if path not in seen]
+    bad += _lacking_images(index, wanted.keys() & seen, small)
+    return ArchiveCheck(len(seen), sum(entry.size for entry in index.files if entry.path in seen), tuple(bad))
+
+
+def _open(file: Path) -> tarfile.TarFile:
+    try:
+        return tarfile.open(file, "r:")
+    except (OSError, tarfile.TarError) as error:
+        raise refuse(f"{file}: {error}", hint="`podwright mirror make` writes archives") from None
+
+
+_MANIFEST_BYTES = 4 << 20
+
+
+def _members(archive: tarfile.TarFile, file: Path) -> Iterator[tuple[str, int, str, bytes | None]]:
+    """Yield name, size and digest of each file, and the content of small ones, as far as the archive goes."""
+    while True:
+        try:
+            member = archive.next()
+            if member is None:
+                return
+            stream = archive.extractfile(member)
+            if stream is not None:
+                yield member.name, member.size, *_digest(stream, member.size <= _MANIFEST_BYTES)
+        except (tarfile.TarError, OSError):
+            # What is not there is found missing.
+            return
+
+
+def _digest(stream: IO[bytes], keep: bool) -> tuple[str, bytes | None]:
+    reckoned, pieces = hashlib.sha256(), []
+    while piece := stream.read(_PIECE):
+        reckoned.update(piece)
+        if keep:
+            pieces.append(piece)
+    return reckoned.hexdigest(), b"".join(pieces) if keep else None
+
+
+def _lacking_images(index: ArchiveIndex, there: Iterable[str], small: Mapping[str, bytes]) -> Iterator[dict[str, str]]:
+    known = set(there)
+    for name, digest in index.images.items():
+        path = blob_path(digest)
+        content = small.get(path)
+        if path not in known or content is None:
+            yield {"path": name, "what": "is missing: its manifest is not there"}
+            continue
+        lost = [each for each in referenced(json.loads(content)) if blob_path(each) not in known]
+        if lost:
+            yield {"path": name, "what": f"is missing {len(lost)} of its parts"}
+
+
+def referenced(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the digests of all that a manifest names: other manifests, or a configuration and layers."""
+    parts = [*manifest.get("manifests", []), *manifest.get("layers", [])]
+    if "config" in manifest:
+        parts.append(manifest["config"])
+    return [part["digest"] for part in parts]
+
+
+def blob_path(digest: str) -> str:
+    """Return where a manifest or blob lies."""
+    return f"{BLOBS}/{digest.removeprefix('sha256:')}"

@@ -1,0 +1,109 @@
+"""Serves an archive: its packages as apt reads them, its images as every registry's client reads them. Reads only."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import tarfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote
+
+from podwright.bringup.mirror.archive import ArchiveIndex, blob_path, read_index
+from podwright.bringup.mirror.collect import PACKAGES
+
+_IMAGE = re.compile(r"/v2/(?P<name>[a-z0-9._/-]+)/(?P<kind>manifests|blobs)/(?P<reference>[A-Za-z0-9._:-]+)", re.ASCII)
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+
+
+class ArchiveServer(ThreadingHTTPServer):
+    """Answers from one archive, which it never unpacks: each file is read where it lies."""
+
+    daemon_threads = True
+
+    def __init__(self, file: Path, address: str, port: int) -> None:
+        self.file = file
+        with tarfile.open(file, "r:") as archive:
+            self.index: ArchiveIndex = read_index(archive, file.name)
+            self.places = {member.name: (member.offset_data, member.size) for member in archive.getmembers()}
+        super().__init__((address, port), _ArchiveRequest)
+
+    def digest_of(self, name: str, reference: str) -> str | None:
+        """Return the digest that a name and a tag stand for; a digest stands for itself."""
+        if reference.startswith("sha256:"):
+            return reference
+        for image, digest in self.index.images.items():
+            _, _, path = image.partition("/")
+            if path in (f"{name}:{reference}", f"{name}@{reference}") or (path == name and reference == "latest"):
+                return digest
+        return None
+
+
+class _ArchiveRequest(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ArchiveServer
+
+    def do_GET(self) -> None:
+        """Send a file, or say that there is none."""
+        if self.path in ("/v2", "/v2/"):
+            return self._send_bytes(b"{}", "application/json")
+        image = _IMAGE.fullmatch(self.path)
+        if image is None:
+            # apt asks for `packages/./NAME`. What is outside of the folder is in no list of places.
+            name = posixpath.normpath(unquote(self.path)).removeprefix("/")
+            return self._send_member(name if name.startswith(f"{PACKAGES}/") else "", "application/octet-stream")
+        digest = self.server.digest_of(image["name"], image["reference"])
+        kind = "application/octet-stream"
+        if image["kind"] == "manifests" and digest:
+            kind = self._kind_of(digest)
+        return self._send_member(blob_path(digest or ""), kind, digest)
+
+    do_HEAD = do_GET
+
+    def _kind_of(self, digest: str) -> str:
+        place = self.server.places.get(blob_path(digest))
+        if place is None:
+            return _MANIFEST
+        with self.server.file.open("rb") as stream:
+            stream.seek(place[0])
+            return str(json.loads(stream.read(place[1])).get("mediaType", _MANIFEST))
+
+    def _send_member(self, name: str, kind: str, digest: str | None = None) -> None:
+        place = self.server.places.get(name)
+        if place is None:
+            return self.send_error(404)
+        offset, size = place
+        self._begin(size, kind, digest)
+        if self.command == "GET":
+            with self.server.file.open("rb") as stream:
+                stream.seek(offset)
+                _copy(stream, self.wfile, size)
+        return None
+
+    def _send_bytes(self, content: bytes, kind: str) -> None:
+        self._begin(len(content), kind, None)
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def _begin(self, size: int, kind: str, digest: str | None) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
+        if digest:
+            self.send_header("Docker-Content-Digest", digest)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet: hosts ask for thousands of files."""
+
+
+def _copy(source: IO[bytes], target: Any, size: int) -> None:
+    left = size
+    while left > 0:
+        piece = source.read(min(left, 1 << 20))
+        if not piece:
+            return
+        target.write(piece)
+        left -= len(piece)

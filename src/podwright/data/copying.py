@@ -1,0 +1,131 @@
+"""Copies the files of a selection into a folder, in the dataset's own layout: what `data stage` does.
+
+A file is there whole and checked, or not at all; what a copy before has brought is taken as it is. `.staged.jsonl` in
+the folder says what each file was when it came.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.data.manifests import make_manifest
+from podwright.data.selections import Selection
+from podwright.pilot.manifest import SAMPLES, key_of, parse_manifest, path_bytes, sample_lines
+from podwright.pilot.sources import SourceFailed, SourceFile, fetch
+from podwright.runs.files import write_whole
+from podwright.spec.problems import Refusal, refuse
+
+NOTES = ".staged.jsonl"
+_AT_ONCE = 8
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What became of the files of a selection."""
+
+    files: int
+    bytes: int
+    copied: int
+    reused: int
+    from_peers: int
+    took_s: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data stage`."""
+        return asdict(self)
+
+
+def stage_to(
+    selection: Selection, split: str | None, folder: Path, progress: Callable[[int, int], None] | None = None
+) -> Copied:
+    """Copy what is not there yet; several files at a time, each under a name of its own until it is whole."""
+    began = time.monotonic()
+    manifest = make_manifest(selection, split)
+    rows = parse_manifest(manifest.data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        copy = _Copy(folder, manifest.site)
+        reused = [row for row in rows if copy.has(row)]
+        missing = [row for row in rows if not copy.has(row)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for done, _ in enumerate(pool.map(copy.bring, missing), 1):
+                if progress is not None:
+                    progress(done, len(missing))
+        write_whole(folder / os.fsdecode(SAMPLES), "".join(sample_lines(rows)).encode())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise refuse(f"{error.filename or folder} cannot be written: {reason}", field="--to") from None
+    sizes = sum(row["size"] for row in rows)
+    return Copied(len(rows), sizes, len(missing), len(reused), 0, round(time.monotonic() - began, 3))
+
+
+class _Copy:
+    """The folder that files are copied to, with what is known of those that came."""
+
+    def __init__(self, folder: Path, site: Mapping[str, str]) -> None:
+        self._folder, self._site = os.fsencode(folder), site
+        self._notes = folder / NOTES
+        self._lock = threading.Lock()
+        self._known: dict[str, list[Any]] = {}
+        with suppress(OSError):
+            for line in self._notes.read_text().splitlines():
+                with suppress(ValueError, TypeError):  # a copy that was killed may have left half a line
+                    path, *facts = json.loads(line)
+                    self._known[path] = facts
+
+    def has(self, row: Row) -> bool:
+        """Return whether a file is there as it came, and is the one that is wanted."""
+        try:
+            facts = os.stat(self._target(row), follow_symlinks=False)  # noqa: PTH116 - paths are bytes
+        except OSError:
+            return False
+        return self._known.get(row["path"]) == [key_of(row), facts.st_size, facts.st_mtime_ns]
+
+    def _target(self, row: Row) -> bytes:
+        return self._folder + b"/" + path_bytes(row)
+
+    def bring(self, row: Row) -> None:
+        """Copy one file, and check it."""
+        target = self._target(row)
+        above = os.path.dirname(target)  # noqa: PTH120 - paths are bytes
+        os.makedirs(above, exist_ok=True)  # noqa: PTH103 - paths are bytes
+        number, part = tempfile.mkstemp(prefix=b".part.", dir=above)
+        try:
+            with os.fdopen(number, "w+b") as file:
+                self._fetch(row, file)
+            os.chmod(part, 0o644)  # noqa: PTH101 - paths are bytes
+            os.replace(part, target)  # noqa: PTH105 - paths are bytes
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part)  # noqa: PTH108 - paths are bytes
+            raise
+        facts = os.stat(target)  # noqa: PTH116 - paths are bytes
+        line = json.dumps([row["path"], key_of(row), facts.st_size, facts.st_mtime_ns])
+        with self._lock, self._notes.open("a") as notes:
+            notes.write(f"{line}\n")
+
+    def _fetch(self, row: Row, file: Any) -> None:
+        wanted = SourceFile(row["source"], row["size"], row["etag"] or "")
+        try:
+            sha256 = fetch(wanted, self._site, os.environ, file)
+        except SourceFailed as failure:
+            raise _lost(row, str(failure), 2 if failure.final else 3) from None
+        if row["sha256"] not in (None, sha256):
+            raise _lost(row, "its SHA-256 is not that of the file that was chosen", 2)
+
+
+def _lost(row: Row, why: str, exit_code: int) -> Refusal:
+    return refuse(
+        f"{row['source']}: {why}", hint="what came before it stays, and is not copied again", exit_code=exit_code
+    )

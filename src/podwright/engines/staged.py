@@ -1,0 +1,71 @@
+"""Inputs of a run that its pilots bring to their nodes, as a request and an order have them. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from podwright.spec.inputs import SELECTION
+from podwright.theme.words import format_size
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod, Workload
+
+
+@dataclass(frozen=True)
+class StagedData:
+    """An input that the pilots bring to their nodes: its manifest, and what it takes to read its source."""
+
+    manifest: bytes
+    site: Mapping[str, str]
+    size_bytes: int
+    path: str | None
+    """Where the files lie, where that is a path that nodes must see."""
+
+
+Staged = Mapping[str, StagedData]
+"""By the name of the input."""
+
+
+def manifests(staged: Staged) -> dict[str, bytes]:
+    """Return the manifests by the names of their files beside the order."""
+    return {_file(name): given.manifest for name, given in staged.items()}
+
+
+def _file(name: str) -> str:
+    return f"data-{name}.gz"
+
+
+def staged_entries(staged: Staged, run_id: str, is_parent: bool) -> list[dict[str, Any]]:
+    """Return what the order says of these inputs; parts find the manifests in their parent's folder."""
+    beside = f"../../{run_id}/job/" if is_parent else ""
+    entries = []
+    for name, given in sorted(staged.items()):
+        digest = hashlib.sha256(given.manifest).hexdigest()
+        entries.append({"name": name, "manifest": f"{beside}{_file(name)}", "sha256": digest, "site": dict(given.site)})
+    return entries
+
+
+def cache_of(staged: Staged, workload: Workload, pod: Pod) -> dict[str, Any] | None:
+    """Return where the nodes of a pod keep what is staged, as the order says it; refuse a cache that is too small."""
+    if not staged:
+        return None
+    space, need = pod.cache, sum(given.size_bytes for given in staged.values())
+    if space.size_bytes is not None and need > space.size_bytes:
+        message = f"{format_size(need)} of data are more than the {format_size(space.size_bytes)} of a node's cache"
+        raise workload.refusal([("data", message, "choose fewer samples, or give `cache: size:` of the pod more")])
+    return {"path": space.path or "", "bytes": space.size_bytes}
+
+
+def check_data(workload: Workload, paths: Mapping[str, str], missing: Sequence[str]) -> None:
+    """Refuse inputs whose paths the nodes of a cluster do not have."""
+    problems = []
+    for name in missing:
+        hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
+        if workload.data[name].startswith(SELECTION):
+            hint = "`podwright data stage` copies a selection to a folder that the nodes see; scan it there"
+        problems.append((f"data.{name}", f"{paths[name]} is not on the cluster", hint))
+    if problems:
+        raise workload.refusal(problems)

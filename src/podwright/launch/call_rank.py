@@ -1,0 +1,67 @@
+"""What a rank of `podwright.call` runs: it calls a function that was pickled elsewhere and leaves what came of it.
+
+    python call.py call.pkl [ITEM]
+
+This file travels with the run, beside cloudpickle; of Podwright nothing else is there. A value is written whole or not
+at all. An error leaves its traceback, and ends the rank with 1, so that the run fails as any other.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+FOLDER = "call"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read the call; one that another Python pickled is refused, since code objects differ."""
+    asked: dict[str, Any] = pickle.loads(path.read_bytes())
+    here = sys.version_info[:2]
+    if tuple(asked["python"]) != here:
+        wanted = ".".join(str(part) for part in asked["python"])
+        sys.exit(f"podwright: the function was pickled by Python {wanted}, and this is {here[0]}.{here[1]}")
+    return asked
+
+
+def outcome(asked: dict[str, Any], item: str | None) -> tuple[str, bytes]:
+    """Return `value` or `error`, and the pickled value or the traceback."""
+    import cloudpickle
+
+    try:
+        function, args = pickle.loads(asked["function"]), pickle.loads(asked["args"])
+        if item is not None:
+            args = (pickle.loads(asked["items"][int(item)]), *args)
+        return "value", cloudpickle.dumps(function(*args))
+    except Exception as error:
+        text = traceback.format_exc()
+        try:
+            pickled = cloudpickle.dumps(error)
+        except Exception:
+            pickled = b""
+        return "error", pickle.dumps({"text": text, "error": pickled})
+
+
+def main(path: str, item: str | None = None) -> int:
+    """Call, and write what came of it."""
+    kind, data = outcome(read(Path(path)), item)
+    rank = os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or "0"
+    folder = Path(os.environ["PODWRIGHT_FOLDER"], "results", FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".{rank}.part"
+    part.write_bytes(data)
+    for other in ("value", "error"):
+        (folder / f"{rank}.{other}").unlink(missing_ok=True)
+    part.rename(folder / f"{rank}.{kind}")
+    if kind == "error":
+        sys.stderr.write(pickle.loads(data)["text"])
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""Why a run failed, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podwright.runs import Record
+from podwright.runs.events import DeviceSeen, Event, RankFailed
+from podwright.theme import words
+
+
+def explain(record: Record, events: Sequence[Event]) -> list[str]:
+    """Return why a run failed, in words."""
+    lines = [record.reason] if record.reason else []
+    failures = [event for event in events if isinstance(event, RankFailed)]
+    if failures:
+        if failures[-1].rank is not None:
+            lines = [_who(failures[-1])]
+        lines += [line for line in failures[-1].tail if line.strip()][-5:]
+    for event in events:
+        if isinstance(event, DeviceSeen):
+            lines.append(f"seen {event.device}: {event.text or event.what}")
+    return lines
+
+
+def _who(failed: RankFailed) -> str:
+    sentence = f"rank {failed.rank} on {failed.host} {failed.why}"
+    if failed.after_s is not None:
+        sentence += f" after {failed.after_s:.0f} s"
+    if len(failed.stopped) == 1:
+        return f"{sentence}; rank {failed.stopped[0]} was stopped"
+    if failed.stopped:
+        return f"{sentence}; ranks {words.fold(failed.stopped)} were stopped"
+    return sentence

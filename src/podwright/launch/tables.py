@@ -1,0 +1,49 @@
+"""What a run told and what its sensors read, as lists that become tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from podwright.runs.events import Sample
+from podwright.runs.series import ToldValue
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Series(list[ToldValue]):
+    """Every value that ranks told."""
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a table with the columns of `ToldValue`."""
+        return _table(ToldValue._fields, self)
+
+    def to_pandas(self) -> Any:
+        """Return the same as a data frame; pandas must be installed."""
+        return self.to_arrow().to_pandas()
+
+
+class Samples(list[Sample]):
+    """Every reading of the sensors, node by node."""
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a table with a row for each metric of each reading."""
+        return _table(("t", "node", "restart", "retry", "name", "value"), self._rows())
+
+    def to_pandas(self) -> Any:
+        """Return the same as a data frame; pandas must be installed."""
+        return self.to_arrow().to_pandas()
+
+    def _rows(self) -> Iterable[tuple[Any, ...]]:
+        for sample in self:
+            restart, retry = sample.epoch
+            for name, value in sample.values.items():
+                yield (sample.time, sample.node, restart, retry, name, value)
+
+
+def _table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> pyarrow.Table:
+    import pyarrow
+
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
+    return pyarrow.table(dict(zip(names, columns, strict=True)))

@@ -1,0 +1,271 @@
+"""A node's cache of data, of one user alone: contents under their keys, and a folder of links for each run that lives.
+
+objects/AB/KEY      read-only; the time of its last change is always the same, that of its last use is its access time
+origins/ID.gz       where contents come from: nothing is evicted whose source does not have it any more
+runs/RUN/INPUT/...  hard links: what a run has, no eviction can take away
+runs/RUN/.pins/NAME the pilots that use the folder
+part/               what is on its way; under its own name once it is whole and checked
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import socket
+import stat
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from urllib.parse import urlsplit
+
+from .manifest import Content
+from .sources import SourceFailed, look
+
+SEALED_NS = 1_000_000_000
+"""The time of the last change of every content: one that was written since has another."""
+PIN_S = 60.0
+STALE_S = 86400.0
+"""After which a pilot of another machine that has not touched its pin is gone; those of this machine are looked for."""
+RESERVE_BYTES = 256 << 20
+"""Left free on the cache's disk, which others use too."""
+
+
+class NoRoom(Exception):
+    """In words."""
+
+
+class Cache:
+    """The cache at `root`; `limit_bytes` is the most it may hold, None all that its disk has room for."""
+
+    def __init__(self, root: str, limit_bytes: Optional[int], reserve_bytes: int = RESERVE_BYTES) -> None:
+        self.root, self._limit, self._reserve = root, limit_bytes, reserve_bytes
+
+    def make(self) -> None:
+        """Make the folders; one that others can write to is refused."""
+        os.makedirs(self.root, mode=0o700, exist_ok=True)
+        facts = os.lstat(self.root)
+        if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o022:
+            raise NoRoom(f"the cache {self.root} is not this user's alone")
+        os.chmod(self.root, 0o700)
+        for name in ("objects", "origins", "runs", "part"):
+            os.makedirs(os.path.join(self.root, name), mode=0o700, exist_ok=True)
+
+    def object(self, key: str) -> str:
+        """Return where a content lies, should it be there."""
+        return os.path.join(self.root, "objects", key[-2:], key)
+
+    # what runs use
+
+    def run_folder(self, run: str) -> str:
+        """Return the folder of a run's links."""
+        return os.path.join(self.root, "runs", run)
+
+    def pin(self, run: str, name: str) -> None:
+        """Say that a pilot uses the run's folder; said again now and then."""
+        pins = os.path.join(self.run_folder(run), ".pins")
+        os.makedirs(pins, mode=0o700, exist_ok=True)
+        with open(os.path.join(pins, name), "w", encoding="utf-8") as file:
+            json.dump(_self(), file)
+
+    def unpin(self, run: str, name: str) -> None:
+        """Leave the run's folder; the last pilot removes it."""
+        folder = self.run_folder(run)
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, ".pins", name))
+        self._remove_unused(folder)
+
+    def _remove_unused(self, folder: str) -> None:
+        with suppress(OSError):
+            # Fails where another pilot has a pin, and from here on nobody can pin what is being removed.
+            os.rmdir(os.path.join(folder, ".pins"))
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def has(self, item: Content) -> bool:
+        """Return whether a content is here whole, as it was when it was checked."""
+        try:
+            facts = os.lstat(self.object(item.key))
+        except OSError:
+            return False
+        whole = stat.S_ISREG(facts.st_mode) and facts.st_size == item.wanted.size
+        return whole and facts.st_mtime_ns == SEALED_NS
+
+    def take(self, run: str, item: Content) -> bool:
+        """Link a content that is here into the run's folder; return whether it was."""
+        if not self.has(item):
+            return False
+        path = self.object(item.key)
+        try:
+            for place in item.places:
+                self._link(path, run, place)
+            os.utime(path, ns=(time.time_ns(), SEALED_NS))
+        except FileNotFoundError:  # evicted this very moment
+            return False
+        return self.has(item)
+
+    def _link(self, path: str, run: str, place: Tuple[str, bytes]) -> None:
+        target = os.path.join(os.fsencode(self.run_folder(run)), place[0].encode(), place[1])
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.link(os.fsencode(path), target)
+            return
+        # Of an earlier try: it may be of a content that is another one by now.
+        if not os.path.samefile(path, target):
+            os.unlink(target)
+            os.link(os.fsencode(path), target)
+
+    @contextmanager
+    def incoming(self, run: str, item: Content) -> Iterator[IO[bytes]]:
+        """Give a file to write a content to; it is the run's and the cache's when all went well, else gone."""
+        number, path = tempfile.mkstemp(prefix=f"{item.key[:16]}.", dir=os.path.join(self.root, "part"))
+        try:
+            with os.fdopen(number, "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(path, 0o400)
+            os.utime(path, ns=(time.time_ns(), SEALED_NS))
+            # The run's own links first: nothing can be evicted between.
+            for place in item.places:
+                self._link(path, run, place)
+            final = self.object(item.key)
+            os.makedirs(os.path.dirname(final), mode=0o700, exist_ok=True)
+            os.rename(path, final)
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+
+    def forget(self, item: Content) -> None:
+        """Remove a content that is not what it should be."""
+        with suppress(OSError):
+            os.unlink(self.object(item.key))
+
+    # how much there is
+
+    def note_origins(self, items: Sequence[Content]) -> None:
+        """Keep where contents come from."""
+        name = hashlib.sha256("\n".join(item.key for item in items).encode()).hexdigest()[:32]
+        path = os.path.join(self.root, "origins", f"{name}.gz")
+        if os.path.exists(path):
+            return
+        rows = [[item.key, *item.wanted, dict(item.site)] for item in items]
+        data = gzip.compress(json.dumps(rows).encode(), 6)
+        number, part = tempfile.mkstemp(dir=os.path.join(self.root, "part"))
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        os.rename(part, path)
+
+    def make_room(self, need_bytes: int, environ: Mapping[str, str], keep: Set[str]) -> int:
+        """Evict what was used longest ago until there is room; return how much was evicted, or raise NoRoom."""
+        self._clear_stale()
+        objects = sorted(self._objects(), key=lambda entry: entry[1].st_atime_ns)
+        used = sum(facts.st_size for _, facts in objects)
+        room, evicted = self._room(used), 0
+        if room >= need_bytes:
+            return 0
+        free = [(path, facts) for path, facts in objects if facts.st_nlink == 1 and os.path.basename(path) not in keep]
+        for path, facts in self._with_a_source(free, environ):
+            with suppress(OSError):
+                os.unlink(path)
+                evicted += facts.st_size
+            if room + evicted >= need_bytes:
+                return evicted
+        raise NoRoom(self._why_full(need_bytes, used - evicted, room + evicted))
+
+    def _why_full(self, need: int, used: int, room: int) -> str:
+        bound = f"it may hold {self._limit} bytes" if self._limit is not None else "its disk has no room"
+        text = (
+            f"{need} bytes are missing in the cache {self.root} and {max(room, 0)} have room: {bound}, {used} are used"
+        )
+        return text + " by runs, or are kept because their source does not have them any more"
+
+    def _room(self, used: int) -> int:
+        disk = os.statvfs(self.root)
+        room = disk.f_bavail * disk.f_frsize - self._reserve
+        if self._limit is not None:
+            room = min(room, self._limit - used)
+        return room
+
+    def _objects(self) -> Iterator[Tuple[str, os.stat_result]]:
+        folder = os.path.join(self.root, "objects")
+        for name in sorted(os.listdir(folder)):
+            for entry in os.scandir(os.path.join(folder, name)):
+                with suppress(OSError):
+                    yield entry.path, entry.stat(follow_symlinks=False)
+
+    def _with_a_source(
+        self, entries: Iterable[Tuple[str, os.stat_result]], environ: Mapping[str, str]
+    ) -> Iterator[Tuple[str, os.stat_result]]:
+        """Yield the contents that their source still has, as they are here; a silent server is asked once."""
+        origins, silent = self._origins(), set()
+        for path, facts in entries:
+            origin = origins.get(os.path.basename(path))
+            if origin is None or urlsplit(origin[0]).netloc in silent:
+                continue
+            source, size, etag, site = origin
+            try:
+                seen = look(source, site, environ, tries=1)
+            except SourceFailed as failure:
+                if not failure.final:
+                    silent.add(urlsplit(source).netloc)
+                continue
+            if seen.size == size and etag in ("", seen.etag):
+                yield path, facts
+
+    def _origins(self) -> Dict[str, List[Any]]:
+        origins: Dict[str, List[Any]] = {}
+        folder = os.path.join(self.root, "origins")
+        for name in os.listdir(folder):
+            with suppress(OSError, ValueError, EOFError):
+                with gzip.open(os.path.join(folder, name), "rb") as file:
+                    origins.update({row[0]: row[1:] for row in json.load(file)})
+        return origins
+
+    def _clear_stale(self) -> None:
+        """Remove what pilots that are gone left behind: their pins, folders that nobody uses, and parts of files."""
+        now = time.time()
+        runs, parts = os.path.join(self.root, "runs"), os.path.join(self.root, "part")
+        for run in os.listdir(runs):
+            pins = os.path.join(runs, run, ".pins")
+            with suppress(OSError):
+                for name in os.listdir(pins):
+                    if _is_gone(os.path.join(pins, name), now):
+                        os.unlink(os.path.join(pins, name))
+            self._remove_unused(os.path.join(runs, run))
+        for name in os.listdir(parts):
+            with suppress(OSError):
+                path = os.path.join(parts, name)
+                if now - os.lstat(path).st_mtime > STALE_S:
+                    os.unlink(path)
+
+
+def _self() -> Dict[str, Any]:
+    """Return what tells this process from all others that may look."""
+    with suppress(OSError):
+        return {"host": socket.gethostname(), "space": os.stat("/proc/self/ns/pid").st_ino, **_birth(os.getpid())}
+    return {}
+
+
+def _birth(pid: int) -> Dict[str, Any]:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return {"pid": pid, "since": int(file.read().rpartition(b")")[2].split()[19])}
+
+
+def _is_gone(pin: str, now: float) -> bool:
+    """Return whether the pilot that made a pin is gone: where it would be seen, it is looked for."""
+    if now - os.stat(pin).st_mtime > STALE_S:
+        return True
+    try:
+        with open(pin, encoding="utf-8") as file:
+            said = json.load(file)
+        mine = _self()
+        if not mine or any(said[name] != mine[name] for name in ("host", "space")):
+            return False
+        return _birth(int(said["pid"])) != {"pid": said["pid"], "since": said["since"]}
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,280 @@
+"""A PyTorch dataset over the data of a run, which every rank can import as `podwright_data`.
+
+    from podwright_data import Loader, Samples
+    loader = Loader(Samples(folder, decode), batch_size=32, seed=1)
+    for epoch in range(loader.epoch, 10):
+        for batch in loader:
+            ...
+            save({"loader": loader.state_dict(), ...})
+
+Standard library and torch alone; pyarrow for Parquet. A sample is a dictionary: of a folder the bytes of its files by
+role, of a tar shard those of its members by suffix, of Parquet a row. `decode` makes of it what the program wants.
+
+The order of an epoch follows from seed and epoch, not from the ranks: a step takes the next samples of all, and each
+rank its share of them. So the state is one number, how many were taken, and a run goes on with any number of ranks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+try:
+    from torch.utils.data import DataLoader, Dataset
+except ImportError:  # the order of samples can be looked at without it
+    DataLoader, Dataset = None, object  # type: ignore[assignment,misc]
+
+MASK = (1 << 64) - 1
+ROUNDS = 6
+
+
+def mixed(number: int) -> int:
+    """Return 64 bits of which each depends on every bit of a number (splitmix64)."""
+    number = (number + 0x9E3779B97F4A7C15) & MASK
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
+    return number ^ (number >> 31)
+
+
+class Permutation:
+    """A shuffle of 0 to length - 1 that holds no list: a Feistel network, walked until it ends inside.
+
+    It is the same on every machine and in every version of Python and torch.
+    """
+
+    def __init__(self, length: int, seed: int) -> None:
+        self._length = length
+        self._half = max(1, (max(length - 1, 1).bit_length() + 1) // 2)
+        self._keys = [mixed(mixed(seed) + round_) for round_ in range(ROUNDS)]
+
+    def __getitem__(self, position: int) -> int:
+        half, low = self._half, (1 << self._half) - 1
+        while True:
+            left, right = position >> half, position & low
+            for key in self._keys:
+                left, right = right, left ^ (mixed(right ^ key) & low)
+            position = left << half | right
+            if position < self._length:
+                return position
+
+
+class EpochOrder:
+    """The order of one epoch over blocks of samples; the blocks are shuffled, and the samples of each."""
+
+    def __init__(self, blocks: Sequence[int], seed: int, epoch: int, shuffle: bool = True) -> None:
+        self._shuffle, self._seed = shuffle, mixed(seed) ^ mixed(~epoch & MASK)
+        self._starts = [0, *accumulate(blocks)]
+        places = range(len(blocks))
+        self._blocks = [Permutation(len(blocks), self._seed)[i] for i in places] if shuffle else list(places)
+        self._ends = list(accumulate(blocks[block] for block in self._blocks))
+        self._inner: Tuple[int, Optional[Permutation]] = (-1, None)
+        self._lengths = list(blocks)
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __getitem__(self, position: int) -> int:
+        if not self._shuffle:
+            return position
+        place = bisect_right(self._ends, position)
+        block = self._blocks[place]
+        inside = position - (self._ends[place] - self._lengths[block])
+        if self._inner[0] != block:
+            self._inner = (block, Permutation(self._lengths[block], self._seed + block))
+        assert self._inner[1] is not None
+        return self._starts[block] + self._inner[1][inside]
+
+
+def shares(length: int, taken: int, batch_size: int, rank: int, world: int) -> Iterator[range]:
+    """Yield the positions of each step of one rank, from what all ranks together have taken.
+
+    The last step may be smaller, and give some ranks one sample less, or none.
+    """
+    for start in range(taken, length, batch_size * world):
+        end = min(start + batch_size * world, length)
+        share = range(start + rank, end, world)
+        if share:
+            yield share
+
+
+class Place(NamedTuple):
+    """Where a file of a sample lies: all of a file, or a member of a tar."""
+
+    path: str
+    offset: int = 0
+    size: int = -1
+
+
+class Samples(Dataset):  # type: ignore[type-arg]
+    """The samples of a folder: of `samples.jsonl` where there is one, else every file."""
+
+    def __init__(self, folder: str, decode: Optional[Callable[[Dict[str, Any]], Any]] = None, split: str = "") -> None:
+        self._folder, self._decode = folder, decode
+        self._samples: List[Dict[str, Any]] = []
+        self._tables: List[Tuple[str, int]] = []
+        self.blocks: List[int] = []
+        self._ends: List[int] = []
+        self._held: Tuple[int, Any] = (-1, None)
+        for row in _rows(folder, split):
+            self._add(row)
+        if self._samples:
+            self.blocks.insert(0, len(self._samples))
+            self._tables.insert(0, ("", 0))
+        self._ends = list(accumulate(self.blocks))
+
+    def _add(self, row: Dict[str, str]) -> None:
+        paths = [name for role, name in row.items() if role not in ("split", "class") and not role.endswith("_bytes")]
+        kind = os.path.splitext(paths[0])[1]
+        whole = os.path.join(self._folder, paths[0])
+        if kind == ".tar":
+            self._samples += _members(whole)
+        elif kind == ".parquet":
+            groups = _parquet(whole)
+            sizes = [groups.metadata.row_group(i).num_rows for i in range(groups.metadata.num_row_groups)]
+            self._tables += [(whole, group) for group in range(len(sizes))]
+            self.blocks += sizes
+        else:
+            self._samples.append(self._of_files(row))
+
+    def _of_files(self, row: Dict[str, str]) -> Dict[str, Any]:
+        sample: Dict[str, Any] = {}
+        for role, name in row.items():
+            if role in ("split", "class"):
+                sample[role] = name
+            elif not role.endswith("_bytes"):
+                sample[role] = Place(os.path.join(self._folder, name))
+        return sample
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, number: int) -> Any:
+        block = bisect_right(self._ends, number)
+        path, group = self._tables[block]
+        inside = number - (self._ends[block] - self.blocks[block])
+        sample = self._row(block, path, group, inside) if path else self._read(self._samples[inside])
+        return self._decode(sample) if self._decode else sample
+
+    def _read(self, sample: Dict[str, Any]) -> Dict[str, Any]:
+        return {role: _bytes(value) if isinstance(value, Place) else value for role, value in sample.items()}
+
+    def _row(self, block: int, path: str, group: int, inside: int) -> Dict[str, Any]:
+        if self._held[0] != block:
+            self._held = (block, _parquet(path).read_row_group(group))
+        rows: List[Dict[str, Any]] = self._held[1].slice(inside, 1).to_pylist()
+        return rows[0]
+
+
+def _rows(folder: str, split: str) -> Iterator[Dict[str, str]]:
+    listed = os.path.join(folder, "samples.jsonl")
+    if os.path.exists(listed):
+        with open(listed, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                if not split or row.get("split") == split:
+                    yield row
+        return
+    for above, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(above, name), folder)
+            yield {"file": path, "class": os.path.basename(os.path.dirname(path))}
+
+
+def _members(path: str) -> List[Dict[str, Any]]:
+    """Return the samples of a shard: members of one name up to its first dot, by what follows it."""
+    samples: Dict[str, Dict[str, Any]] = {}
+    try:
+        with tarfile.open(path, "r:") as archive:
+            for member in archive:
+                if member.isfile():
+                    above, name = os.path.split(member.name)
+                    stem, _, suffix = name.partition(".")
+                    sample = samples.setdefault(os.path.join(above, stem), {"key": os.path.join(above, stem)})
+                    sample[suffix] = Place(path, member.offset_data, member.size)
+    except tarfile.ReadError as error:
+        raise RuntimeError(f"{path} is no plain tar: {error}; compressed shards cannot be read in any order") from None
+    return list(samples.values())
+
+
+def _bytes(place: Place) -> bytes:
+    with open(place.path, "rb") as file:
+        file.seek(place.offset)
+        return file.read(place.size)
+
+
+def _parquet(path: str) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise RuntimeError(f"{path} is Parquet, which needs pyarrow beside the program: pip install pyarrow") from None
+    return parquet.ParquetFile(path)
+
+
+class _Steps:
+    """What a DataLoader asks for the numbers of each batch."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[List[int]]:
+        loader = self._loader
+        order = loader.order()
+        for share in shares(len(order), loader.taken, loader.batch_size, loader.rank, loader.world):
+            yield [order[position] for position in share]
+
+
+class Loader:
+    """Batches of one rank, epoch after epoch; `state_dict` holds where all ranks are, at a step they all made.
+
+    `rank` and `world` are those of the run unless they are given. Other arguments are DataLoader's.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        batch_size: int,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: Optional[int] = None,
+        world: Optional[int] = None,
+        **options: Any,
+    ) -> None:
+        self.samples, self.batch_size, self.seed, self.shuffle = samples, batch_size, seed, shuffle
+        self.rank = int(os.environ.get("RANK", 0)) if rank is None else rank
+        self.world = int(os.environ.get("WORLD_SIZE", 1)) if world is None else world
+        self.epoch = self.taken = 0
+        self._inner = DataLoader(samples, batch_sampler=_Steps(self), **options)
+
+    def order(self) -> EpochOrder:
+        """Return the order of the present epoch."""
+        return EpochOrder(self.samples.blocks, self.seed, self.epoch, self.shuffle)
+
+    def __len__(self) -> int:
+        """Return the steps that are left of the epoch for this rank."""
+        left = len(self.samples) - self.taken
+        full, rest = divmod(left, self.batch_size * self.world)
+        return full + (rest > self.rank)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rest of the epoch; a batch counts as taken once the next one is asked for."""
+        length = len(self.samples)
+        for batch in self._inner:
+            # Before it is given: whoever saves the state in the step saves it after this batch.
+            self.taken = min(self.taken + self.batch_size * self.world, length)
+            yield batch
+        self.epoch, self.taken = self.epoch + 1, 0
+
+    def state_dict(self) -> Dict[str, int]:
+        """Return where the epoch is, for a checkpoint that belongs after the batch that was given last."""
+        return {"epoch": self.epoch, "taken": self.taken, "seed": self.seed, "samples": len(self.samples)}
+
+    def load_state_dict(self, state: Dict[str, int]) -> None:
+        """Go on where a checkpoint was written, with any number of ranks and any size of batches."""
+        if state["samples"] != len(self.samples):
+            raise RuntimeError(f"the checkpoint is of {state['samples']} samples, and here are {len(self.samples)}")
+        self.epoch, self.taken, self.seed = state["epoch"], state["taken"], state["seed"]

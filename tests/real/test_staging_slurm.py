@@ -1,0 +1,97 @@
+"""Staging on real Slurm nodes, each with a cache of its own; the source is a server on the controller that counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.lab.scripts import INSIDE
+from podwright.lab.slurm.site import CONTROLLER
+from podwright.launch import Run, pods
+from tests.contract.sites import END_S, SlurmSite
+from tests.fixtures import counted
+from tests.real.labs import slurm_lab
+from tests.real.test_staging import FILES, SIZE, expected, make_files, seen, select, staged
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.xdist_group("slurm-staging")]
+TOTAL = FILES * (SIZE // 32 * 32)
+
+
+class StagingSite(SlurmSite):
+    """A lab whose pod names a cache on each node's own disk, and a server of files on its controller."""
+
+    def __init__(self, lab: Any, folder: Path) -> None:
+        super().__init__(lab, folder)
+        self.files = make_files(folder / "frames")
+        self.counts = folder / "counts"
+        self.limit("10GB")
+
+    def limit(self, size: str) -> None:
+        """Let each node's cache hold so much."""
+        path = self.folder / "pod.yaml"
+        cache = f"cache: {{path: '{INSIDE}/tmp/$SLURMD_NODENAME/cache', size: {size}}}\n"
+        path.write_text(self.lab.pod_file.read_text() + cache)
+        pods.add(self.home, path)
+
+    @contextmanager
+    def serving(self) -> Iterator[subprocess.Popen[str]]:
+        address = self.lab.machines.addresses[CONTROLLER].partition("/")[0]
+        words = [sys.executable, counted.__file__, str(self.files[0].parent), address, str(self.counts)]
+        command = self.lab.machines.command(CONTROLLER, words)
+        self.counts.write_text("0")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            self.address = f"http://{address}:{server.stdout.readline().strip()}"
+            try:
+                yield server
+            finally:
+                assert server.stdin is not None
+                server.stdin.close()
+
+    def sent(self) -> int:
+        return int(self.counts.read_text())
+
+    def look(self, **fields: Any) -> Run:
+        command = f"{sys.executable} look.py {{data.frames}}"
+        return self.start(command=command, code=str(self.code()), data="{frames: 'selection:far'}", nodes=2, **fields)
+
+    def code(self) -> Path:
+        from tests.real.test_staging import PROGRAM
+
+        folder = self.folder / "code"
+        folder.mkdir(exist_ok=True)
+        (folder / "look.py").write_text(PROGRAM)
+        return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagingSite]:
+    folder = tmp_path_factory.mktemp("staging")
+    folder.chmod(0o755)
+    with slurm_lab(nodes=3) as lab:
+        site = StagingSite(lab, folder)
+        with site.serving():
+            select(site.session, site.address, site.files)
+            yield site
+        site.close()
+
+
+def test_two_nodes_read_the_source_once_and_a_second_run_is_warm(site: StagingSite) -> None:
+    run = site.look(slurm="{options: ['--nodelist=n[1-2]']}")
+    record = run.wait(END_S)
+    assert (record.state, record.reason) == ("succeeded", "")
+    assert seen(run) == {expected(site.files)}
+    assert site.sent() == TOTAL
+    events = staged(run)
+    assert sum(event.from_source or 0 for event in events) == TOTAL
+    assert sum(event.from_peers or 0 for event in events) == TOTAL
+    again = site.look(slurm="{options: ['--nodelist=n[1-2]']}")
+    assert again.wait(END_S).state == "succeeded"
+    assert site.sent() == TOTAL
+    assert [event.reused for event in staged(again)] == [TOTAL, TOTAL]

@@ -1,0 +1,86 @@
+"""The role of Ansible that gives a host one step, run as a bring-up runs it on a host that a real sshd leads to."""
+
+from __future__ import annotations
+
+import getpass
+import grp
+import os
+from pathlib import Path
+
+import pytest
+
+from podwright.bringup import ansible
+from podwright.bringup.apply import ApplyProgress, PlaybookRun, alone, run, write_project
+from podwright.bringup.host import HostCommand, HostFile, HostFolder, HostPlan, Step
+from podwright.bringup.site import site_of
+from podwright.bringup.vault import Vault
+from podwright.spec import Pod
+from tests.fixtures.sshd import ssh_config
+
+__all__ = ["ssh_config"]
+
+
+class LoopHost:
+    """A pod of one host, which is this machine, and its steps."""
+
+    def __init__(self, folder: Path, ssh: Path) -> None:
+        self.folder, self.place = folder, folder / "host"
+        self.place.mkdir()
+        section = {"user": getpass.getuser(), "ssh_config": str(ssh)}
+        node = {"hosts": "loop", "model": "cpu-server", "addresses": ["127.0.0.1"]}
+        self.pod = Pod.model_validate({"name": "loop", "nodes": [node], "bringup": section})
+        self.vault = Vault(folder / "vault.yml", folder / "vault.key")
+
+    def file(self, name: str, text: str = "", **more: str) -> HostFile:
+        own = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
+        return HostFile(str(self.place / name), text, **{**own, **more})  # type: ignore[arg-type]
+
+    def give(self, *steps: Step) -> ApplyProgress:
+        """Brings the host up with these steps, as the stages of a pod."""
+        names = ansible.STEPS[: len(steps)]
+        plans = {"loop": HostPlan("loop", "127.0.0.1", dict(zip(names, steps, strict=True)))}
+        secrets = self.vault.fill(site_of(self.pod))
+        runner = self.folder / "runner"
+        write_project(runner / "project", ansible.project_files(self.pod, plans, secrets.revisions), self.vault.file)
+        with alone(self.folder, lambda: None) as lock:
+            return run(PlaybookRun(runner, ["loop"], self.vault.key_file, lock), lambda progress: None)
+
+
+@pytest.fixture
+def host(tmp_path: Path, ssh_config: Path) -> LoopHost:
+    return LoopHost(tmp_path, ssh_config)
+
+
+@pytest.mark.slow
+def test_a_step_is_given_once_and_mended_alone(host: LoopHost) -> None:
+    owner, group = getpass.getuser(), grp.getgrgid(os.getgid()).gr_name
+    made = host.place / "made"
+    touched = HostCommand("touched", ("/bin/sh", "-c", f"test -e {made} && echo there"), "there", ("touch", str(made)))
+    first = Step(
+        folders=(HostFolder(str(host.place / "etc"), "0700", owner, group),),
+        files=(
+            host.file("etc/a.conf", "eins {{ zwei }}\n\n", mode="0640"),
+            host.file("etc/b.conf", "übung\n"),
+            host.file("etc/secret", secret="registry_password", mode="0400"),
+        ),
+        commands=(touched,),
+    )
+    second = Step(files=(host.file("other.conf", "other\n"),))
+    # Files and command of the first step, and the file of the second; of a secret nothing is told, not even that.
+    assert host.give(first, second).hosts["loop"].changed == 3
+    assert (host.place / "etc" / "a.conf").read_text() == "eins {{ zwei }}\n\n"
+    assert (host.place / "etc" / "b.conf").read_text() == "übung\n"
+    assert (host.place / "etc" / "secret").read_text() == host.vault.read().values["registry_password"]
+    assert host.give(first, second).hosts["loop"].changed == 0
+    (host.place / "etc" / "a.conf").write_text("by hand\n")
+    (host.place / "other.conf").chmod(0o600)
+    assert host.give(first, second).hosts["loop"].changed == 2
+    assert (host.place / "etc" / "a.conf").read_text() == "eins {{ zwei }}\n\n"
+
+
+def test_a_file_that_its_owner_refuses_is_named_with_the_reason(host: LoopHost) -> None:
+    step = Step(files=(host.file("a.conf", "bad\n", check="/bin/sh -c 'echo line 1: bad word >&2; false' %s"),))
+    progress = host.give(step)
+    reason = f"{host.place}/a.conf is not taken by its owner: line 1: bad word"
+    assert [(fault.host, fault.task, fault.reason) for fault in progress.faults] == [("loop", "files", reason)]
+    assert not list(host.place.iterdir())

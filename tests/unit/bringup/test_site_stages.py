@@ -1,0 +1,95 @@
+"""NFS, the clock, NVIDIA's part, a second controller, Enroot: whole hosts as golden files, and what owners say."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podwright.bringup.plan import plan
+from podwright.bringup.site import site_of
+from podwright.bringup.stages import base, nvidia, slurm, storage
+from podwright.spec import Refusal, load_pod
+from podwright.spec.provisioning import NvidiaSettings
+from tests.fixtures.hosts import told
+from tests.paths import CASES
+
+CASE = CASES / "bringup" / "hosts" / "whole"
+POD = load_pod(CASE / "pod.yaml")
+
+
+@pytest.mark.parametrize("host", ["m1", "m2", "g1"])
+def test_a_host(host: str, golden: Callable[[Path, str], None]) -> None:
+    golden(CASE / "expected" / f"{host}.txt", told(plan(POD)[host]))
+
+
+def test_a_host_without_gpus_says_why_it_gets_nothing_of_nvidias() -> None:
+    plans = plan(POD)
+    assert plans["m1"].skipped == {"nvidia": "it has no GPUs"}
+    assert plans["g1"].skipped == {}
+    assert not [name for name in plans["m1"].steps if name.startswith("nvidia.")]
+
+
+@pytest.mark.parametrize(("size", "parts"), [("1g.10gb", 7), ("2g.20gb", 3), ("3g.40gb", 2), ("7g.80gb", 1)])
+def test_a_gpu_is_cut_into_as_many_parts_as_it_has(size: str, parts: int) -> None:
+    assert f'"mig-devices": {{"{size}": {parts}}}' in nvidia.mig_text(NvidiaSettings(mig=size))
+
+
+def test_few_gpus_without_a_switch_need_no_fabric_manager(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text((CASE / "pod.yaml").read_text().replace("count: 8", "count: 4"))
+    step = nvidia.driver(site_of(load_pod(path)), "g1")
+    assert step is not None
+    assert "nvidia-fabricmanager" not in step.packages
+
+
+def test_a_second_controller_needs_a_folder_that_both_see(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    lines = [line for line in (CASE / "pod.yaml").read_text().splitlines() if "kind: nfs" not in line]
+    path.write_text("\n".join(lines).replace("storage:\nschedulers", "schedulers"))
+    with pytest.raises(Refusal, match="a backup controller needs a file system that both see"):
+        plan(load_pod(path))
+
+
+@pytest.mark.parametrize(
+    ("mount", "name"), [("/data", "data.mount"), ("/srv/home-a", "srv-home\\x2da.mount"), ("/a/b/", "a-b.mount")]
+)
+def test_a_mount_has_the_name_that_systemd_gives_it(mount: str, name: str) -> None:
+    escaped = subprocess.run(
+        ["systemd-escape", "--path", "--suffix=mount", mount], capture_output=True, text=True, check=True
+    )
+    assert storage.unit_name(mount) == escaped.stdout.strip() == name
+
+
+def test_owners_take_what_is_written(tmp_path: Path) -> None:
+    clock = base.time(site_of(POD), "m1")
+    assert clock is not None
+    accepted(tmp_path, clock.files[0].text, ["chronyd", "-p", "-f"])
+    text = storage.exports_text(POD.bringup.exports)
+    read_exports(tmp_path, text)
+    with pytest.raises(AssertionError, match="unknown keyword"):
+        read_exports(tmp_path, text.replace("no_subtree_check", "no_subtree_chek"))
+
+
+def accepted(folder: Path, text: str, command: list[str]) -> None:
+    file = folder / "file"
+    file.write_text(text)
+    done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def read_exports(folder: Path, text: str) -> None:
+    """Has exportfs read an exports file, in a view of the system of its own; a kernel that serves NFS it needs not."""
+    file = folder / "exports"
+    file.write_text(text)
+    (folder / "state").mkdir(exist_ok=True)
+    line = f"mount --bind {file} /etc/exports && mount --bind {folder}/state /var/lib/nfs && exportfs -r"
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", line], capture_output=True, text=True, check=False)
+    wrong = [each for each in done.stderr.splitlines() if "does not exist" not in each and "stat" not in each]
+    assert wrong == [], done.stderr
+
+
+def test_enroot_keeps_each_users_images_apart() -> None:
+    assert slurm.enroot_text().count("user-$(id -u)") == 3

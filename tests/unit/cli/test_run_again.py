@@ -1,0 +1,103 @@
+"""`run` without a file, of a program, like another run, from its checkpoint, and with somebody to tell at the end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podwright.cli.main import main
+
+COUNT = 'n=$(cat "$0" 2>/dev/null || echo 0); echo $((n + 1)) > "$0"; echo seen $n'
+"""A program that goes on from its checkpoint: it counts how often it was started."""
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home, and a folder to work in, with a workload that is called as the default one."""
+    monkeypatch.setenv("PODWRIGHT_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    text = {"name": "count", "command": ["sh", "-c", COUNT, "{checkpoint}/n"], "grace": "1s"}
+    (folder / "workload.yaml").write_text(json.dumps(text))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def call(capfd: pytest.CaptureFixture[str]) -> Call:
+    """Runs a command line; gives its exit code, stdout and stderr."""
+
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(list(args))
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def started(call: Call, *words: str) -> str:
+    code, out, err = call("run", *words, "--json")
+    assert code == 0, err
+    return str(json.loads(out)["id"])
+
+
+@pytest.mark.usefixtures("work")
+def test_a_run_like_another_begins_anew_and_a_resumed_one_goes_on(call: Call) -> None:
+    first = started(call)
+    assert call("logs", first)[1] == "seen 0\n"
+    again = started(call, "--like", first)
+    assert again != first
+    assert call("logs", again)[1] == "seen 0\n"
+    resumed = started(call, "--resume", first)
+    assert call("logs", resumed)[1] == "seen 1\n"
+    # What a resumed run wrote is where it found it, also for the next.
+    assert call("logs", started(call, "--resume", resumed))[1] == "seen 2\n"
+
+
+def test_the_end_is_told(work: Path, call: Call) -> None:
+    note = work / "note.json"
+    run_id = started(call, "--notify", f"dd of={note}.part status=none")
+    deadline = time.monotonic() + 60
+    part = Path(f"{note}.part")
+    while not (part.exists() and part.read_text().endswith("}")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    document = json.loads(part.read_text())
+    assert (document["id"], document["state"]) == (run_id, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train.py",), "train.py is a program, not a workload\n\nhint: `podwright init train.py` writes"),
+        (("--like", "x", "--on", "adas"), "--like: goes without WORKLOAD, --on, --set,"),
+        (("--like", "x", "--resume", "y"), "--resume: goes without --like"),
+        (("--notify", "'"), "--notify: cannot be split into words: no closing quotation"),
+        (("--notify", ""), "--notify: names no command"),
+        (("--like", "nowhere"), "there is no run"),
+    ],
+)
+def test_what_cannot_be(work: Path, call: Call, words: tuple[str, ...], message: str) -> None:
+    (work / "train.py").write_text("print(1)\n")
+    code, out, err = call("run", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+
+
+def test_without_a_file_one_is_wanted(work: Path, call: Call) -> None:
+    (work / "workload.yaml").unlink()
+    hint = "name the file, or let `podwright init SCRIPT` write one for your program"
+    assert call("run") == (2, "", f"there is no workload.yaml here\n\nhint: {hint}\n")
+
+
+def test_a_report_goes_where_it_is_wanted(work: Path, call: Call) -> None:
+    first = started(call)
+    code, out, _ = call("report", first, "--out", "shown.html")
+    assert (code, out) == (0, f"{work / 'shown.html'}\n")
+    assert (work / "shown.html").read_text().startswith("<!doctype html>")
+    assert call("report", first, "--out", str(work / "no" / "such.html"))[0] == 2

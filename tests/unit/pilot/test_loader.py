@@ -1,0 +1,138 @@
+"""The loader: its law, its order, and what it reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podwright.pilot.loader import EpochOrder, Loader, Permutation, Samples, shares
+
+LENGTHS = st.integers(1, 400)
+SEEDS = st.integers(0, 2**32)
+
+
+@given(LENGTHS, SEEDS)
+def test_a_permutation_has_every_number_once(length: int, seed: int) -> None:
+    shuffled = Permutation(length, seed)
+    assert sorted(shuffled[position] for position in range(length)) == list(range(length))
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), SEEDS, st.integers(0, 5), st.booleans())
+def test_an_epoch_has_every_sample_once(blocks: list[int], seed: int, epoch: int, shuffle: bool) -> None:
+    order = EpochOrder(blocks, seed, epoch, shuffle)
+    assert sorted(order[position] for position in range(len(order))) == list(range(sum(blocks)))
+
+
+def test_epochs_and_seeds_differ_and_the_order_is_the_same_everywhere() -> None:
+    orders = {tuple(EpochOrder([50], seed, epoch)[i] for i in range(50)) for seed in range(3) for epoch in range(3)}
+    assert len(orders) == 9
+    # Written down: a checkpoint of today must go on tomorrow, with any Python and any torch.
+    assert [EpochOrder([10], 1, 0)[i] for i in range(10)] == [1, 6, 2, 3, 8, 0, 9, 7, 5, 4]
+
+
+@given(
+    LENGTHS,
+    SEEDS,
+    st.integers(1, 7),
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 30)), min_size=1, max_size=4),
+    st.integers(1, 6),
+)
+def test_the_law_of_the_loader(
+    length: int, seed: int, batch: int, lives: list[tuple[int, int]], last_world: int
+) -> None:
+    """Killed at any step on any number of ranks, again and again, and resumed on others: the multiset is exact."""
+    order, taken = EpochOrder([length], seed, 0), 0
+    seen: Counter[int] = Counter()
+    for world, steps in lives:
+        before = taken
+        for rank in range(world):
+            for share in list(shares(length, before, batch, rank, world))[:steps]:
+                seen.update(order[position] for position in share)
+        taken = min(before + steps * batch * world, length)
+    for rank in range(last_world):
+        for share in shares(length, taken, batch, rank, last_world):
+            seen.update(order[position] for position in share)
+    assert seen == Counter(range(length))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = []
+    for number in range(11):
+        (tmp_path / f"{number}.png").write_bytes(b"image %d" % number)
+        (tmp_path / f"{number}.txt").write_bytes(b"label %d" % number)
+        split = "train" if number < 10 else "test"
+        rows.append(json.dumps({"split": split, "image": f"{number}.png", "label": f"{number}.txt"}) + "\n")
+    (tmp_path / "samples.jsonl").write_text("".join(rows))
+    return tmp_path
+
+
+def number_of(sample: dict[str, bytes]) -> int:
+    assert sample["image"].split()[1] == sample["label"].split()[1]
+    return int(sample["image"].split()[1])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("world", [2, 3])
+def test_killed_on_four_ranks_and_resumed_on_others(folder: Path, world: int, workers: int) -> None:
+    seen: Counter[int] = Counter()
+    states = []
+    for rank in range(4):
+        loader = Loader(Samples(str(folder), number_of), 1, seed=3, rank=rank, world=4, num_workers=workers)
+        iterator = iter(loader)
+        seen.update(next(iterator).tolist())
+        states.append(loader.state_dict())
+        del iterator
+    assert states == [states[0]] * 4
+    for rank in range(world):
+        loader = Loader(Samples(str(folder), number_of), 2, rank=rank, world=world)
+        loader.load_state_dict(states[0])
+        for batch in loader:
+            seen.update(batch.tolist())
+        assert (loader.epoch, loader.taken) == (1, 0)
+    assert seen == Counter(range(11))
+
+
+def test_a_split_and_the_length_of_what_is_left(folder: Path) -> None:
+    loader = Loader(Samples(str(folder), number_of, split="train"), 3, rank=1, world=2)
+    assert (len(loader.samples), len(loader)) == (10, 2)
+    assert [len(batch) for batch in loader] == [3, 2]
+    with pytest.raises(RuntimeError, match="of 11 samples, and here are 10"):
+        loader.load_state_dict({"epoch": 0, "taken": 0, "seed": 0, "samples": 11})
+
+
+def test_shards_are_read_member_by_member(tmp_path: Path) -> None:
+    for shard in range(2):
+        with tarfile.open(tmp_path / f"train-{shard}.tar", "w") as archive:
+            for number in range(3):
+                for suffix in ("png", "cls.txt"):
+                    info = tarfile.TarInfo(f"d/{shard}{number}.{suffix}")
+                    data = f"{suffix} {shard}{number}".encode()
+                    info.size = len(data)
+                    archive.addfile(info, io.BytesIO(data))
+    samples = Samples(str(tmp_path))
+    assert len(samples) == 6
+    assert samples[4] == {"key": "d/11", "png": b"png 11", "cls.txt": b"cls.txt 11"}
+    (tmp_path / "x.tar").write_bytes(b"\x1f\x8b no tar")
+    with pytest.raises(RuntimeError, match="no plain tar"):
+        Samples(str(tmp_path))
+
+
+def test_parquet_is_read_row_by_row_and_shuffled_group_by_group(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"n": list(range(20))}), tmp_path / "a.parquet", row_group_size=5)
+    samples = Samples(str(tmp_path), lambda row: row["n"])
+    assert (samples.blocks, samples[7]) == ([5, 5, 5, 5], 7)
+    numbers = [batch.tolist() for batch in Loader(samples, 5, seed=1)]
+    assert [{number // 5 for number in batch} for batch in numbers] == [{b[0] // 5} for b in numbers]
+    assert sorted(chain.from_iterable(numbers)) == list(range(20))

@@ -1,0 +1,228 @@
+"""Nodes that bring data, each with a cache of its own, in one process: real sockets, a real server."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podwright.pilot.cache import Cache
+from podwright.pilot.loop import Loop
+from podwright.pilot.manifest import StagedInput
+from podwright.pilot.peers import PeerAddress, PeerServer
+from podwright.pilot.staging import StagePlace, Stager
+from tests.fixtures.counted import CountedServer, counted
+
+TOKEN = b"token"
+COUNT, SIZE = 20, 30_000
+
+
+class StagingNode:
+    """A node with its shelf and its door, whose loop turns in a thread."""
+
+    def __init__(self, number: int, nodes: int, rows: list[dict[str, Any]], cache: Cache, run: str = "toy") -> None:
+        self.number, self.cache, self.run = number, cache, run
+        self.answers: list[str | None] = []
+        self.answered = threading.Event()
+        place = StagePlace(run, number, nodes, f"n{number}.r0")
+        self.stager = Stager(place, lambda: [StagedInput("frames", {}, rows)], cache, TOKEN, {}, self._done)
+        self.loop = Loop()
+        self.server = PeerServer(self.loop, "127.0.0.1", TOKEN, f"i{number}", nodes, self.stager)
+        self._over = False
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread.start()
+        self.stager.start()
+
+    def _turn(self) -> None:
+        while not self._over:
+            self.loop.turn(0.02)
+
+    def _done(self, why: str | None) -> None:
+        self.answers.append(why)
+        self.answered.set()
+
+    @property
+    def address(self) -> PeerAddress:
+        return PeerAddress(self.number, "127.0.0.1", self.server.port)
+
+    def close(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        self._thread.join()
+        self.server.close()
+        self.loop._selector.close()
+        self.stager.close()
+
+
+def stage(nodes: list[StagingNode]) -> list[str | None]:
+    """Let the nodes know each other and wait for all; return what each said last."""
+    for node in nodes:
+        node.answered.clear()
+    for node in nodes:
+        node.stager.stage([other.address for other in nodes])
+    for node in nodes:
+        assert node.answered.wait(60)
+    return [node.answers[-1] for node in nodes]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[CountedServer]:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for number in range(COUNT):
+        (folder / f"{number}.bin").write_bytes(os.urandom(SIZE))
+    with counted(folder) as server:
+        yield server
+
+
+def rows_of(server: CountedServer, sums: bool = True) -> list[dict[str, Any]]:
+    rows = []
+    for path in sorted(server.root.iterdir()):
+        data = path.read_bytes()
+        row = {"path": f"sub/{path.name}", "size": len(data), "source": f"{server.address}/{path.name}"}
+        rows.append({**row, "sha256": hashlib.sha256(data).hexdigest() if sums else None, "etag": None})
+    return rows
+
+
+Start = Callable[..., list[StagingNode]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[StagingNode] = []
+
+    def make(count: int, rows: list[dict[str, Any]], run: str = "toy", limit: int | None = None) -> list[StagingNode]:
+        nodes = []
+        for number in range(count):
+            cache = Cache(str(tmp_path / f"cache{number}"), limit, reserve_bytes=0)
+            nodes.append(StagingNode(number, count, rows, cache, run))
+        started.extend(nodes)
+        return nodes
+
+    yield make
+    for node in started:
+        node.close()
+
+
+def check_files(node: StagingNode, server: CountedServer) -> None:
+    folder = Path(node.cache.run_folder(node.run)) / "frames" / "sub"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in server.root.iterdir()
+    }
+
+
+@pytest.mark.parametrize("sums", [True, False])
+def test_three_nodes_with_caches_of_their_own_read_the_source_once(
+    server: CountedServer, start: Start, sums: bool
+) -> None:
+    nodes = start(3, rows_of(server, sums))
+    assert stage(nodes) == [None] * 3
+    assert server.sent_bytes == COUNT * SIZE
+    for node in nodes:
+        check_files(node, server)
+        counts = node.stager.counts
+        assert counts.from_source + counts.from_peers == COUNT * SIZE
+        assert (os.stat(node.cache.root).st_mode & 0o777) == 0o700  # noqa: PTH116
+        node.close()
+        assert not os.listdir(node.cache.run_folder("..") + "/runs")  # noqa: PTH208
+    again = start(3, rows_of(server, sums), "again")
+    assert stage(again) == [None] * 3
+    assert server.sent_bytes == COUNT * SIZE
+    assert [node.stager.counts.reused for node in again] == [COUNT * SIZE] * 3
+
+
+def test_a_node_that_replaces_a_lost_one_gets_all_from_its_peers(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    first, second = start(2, rows)
+    assert stage([first, second]) == [None, None]
+    second.close()
+    shutil.rmtree(second.cache.root)
+    new = start(2, rows)[1]
+    assert stage([first, new]) == [None, None]
+    check_files(new, server)
+    assert server.sent_bytes == COUNT * SIZE
+    assert new.stager.counts.from_peers == COUNT * SIZE
+
+
+def test_a_node_that_is_lost_while_it_brings_data_holds_up_nobody_for_good(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    server.open.clear()
+    first, second = start(2, rows)
+    for node in (first, second):
+        node.stager.stage([first.address, second.address])
+    while not any(method == "GET" for method, _ in list(server.requests)):
+        threading.Event().wait(0.01)
+    second.close()
+    server.open.set()
+    third = start(2, rows)[1]
+    assert stage([first, third]) == [None, None]
+    check_files(first, server)
+    check_files(third, server)
+
+
+def test_what_is_not_what_was_chosen_is_not_kept(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    (server.root / "3.bin").write_bytes(os.urandom(SIZE))
+    (why,) = stage(start(1, rows))
+    assert why is not None
+    assert "3.bin: its SHA-256 is not that of the file that was chosen" in why
+
+
+def test_a_stranger_is_not_served(server: CountedServer, start: Start) -> None:
+    from podwright.pilot.links import Broken
+    from podwright.pilot.peers import Peer
+
+    (node,) = start(1, rows_of(server))
+    assert stage([node]) == [None]
+    with pytest.raises(Broken):
+        Peer(node.address, b"another token")
+    peer = Peer(node.address, TOKEN)
+    assert peer.have() == b"\xff\xff\x0f"
+    peer.close()
+
+
+def test_a_full_cache_evicts_what_no_run_uses_and_its_source_still_has(
+    server: CountedServer, start: Start, tmp_path: Path
+) -> None:
+    rows = rows_of(server)
+    limit = 12 * SIZE
+    (old,) = start(1, rows[:6], "old", limit)
+    assert stage([old]) == [None]
+    gone = server.root / rows[0]["path"].removeprefix("sub/")
+    gone.unlink()
+    old.close()
+    (living,) = start(1, rows[6:10], "living", limit)
+    assert stage([living]) == [None]
+    # 10 are there, 12 have room, 6 more are needed: 4 of the old run's must go, and not the one that is the only copy.
+    (new,) = start(1, rows[10:16], "new", limit)
+    assert stage([new]) == [None]
+    keys = {path.name for path in Path(new.cache.root, "objects").rglob("*") if path.is_file()}
+    assert rows[0]["sha256"] in keys
+    assert {row["sha256"] for row in rows[6:16]} <= keys
+    assert len(keys) <= 12
+    (more,) = start(1, rows[16:20], "more", limit)
+    (why,) = stage([more])
+    assert why is not None
+    assert "are missing in the cache" in why
+    assert sum(path.stat().st_nlink > 1 for path in Path(new.cache.root, "objects").rglob("*") if path.is_file()) == 10
+
+
+def test_what_was_written_since_is_brought_anew(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    (node,) = start(1, rows)
+    assert stage([node]) == [None]
+    path = Path(node.cache.object(rows[0]["sha256"]))
+    path.chmod(0o600)
+    path.write_bytes(b"\0" * SIZE)
+    node.close()
+    (again,) = start(1, rows, "again")
+    assert stage([again]) == [None]
+    check_files(again, server)
+    assert again.stager.counts.from_source == SIZE
