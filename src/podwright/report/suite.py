@@ -203,7 +203,7 @@ def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
         "p": words.NONE if p is None else f"{p:.2g}",
         "verdict": comparison.verdict,
         "look": _LOOKS[comparison.verdict],
-        "needed": comparison.needed,
+        "needed": f"{comparison.needed:,}" if comparison.needed else "",
         "bar": (axis.at(interval[0]), axis.at(interval[1])) if interval else None,
         "middle": axis.at(comparison.ratio or 1.0),
         "margin": (axis.at(1 - comparison.margin), axis.at(1 + comparison.margin)),
