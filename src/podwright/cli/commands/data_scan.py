@@ -47,6 +47,11 @@ FilterText = Annotated[
 ]
 
 
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Look only into folders that changed; not at files written over in place.")
+]
+
+
 def data_scan_command(
     path: Annotated[
         str, typer.Argument(metavar="PATH|URL", help="The folder that the dataset lies in, or its address.")
@@ -58,9 +63,7 @@ def data_scan_command(
     checksums: Annotated[
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Look only into folders that changed; not at files written over in place.")
-    ] = False,
+    quick: Quick = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
