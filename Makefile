@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
