@@ -1,7 +1,7 @@
 """A PyTorch dataset over the data of a run, which every rank can import as `podwright_data`.
 
-    from podwright_data import Loader, Samples
-    loader = Loader(Samples(folder, decode), batch_size=32, seed=1)
+    from podwright_data import Loader, SampleFolder
+    loader = Loader(SampleFolder(folder, decode), batch_size=32, seed=1)
     for epoch in range(loader.epoch, 10):
         for batch in loader:
             ...
@@ -112,7 +112,7 @@ class Place(NamedTuple):
     size: int = -1
 
 
-class Samples(Dataset):  # type: ignore[type-arg]
+class SampleFolder(Dataset):  # type: ignore[type-arg]
     """The samples of a folder: of `samples.jsonl` where there is one, else every file."""
 
     def __init__(self, folder: str, decode: Optional[Callable[[Dict[str, Any]], Any]] = None, split: str = "") -> None:
@@ -292,7 +292,7 @@ class Loader:
 
     def __init__(
         self,
-        samples: Samples,
+        samples: SampleFolder,
         batch_size: int,
         seed: int = 0,
         shuffle: bool = True,
