@@ -6,17 +6,12 @@ One lab for all: the tests build on each other in the order in which they stand 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,61 +22,14 @@ from podwright.bringup.vault import vault_of
 from podwright.design.topology import topology_conf, topology_of
 from podwright.lab import cgroups, processes
 from podwright.lab.hosts import lab as hosts
-from podwright.lab.hosts.lab import HostsLab
 from podwright.spec import load_pod
 from tests.paths import ROOT
-from tests.real.clients import BIN, PATIENCE_S, Client, until
+from tests.real.clients import BIN, Client, until
+from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed, is_installing, killed_up, watched_arguments
 from tests.real.labs import aloud, hosts_lab
 
-pytestmark = [
-    pytest.mark.ansible,
-    pytest.mark.slow,
-    pytest.mark.xdist_group("hosts"),
-    pytest.mark.timeout(900, func_only=True),
-]
-EXAMPLE = ROOT / "examples" / "lab-pod.yaml"
+pytestmark = ON_HOSTS
 SHORT = "--epochs 1 --size 48x32 --width 4 --batch 2 --tell-every-s 0"
-
-
-@dataclass
-class Bench:
-    """The lab with a client that has brought it up, and what was seen meanwhile."""
-
-    lab: HostsLab
-    client: Client
-    folder: Path
-    file: Path = EXAMPLE
-    first: dict[str, Any] = field(default_factory=dict)
-    arguments: set[bytes] = field(default_factory=set)
-
-    @property
-    def home(self) -> Path:
-        return Path(self.client.environ["PODWRIGHT_HOME"])
-
-    def pod(self, verb: str, *words: str, code: int = 0) -> dict[str, Any]:
-        """Runs a command of `podwright pod` on the lab's file; gives its document."""
-        document: dict[str, Any] = json.loads(self.client.ask("pod", verb, str(self.file), "--json", *words, code=code))
-        return document
-
-    def up(self, *words: str, code: int = 0) -> dict[str, Any]:
-        return self.pod("up", *words, code=code)
-
-    def status(self, code: int = 0) -> dict[str, Any]:
-        document = self.pod("status", code=code)
-        states: dict[str, Any] = document["hosts"]
-        return states
-
-    def failing(self, verb: str, *words: str) -> str:
-        """Runs a command that fails on some host; gives what it says of that."""
-        command = [str(BIN / "podwright"), "pod", verb, str(self.file), *words]
-        done = subprocess.run(command, env=self.client.environ, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 1, done.stderr
-        return done.stderr
-
-    def on(self, host: str, line: str, user: str = "root") -> str:
-        done = self.lab.run(host, line, user)
-        assert done.returncode == 0, f"{host}: {line}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -92,33 +40,6 @@ def bench(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
         with watched_arguments(bench.arguments):
             bench.first = bench.up()
         yield bench
-
-
-class watched_arguments:
-    """Collects the arguments of all processes there are, those of the hosts too, as long as it lasts."""
-
-    def __init__(self, seen: set[bytes]) -> None:
-        self.seen, self.over = seen, threading.Event()
-        self.thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> None:
-        self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
-
-    def _watch(self) -> None:
-        while not self.over.wait(0.25):
-            for path in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    self.seen.add(path.read_bytes())
-                except OSError:
-                    continue
-
-
-def changed(document: dict[str, Any]) -> dict[str, int]:
-    return {host: counts["changed"] for host, counts in document["hosts"].items()}
 
 
 def test_every_stage_is_done_on_every_host(bench: Bench) -> None:
@@ -273,6 +194,7 @@ def test_a_rotated_munge_key_ends_no_job(bench: Bench) -> None:
     until(lambda: not bench.on("n1", "squeue -h").strip(), "the job is gone")
 
 
+@pytest.mark.nightly
 def test_a_rolling_change_drains_a_node_at_a_time_and_stops_at_a_failure(bench: Bench) -> None:
     """The disk of the second of three nodes is full: the first one is changed, the third is never drained."""
     bench.file = bench.folder / "rolling.yaml"
@@ -295,6 +217,7 @@ def test_a_rolling_change_drains_a_node_at_a_time_and_stops_at_a_failure(bench: 
 HOLD = "import fcntl, time; file = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(file, 2); time.sleep(900)"
 
 
+@pytest.mark.nightly
 def test_an_apt_that_is_locked_is_waited_for_and_who_holds_it_is_named(bench: Bench) -> None:
     """With plain ansible-playbook, so that the bound can be short."""
     bench.on("n4", "apt-get purge --yes prometheus-node-exporter")
@@ -317,6 +240,7 @@ def test_an_apt_that_is_locked_is_waited_for_and_who_holds_it_is_named(bench: Be
     assert bench.status()["n4"]["state"] == "ok"
 
 
+@pytest.mark.nightly
 def test_a_disk_that_is_full_is_named_and_leaves_files_whole_or_absent(bench: Bench) -> None:
     """A file system of a few pages, all of them taken, lies where Slurm's files are."""
     names = "slurm.conf gres.conf topology.conf cgroup.conf"
@@ -340,7 +264,7 @@ def test_a_fifth_host_comes_and_a_dead_one_is_replaced_though_up_was_killed(benc
     bench.client.ask("pod", "add", str(lab.pod_file))
     bench.file = bench.folder / "five.yaml"
     bench.file.write_text(EXAMPLE.read_text().replace("n[2-4]", "n[2-5]"))
-    killed_up(bench)
+    killed_up(bench, lambda: is_installing(bench, "n5"))
     document = bench.up()
     assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
     assert [bench.on(host, "dpkg --audit") for host in ("n3", "n5")] == ["", ""]
@@ -349,18 +273,6 @@ def test_a_fifth_host_comes_and_a_dead_one_is_replaced_though_up_was_killed(benc
     )
     assert bench.on("n1", "srun -N4 hostname | sort").split() == ["n2", "n3", "n4", "n5"]
     assert changed(bench.pod("replace", "n3")) == {"n3": 0}
-
-
-def killed_up(bench: Bench) -> None:
-    """Starts a bring-up and kills it, with no chance to clean up, while a fresh host installs packages."""
-    command = [sys.executable, "-c", "from podwright.cli.main import main; main()", "pod", "up", str(bench.file)]
-    process = subprocess.Popen(command, env=bench.client.environ, cwd=ROOT, stderr=subprocess.DEVNULL)
-    try:
-        busy = "pgrep --full 'dpkg .*(unpack|configure)' >/dev/null && echo busy; true"
-        assert processes.until(lambda: "busy" in bench.on("n5", busy), PATIENCE_S, every_s=0.1)
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def test_services_are_taken_off_and_data_stays(bench: Bench) -> None:

@@ -12,20 +12,19 @@ from podwright.bringup.kubernetes import kubeadm
 from podwright.bringup.site import Site, site_of
 from podwright.bringup.stages.kubernetes import KEYS
 from podwright.bringup.vault import Vault
-from podwright.lab.kubernetes import KubernetesLab, binaries
+from podwright.lab.kubernetes import binaries
 from podwright.spec import load_pod
 from tests.fixtures.hosts import managed_pod
-from tests.real.labs import ON_KUBERNETES
+from tests.real.labs import ON_KUBERNETES, aloud
 
 pytestmark = ON_KUBERNETES
 
 
-@pytest.fixture
-def program(kubernetes_cluster: KubernetesLab) -> str:
-    """The kubeadm that was built with the lab's other programs."""
-    programs = binaries.find(os.environ)
-    assert programs is not None
-    return str(programs["kubeadm"])
+@pytest.fixture(scope="module")
+def program(pytestconfig: pytest.Config) -> str:
+    """The kubeadm that is built with the programs of the Kubernetes lab."""
+    say = aloud(pytestconfig)
+    return str(binaries.get(say, binaries.BuildOutput(say))["kubeadm"])
 
 
 def site_with(folder: Path, managers: int) -> Site:
@@ -62,10 +61,11 @@ def test_kubeadm_would_make_the_cluster_with_the_pods_own_authority(
     site = site_with(tmp_path, managers)
     values = Vault(tmp_path / "vault.yml", tmp_path / "key").fill(site).values
     keys, out = tmp_path / "pki", tmp_path / "out"
-    (keys / "etcd").mkdir(parents=True)
-    out.mkdir()
-    for name, secret in KEYS.items():
-        (keys / name).write_text(values[secret])
+    # A dry run looks for some authorities where it writes, and for others where they are.
+    for folder in (keys, out):
+        (folder / "etcd").mkdir(parents=True)
+        for name, secret in KEYS.items():
+            (folder / name).write_text(values[secret])
     file = tmp_path / "init.yaml"
     own = f"kind: ClusterConfiguration\ncertificatesDir: {keys}\n"
     file.write_text(kubeadm.init_text(site).replace("kind: ClusterConfiguration\n", own))

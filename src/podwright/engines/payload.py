@@ -110,9 +110,9 @@ def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | N
             hint="list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path",
         )
     tar: BufferedIOBase = io.BytesIO()
-    if size > MEMORY_BYTES:
-        tar = TemporaryFile(dir=spool)  # noqa: SIM115 - whoever asked for the snapshot closes it
     try:
+        if size > MEMORY_BYTES:
+            tar = TemporaryFile(dir=spool)  # noqa: SIM115 - whoever asked for the snapshot closes it
         with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 _pack(archive, root, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import json
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -18,7 +20,11 @@ from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
 from podwright.spec import Refusal, load_pod
 from tests.fixtures.hosts import told
-from tests.paths import CASES
+from tests.fixtures.sshd import ssh_config
+from tests.paths import CASES, ROOT
+from tests.real.clients import BIN, Client
+
+__all__ = ["ssh_config"]
 
 CASE = CASES / "bringup" / "netboot"
 MACS = ("52:54:00:88:00:01", "52:54:00:88:00:02")
@@ -136,6 +142,26 @@ def test_a_host_goes_from_state_to_state(
 def test_what_was_not_found_shows_nothing(site: Site) -> None:
     missing = "2026-11-17T18:00:00+00:00 10.88.0.11 GET /mac/52-54-00-88-00-01.ipxe 404 9\nhalf a line"
     assert node_states(site, "", missing, [])["g1"].state == "absent"
+
+
+def test_the_command_asks_the_server_and_wants_approval_to_install_anew(tmp_path: Path, ssh_config: Path) -> None:
+    """The server is this machine, behind a real sshd; no host has come to it."""
+    text = (CASE / "pod.yaml").read_text().replace("hosts: m1,", "hosts: loop,")
+    section = f"bringup:\n  ssh_config: {ssh_config}\n"
+    file = tmp_path / "pod.yaml"
+    file.write_text(text.replace("bringup:\n  user: admin\n", section + f"  user: {getpass.getuser()}\n"))
+    client = Client(tmp_path)
+    hosts = json.loads(client.ask("pod", "nodes", str(file), "--json"))["hosts"]
+    assert {name: entry["state"] for name, entry in hosts.items()} == {
+        "loop": "unknown",
+        "g1": "absent",
+        "g2": "absent",
+    }
+    command = [str(BIN / "podwright"), "pod", "nodes", str(file), "--install", "g1"]
+    done = subprocess.run(
+        command, env=client.environ, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "which nobody approved" in done.stderr) == (2, True), done.stderr
 
 
 def test_without_its_section_the_place_in_the_file_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from podwright.bringup import ansible
 from podwright.bringup.apply import ApplyProgress, PlaybookRun, alone, run, write_project
 from podwright.bringup.host import HostCommand, HostFile, HostFolder, HostPlan, Step
+from podwright.bringup.plan import STEPS
 from podwright.bringup.site import site_of
 from podwright.bringup.vault import Vault
 from podwright.spec import Pod
@@ -37,7 +38,7 @@ class LoopHost:
 
     def give(self, *steps: Step) -> ApplyProgress:
         """Brings the host up with these steps, as the stages of a pod."""
-        names = ansible.STEPS[: len(steps)]
+        names = STEPS[: len(steps)]
         plans = {"loop": HostPlan("loop", "127.0.0.1", dict(zip(names, steps, strict=True)))}
         secrets = self.vault.fill(site_of(self.pod))
         runner = self.folder / "runner"

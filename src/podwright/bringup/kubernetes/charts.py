@@ -70,6 +70,10 @@ def _kueue(site: Site) -> Object:
     return {"controllerManager": {"manager": manager}, "managerConfig": {"integrations": {"frameworks": frameworks}}}
 
 
+def _jobset(site: Site) -> Object:
+    return {"image": {"repository": image_of(site, "jobset/jobset")}, "certManager": {"enable": True}}
+
+
 def _trainer(site: Site) -> Object:
     return {"image": {"registry": site.registry}, "jobset": {"install": False}}
 
@@ -112,6 +116,7 @@ CHARTS = (
     HelmChart("network-operator", "26.7.0", "network-operator", _network_operator, with_rdma),
     HelmChart("cert-manager", "v1.19.1", "cert-manager", _certificates),
     HelmChart("ingress-nginx", "4.14.0", "ingress-nginx", _ingress),
+    HelmChart("jobset", "0.12.0", "jobset-system", _jobset),
     HelmChart("kueue", "0.15.0", "kueue-system", _kueue),
     HelmChart("kubeflow-trainer", "2.1.0", "kubeflow-system", _trainer),
     HelmChart(

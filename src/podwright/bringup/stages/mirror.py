@@ -19,6 +19,8 @@ def server(site: Site, host: str) -> Step | None:
     if not site.has("mirror") or not site.is_on("mirror", host):
         return None
     rows = [f"Port: {MIRROR_PORT}", f"BindAddress: {site.addresses[host]}", "ReportPage:", "ForceManaged: 0"]
+    # An answer that was asked for over a connection which its source had closed is never given: each has its own.
+    rows += ["ReuseConnections: 0", "NetworkTimeout: 30"]
     text = "# Written by `podwright pod up`. The page of reports, which anybody could use, is off.\n"
     return Step(
         packages=("apt-cacher-ng",),

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from podwright.launch import Run, Session
     from podwright.spec import Workload
 
+Notify = Annotated[str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
+]
+
 RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
 
 
@@ -40,12 +45,8 @@ def run_command(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Go on from its checkpoint.", autocompletion=complete_run),
     ] = None,
-    notify: Annotated[
-        str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")
-    ] = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
-    ] = False,
+    notify: Notify = None,
+    profile: Profile = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
