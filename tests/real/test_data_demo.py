@@ -23,4 +23,5 @@ def test_the_chain_from_data_to_training_to_data(tmp_path: Path) -> None:
     assert text.count("succeeded") == 2
     assert "an example, no proof of a gain" in text
     assert "data:image/png;base64," in text
-    assert "http" not in text
+    assert 'src="http' not in text
+    assert "href" not in text
