@@ -146,11 +146,11 @@ class Results:
 
     def hear(self, rank: int, line: bytes) -> Dict[str, Any]:
         """Take what a line of a rank tells, or what is recognised in it; return the values."""
-        told = parse_result(line)
-        if told:
-            self._recogniser.note_told(rank, told)
-            self.take(rank, told)
-            return told
+        values = parse_result(line)
+        if values:
+            self._recogniser.note_told(rank, values)
+            self.take(rank, values)
+            return values
         read = self._recogniser.read(rank, line)
         if read is None:
             return {}

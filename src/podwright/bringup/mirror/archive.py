@@ -6,7 +6,6 @@ Images lie in it as an OCI layout has them: manifests and blobs under their own 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from podwright.runs.files import add_to_tar
 from podwright.spec.problems import refuse
 
 INDEX = "index.json"
@@ -65,7 +65,7 @@ def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str])
     index = ArchiveIndex(pod, entries, images)
     unfinished = file.with_name(f"{file.name}.unfinished")
     with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as archive:
-        _add(archive, INDEX, index.text().encode())
+        add_to_tar(archive, INDEX, index.text().encode())
         for path, entry in zip(paths, entries, strict=True):
             member = tarfile.TarInfo(entry.path)
             member.size, member.mode = entry.size, 0o644
@@ -79,12 +79,6 @@ def _entry(path: Path, folder: Path) -> ArchiveFile:
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return ArchiveFile(str(path.relative_to(folder)), path.stat().st_size, digest)
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = len(content), 0o644
-    archive.addfile(member, io.BytesIO(content))
 
 
 def read_index(archive: tarfile.TarFile, name: str) -> ArchiveIndex:

@@ -15,7 +15,6 @@ import typer
 from podwright.cli.options import AsJson, RunRef, seconds_of
 from podwright.cli.terminal.follow import say_left
 from podwright.cli.terminal.output import foreign_line, json_text, say
-from podwright.pilot.protocol import PROGRESS
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -169,6 +168,7 @@ def _say_silence(run: Run) -> None:
 
 def _print(lines: Iterable[LogLine], width: int, times: bool, at_once: bool) -> None:
     """Print each line after its rank, in a column that is `width` wide, if any; a line of the launcher has none."""
+    from podwright.pilot.protocol import PROGRESS
     from podwright.theme import words
 
     in_place = at_once and sys.stdout.isatty()

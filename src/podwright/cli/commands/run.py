@@ -53,7 +53,7 @@ def run_command(
     from podwright import launch
     from podwright.launch.notify import command_of, when_ended
 
-    words = command_of(notify) if notify is not None else None
+    told_by = command_of(notify) if notify is not None else None
     before = like or resume
     if before:
         _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
@@ -63,8 +63,8 @@ def run_command(
         else:
             asked = _workload(workload, sets, profile)
             run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        if words:
-            when_ended(run, words)
+        if told_by:
+            when_ended(run, told_by)
         return _tell(run, detach, as_json)
 
 

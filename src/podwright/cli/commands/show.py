@@ -83,9 +83,9 @@ def _read(events: Sequence[Recognised]) -> Iterator[tuple[str, str]]:
         for row in event.names:
             by_how.setdefault(str(row.get("how")), []).append(str(row.get("name")))
     lines = []
-    for how, words in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
+    for how, text in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
         if names := list(dict.fromkeys(by_how.get(how, []))):
-            lines.append(f"{', '.join(names)}: {words}")
+            lines.append(f"{', '.join(names)}: {text}")
     if lines:
         yield "read", "\n".join(lines)
 
