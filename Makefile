@@ -33,6 +33,9 @@ machine:
 demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
 
+data-demo: ready ## data made, scanned, chosen, trained on, and chosen again by what went wrong
+	@$(BIN)/python scripts/data_demo.py
+
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
