@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -32,6 +32,9 @@ machine:
 
 demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
+
+data-demo: ready ## data made, scanned, chosen, trained on, and chosen again by what went wrong
+	@$(BIN)/python scripts/data_demo.py
 
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo

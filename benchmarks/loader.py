@@ -17,6 +17,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -96,58 +97,63 @@ def pixels(data: bytes) -> int:
         return len(image.convert("RGB").tobytes())
 
 
-def arms(folder: Path) -> dict[str, Arm]:
-    """Return what goes through one epoch and yields a number for each image: its bytes, or its pixels."""
-    module = ours()
+def look(data: bytes, decode: bool) -> int:
+    """Return what an image is worth: its bytes, or its pixels."""
+    return pixels(data) if decode else len(data)
 
-    def look(data: bytes, decode: bool) -> int:
-        return pixels(data) if decode else len(data)
 
-    def own_folder(decode: bool) -> Iterator[Any]:
-        samples = module.Samples(str(folder / "images"), lambda sample: look(sample["file"], decode))
-        return iter(module.Loader(samples, 32, seed=1))
+class Readers:
+    """A method for each arm, which goes through one epoch and yields batches with a number for each image."""
 
-    def own_shards(decode: bool) -> Iterator[Any]:
-        samples = module.Samples(str(folder / "shards"), lambda sample: look(sample["png"], decode))
-        return iter(module.Loader(samples, 32, seed=1))
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._ours = folder, ours()
 
-    def torchvision(decode: bool) -> Iterator[Any]:
+    def folder(self, decode: bool) -> Iterator[Any]:
+        """Ours, over folders."""
+        read = self._ours.SampleFolder(str(self._folder / "images"), lambda sample: look(sample["file"], decode))
+        return iter(self._ours.Loader(read, 32, seed=1))
+
+    def shards(self, decode: bool) -> Iterator[Any]:
+        """Ours, over tar shards."""
+        read = self._ours.SampleFolder(str(self._folder / "shards"), lambda sample: look(sample["png"], decode))
+        return iter(self._ours.Loader(read, 32, seed=1))
+
+    def torchvision(self, decode: bool) -> Iterator[Any]:
+        """Folders of torchvision."""
         from torch.utils.data import DataLoader
         from torchvision.datasets import ImageFolder
 
-        read = ImageFolder(str(folder / "images"), loader=lambda path: look(Path(path).read_bytes(), decode))
+        read = ImageFolder(str(self._folder / "images"), loader=lambda path: look(Path(path).read_bytes(), decode))
         return (images for images, _ in DataLoader(read, batch_size=32, shuffle=True))
 
-    def webdataset(decode: bool) -> Iterator[Any]:
+    def webdataset(self, decode: bool) -> Iterator[Any]:
+        """The same tar shards, in a stream."""
         import webdataset as wds
 
-        shards = sorted(map(str, (folder / "shards").glob("*.tar")))
+        shards = sorted(map(str, (self._folder / "shards").glob("*.tar")))
         read = wds.WebDataset(shards, shardshuffle=len(shards)).shuffle(1000)
         return iter(wds.WebLoader(read.map(lambda sample: look(sample["png"], decode)), batch_size=32))
 
-    def streaming(decode: bool) -> Iterator[Any]:
+    def streaming(self, decode: bool) -> Iterator[Any]:
+        """Shards of MosaicML."""
         from streaming import StreamingDataset
         from torch.utils.data import DataLoader
 
-        read = StreamingDataset(local=str(folder / "streaming"), shuffle=True, batch_size=32)
+        read = StreamingDataset(local=str(self._folder / "streaming"), shuffle=True, batch_size=32)
         return iter(DataLoader(read, batch_size=32, collate_fn=lambda rows: [look(r["image"], decode) for r in rows]))
 
-    def litdata(decode: bool) -> Iterator[Any]:
+    def litdata(self, decode: bool) -> Iterator[Any]:
+        """Chunks of LitData."""
         from litdata import StreamingDataLoader, StreamingDataset
 
-        read = StreamingDataset(str(folder / "litdata"), shuffle=True)
-        return iter(
-            StreamingDataLoader(read, batch_size=32, collate_fn=lambda rows: [look(r["image"], decode) for r in rows])
-        )
+        def collate(rows: list[dict[str, Any]]) -> list[int]:
+            return [look(row["image"], decode) for row in rows]
 
-    return {
-        "folder": own_folder,
-        "shards": own_shards,
-        "torchvision": torchvision,
-        "webdataset": webdataset,
-        "streaming": streaming,
-        "litdata": litdata,
-    }
+        read = StreamingDataset(str(self._folder / "litdata"), shuffle=True)
+        return iter(StreamingDataLoader(read, batch_size=32, collate_fn=collate))
+
+
+ARMS = ("folder", "shards", "torchvision", "webdataset", "streaming", "litdata")
 
 
 def epoch(arm: Arm, decode: bool, count: int) -> float:
@@ -166,15 +172,13 @@ def main() -> int:
     options.add_argument("--images", type=int, default=2000, help="how many PNG files (default: %(default)s)")
     asked = options.parse_args()
     facts, rows, raw = machine(), [], {}
-    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as made_in:
+        folder = Path(made_in)
         os.environ["XDG_CACHE_HOME"] = os.environ["HF_HOME"] = str(folder / "cache")
         write(folder, asked.images)
-        readers = arms(folder)
+        readers = Readers(folder)
         for kind, decode in (("raw", False), ("decoded", True)):
-            timed = {
-                name: (lambda arm=arm, decode=decode: epoch(arm, decode, asked.images)) for name, arm in readers.items()
-            }
+            timed = {name: partial(epoch, getattr(readers, name), decode, asked.images) for name in ARMS}
             seconds = alternate(timed, asked.pairs)
             raw[kind] = seconds
             rows.append(compare(f"{kind}: folder / torchvision", seconds["folder"], seconds["torchvision"], GOAL))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,12 @@ from podwright.data.pool import DataSample, SampleFile
 from podwright.data.scan import scan
 from podwright.data.selections import Selection, Split, freeze, load
 from podwright.data.store import Store
+from podwright.engines.local.engine import marked
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from podwright.runs.events import Staged
+from podwright.spec.problems import Refusal
+from tests.contract.sites import until
 from tests.fixtures.counted import CountedServer, counted
 
 PROGRAM = """
@@ -159,3 +165,41 @@ def test_index_pages_of_a_server_are_scanned(session: Session, files: list[Path]
     assert scan(store, server.address, "web").changed == 0
     files[2].write_bytes(files[2].read_bytes()[::-1])
     assert scan(store, server.address, "web").changed == 1
+
+
+def test_a_container_that_would_not_see_the_cache_is_refused(
+    session: Session, tmp_path: Path, files: list[Path], server: CountedServer
+) -> None:
+    select(session, server.address, files)
+    with pytest.raises(Refusal, match="not shown inside a container") as caught:
+        launch.start(session, workload(tmp_path, image="nothing:1", runtime="container"))
+    assert caught.value.problems[0].field == "data"
+
+
+def pilot_of(run: Run, node: int) -> int | None:
+    """The process that is the pilot of a node."""
+    for pid in marked().get(run.id, []):
+        with suppress(OSError):
+            words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+            environ = Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+            if b"node" in words and f"PODWRIGHT_NODE={node}".encode() in environ:
+                return pid
+    return None
+
+
+def test_a_pilot_that_is_killed_while_it_brings_data_is_replaced_and_nothing_half_is_given(
+    session: Session, tmp_path: Path, files: list[Path], server: CountedServer
+) -> None:
+    select(session, server.address, files)
+    server.open.clear()
+    server.requests.clear()
+    run = launch.start(session, workload(tmp_path))
+    until(lambda: len(server.requests) >= FILES, "every file is being read")
+    pid = until(lambda: pilot_of(run, 1), "the pilot of node 1")
+    os.kill(pid, signal.SIGKILL)
+    server.open.set()
+    record = run.wait(120)
+    assert (record.state, record.reason, record.attempts) == ("succeeded", "", 1)
+    assert seen(run) == {expected(files)}
+    held = [path for path in (session.home.path / "cache" / "objects").rglob("*") if path.is_file()]
+    assert {path.name for path in held} == {hashlib.sha256(path.read_bytes()).hexdigest() for path in held}

@@ -295,6 +295,7 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
     ("selection", "data", lambda w, r: bool(r.pinned)),
+    ("staged container", "data", lambda w, r: bool(r.staged) and w.runtime == "container"),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""

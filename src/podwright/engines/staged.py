@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
 
 
+NOT_INSIDE = "the cache that data is staged to is not shown inside a container; `data stage` copies it to a folder"
+
+
 @dataclass(frozen=True)
 class StagedData:
     """An input that the pilots bring to their nodes: its manifest, and what it takes to read its source."""

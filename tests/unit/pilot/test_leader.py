@@ -856,3 +856,51 @@ def test_nodes_that_are_gone_again_and_again_fail_the_run(crowd: Any, tmp_path: 
     assert c.said("given_back") == []
     assert (c.end["state"], leases.ended()) == ("failed", "failed")
     assert c.end["reason"] == "node 1 on host1 was gone and did not come back within 33 s, for the 11th time"
+
+
+# data
+
+
+def staging(crowd: Any, **changes: Any) -> Crowd:
+    c: Crowd = crowd(data=[{"name": "frames"}], **changes)
+    for node in range(2):
+        assert c.join(node, staged=False, address=f"10.0.0.{node}", data_port=9000 + node) is None
+    c.leader.tick()
+    assert c.leader.phase == "stage"
+    return c
+
+
+def test_nodes_bring_their_data_before_ranks_start_and_no_clock_of_the_user_runs(crowd: Any) -> None:
+    c = staging(crowd, join_timeout_s=60.0, hang_after_s=60.0, time_limit_s=60.0)
+    peers = [(0, "10.0.0.0", 9000), (1, "10.0.0.1", 9001)]
+    assert [message for message in c.links[1].sent if message["k"] == "stage"] == [{"k": "stage", "peers": peers}]
+    c.after(3600.0)
+    assert (c.leader.phase, c.said("given_back"), c.said("go")) == ("stage", [], [])
+    c.hear(0, "staged")
+    c.after(1.0)
+    assert c.leader.phase == "stage"
+    c.hear(1, "staged")
+    c.after(1.0)
+    assert c.leader.phase == "run"
+    assert c.said("go")[0]["took_s"] < 1.0
+
+
+def test_a_node_that_is_lost_while_data_comes_is_waited_for_and_the_others_are_told_of_the_new_one(crowd: Any) -> None:
+    c = staging(crowd, join_timeout_s=60.0)
+    c.after(40.0, quiet=(1,))
+    assert c.leader.phase == "join"
+    assert c.join(1, restart=1, instance="new", staged=False, address="10.0.0.7", data_port=9007) is None
+    c.after(0.5)
+    stages = [message["peers"] for message in c.links[0].sent if message["k"] == "stage"]
+    assert [peers[1] for peers in stages] == [(1, "10.0.0.1", 9001), (1, "10.0.0.7", 9007)]
+    c.everyone("staged")
+    c.after(1.0)
+    assert c.leader.phase == "run"
+
+
+def test_data_that_cannot_be_had_ends_the_run_with_the_reason_and_spends_no_retry(crowd: Any) -> None:
+    c = staging(crowd, retries=3)
+    c.fail(1, rank=None, why="http://x: the server says 404", fatal=True)
+    c.after(10.0)
+    assert (c.end["state"], c.end["reason"]) == ("failed", "node 1 on host1: http://x: the server says 404")
+    assert c.said("retry") == []

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.loader import EpochOrder, Loader, Permutation, Samples, shares
+from podwright.pilot.loader import EpochOrder, Loader, Permutation, SampleFolder, shares
 
 LENGTHS = st.integers(1, 400)
 SEEDS = st.integers(0, 2**32)
@@ -86,14 +86,14 @@ def test_killed_on_four_ranks_and_resumed_on_others(folder: Path, world: int, wo
     seen: Counter[int] = Counter()
     states = []
     for rank in range(4):
-        loader = Loader(Samples(str(folder), number_of), 1, seed=3, rank=rank, world=4, num_workers=workers)
+        loader = Loader(SampleFolder(str(folder), number_of), 1, seed=3, rank=rank, world=4, num_workers=workers)
         iterator = iter(loader)
         seen.update(next(iterator).tolist())
         states.append(loader.state_dict())
         del iterator
     assert states == [states[0]] * 4
     for rank in range(world):
-        loader = Loader(Samples(str(folder), number_of), 2, rank=rank, world=world)
+        loader = Loader(SampleFolder(str(folder), number_of), 2, rank=rank, world=world)
         loader.load_state_dict(states[0])
         for batch in loader:
             seen.update(batch.tolist())
@@ -102,7 +102,7 @@ def test_killed_on_four_ranks_and_resumed_on_others(folder: Path, world: int, wo
 
 
 def test_a_split_and_the_length_of_what_is_left(folder: Path) -> None:
-    loader = Loader(Samples(str(folder), number_of, split="train"), 3, rank=1, world=2)
+    loader = Loader(SampleFolder(str(folder), number_of, split="train"), 3, rank=1, world=2)
     assert (len(loader.samples), len(loader)) == (10, 2)
     assert [len(batch) for batch in loader] == [3, 2]
     with pytest.raises(RuntimeError, match="of 11 samples, and here are 10"):
@@ -118,12 +118,12 @@ def test_shards_are_read_member_by_member(tmp_path: Path) -> None:
                     data = f"{suffix} {shard}{number}".encode()
                     info.size = len(data)
                     archive.addfile(info, io.BytesIO(data))
-    samples = Samples(str(tmp_path))
+    samples = SampleFolder(str(tmp_path))
     assert len(samples) == 6
     assert samples[4] == {"key": "d/11", "png": b"png 11", "cls.txt": b"cls.txt 11"}
     (tmp_path / "x.tar").write_bytes(b"\x1f\x8b no tar")
     with pytest.raises(RuntimeError, match="no plain tar"):
-        Samples(str(tmp_path))
+        SampleFolder(str(tmp_path))
 
 
 def test_parquet_is_read_row_by_row_and_shuffled_group_by_group(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_parquet_is_read_row_by_row_and_shuffled_group_by_group(tmp_path: Path) 
     from pyarrow import parquet
 
     parquet.write_table(pa.table({"n": list(range(20))}), tmp_path / "a.parquet", row_group_size=5)
-    samples = Samples(str(tmp_path), lambda row: row["n"])
+    samples = SampleFolder(str(tmp_path), lambda row: row["n"])
     assert (samples.blocks, samples[7]) == ([5, 5, 5, 5], 7)
     numbers = [batch.tolist() for batch in Loader(samples, 5, seed=1)]
     assert [{number // 5 for number in batch} for batch in numbers] == [{b[0] // 5} for b in numbers]

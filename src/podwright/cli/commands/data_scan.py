@@ -53,9 +53,7 @@ Quick = Annotated[
 
 
 def data_scan_command(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH|URL", help="The folder that the dataset lies in, or its address.")
-    ],
+    path: Annotated[str, typer.Argument(metavar="PATH|URL", help="The folder of the dataset, or its address.")],
     name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
     layout: Annotated[
         str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")

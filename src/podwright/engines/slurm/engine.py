@@ -29,7 +29,7 @@ from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
-from podwright.engines.staged import cache_of, check_data
+from podwright.engines.staged import NOT_INSIDE, cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
@@ -106,7 +106,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"route": NO_ROUTE}
+        return {"staged container": NOT_INSIDE, "route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""

@@ -1,0 +1,159 @@
+"""The demonstration of data: made, scanned, counted, split, trained on, chosen again by what went wrong, trained again.
+
+    python scripts/data_demo.py [--short] [--out FILE]
+
+It calls the same commands that a user would type, in a home of its own, with one seed; one training proves nothing, and
+the page says so. The page is one HTML file with the frames that were chosen, their labels laid over them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import html
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+SEED = 1
+SHOWN = 6
+FULL = {"frames": 480, "scenes": 12, "epochs": 4, "limit": 0, "again": 96}
+SHORT = {"frames": 96, "scenes": 8, "epochs": 1, "limit": 24, "again": 16}
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.1rem .8rem .1rem 0;text-align:left}
+td.n{text-align:right;font-variant-numeric:tabular-nums}figure{display:inline-block;margin:.3rem;width:18rem}
+img{width:100%;image-rendering:pixelated}figcaption{font-size:12px;color:#666;overflow-wrap:anywhere}
+"""
+
+
+class Demo:
+    """One demonstration: its folder, and the commands in it."""
+
+    def __init__(self, folder: Path, sizes: dict[str, int]) -> None:
+        self.folder, self.sizes = folder, sizes
+        self.frames = folder / "street"
+        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+        self.env = {**os.environ, "PODWRIGHT_HOME": str(folder / "home"), "PATH": path}
+
+    def call(self, *arguments: str) -> Any:
+        """Call a command of Podwright and return its document."""
+        print(f"$ podwright {' '.join(arguments)}", flush=True)
+        command = [str(BIN / "podwright"), *arguments, "--json"]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(done.returncode)
+        return json.loads(done.stdout)
+
+    def make_frames(self) -> None:
+        """Draw the scenes."""
+        counts = ["--frames", str(self.sizes["frames"]), "--scenes", str(self.sizes["scenes"])]
+        command = [sys.executable, "programs/segmentation/scenes.py", str(self.frames), *counts]
+        subprocess.run([*command, "--cameras", "front_center"], cwd=ROOT, env=self.env, check=True)
+
+    def train(self, selection: str) -> dict[str, Any]:
+        """Train on a selection and return the run."""
+        words = ["python programs/segmentation/train.py --data {data.frames}", f"--epochs {self.sizes['epochs']}"]
+        if self.sizes["limit"]:
+            words.append(f"--limit {self.sizes['limit']}")
+        changes = [f"data.frames=selection:{selection}", "nodes=1", f"command={' '.join(words)}"]
+        options = [word for change in changes for word in ("--set", change)]
+        run: dict[str, Any] = self.call("run", "examples/segmentation.yaml", *options)
+        return run
+
+    def overlay(self, path: str) -> str:
+        """Return a frame with its label laid over it, as the source of an image."""
+        from PIL import Image
+
+        label = path.replace("/camera/", "/label/").replace("_camera_", "_label_")
+        with Image.open(self.frames / path) as frame, Image.open(self.frames / label) as colours:
+            blended = Image.blend(frame.convert("RGB"), colours.convert("RGB").resize(frame.size, 0), 0.4)
+        data = io.BytesIO()
+        blended.save(data, "PNG")
+        return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table; numbers stand at the right."""
+    lines = ["<table><tr>", *(f"<th>{html.escape(name)}</th>" for name in head), "</tr>"]
+    for row in rows:
+        cells = []
+        for value in row:
+            kind = ' class="n"' if isinstance(value, int | float) else ""
+            text = f"{value:.3f}" if isinstance(value, float) else str(value)
+            cells.append(f"<td{kind}>{html.escape(text)}</td>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return "".join([*lines, "</table>"])
+
+
+def splits_of(selection: dict[str, Any]) -> str:
+    """Return the splits of a selection as a table."""
+    rows = [(name, split["count"], split["distance"] or 0.0) for name, split in selection["splits"].items()]
+    return table(("split", "samples", "distance to the whole"), rows)
+
+
+def page(demo: Demo, facts: dict[str, Any]) -> str:
+    """Return the page of a demonstration."""
+    counted = [row for row in facts["stats"]["classes"] if row["images"]]
+    figures = []
+    for path in facts["paths"][:SHOWN]:
+        figures.append(f'<figure><img src="{demo.overlay(path)}"><figcaption>{html.escape(path)}</figcaption></figure>')
+    runs = [(run["id"], run["state"], run["results"].get("mean_iou", 0.0), run["duration_s"]) for run in facts["runs"]]
+    chosen = facts["hard"]["lineage"]
+    parts = [
+        "<h1>From data to training to data</h1>",
+        f"<p>Made street scenes, seed {SEED}, one training each: an example, no proof of a gain.</p>",
+        f"<h2>{facts['scan']['files']} files</h2>",
+        table(("class", "images", "share"), [(row["name"], row["images"], row["share"]) for row in counted]),
+        "<h2>A representative split; no scene is torn apart</h2>",
+        splits_of(facts["drive"]),
+        "<h2>Chosen by what the first training confused</h2>",
+        f"<p>{html.escape(json.dumps(chosen.get('confusion')))}</p>",
+        splits_of(facts["hard"]),
+        *figures,
+        "<h2>Two trainings</h2>",
+        table(("run", "state", "mean IoU", "seconds"), runs),
+    ]
+    return f"<!doctype html><meta charset=utf-8><title>Data</title><style>{STYLE}</style>{''.join(parts)}\n"
+
+
+def show(demo: Demo) -> dict[str, Any]:
+    """Go through the chain and return what every step said."""
+    demo.make_frames()
+    facts: dict[str, Any] = {"scan": demo.call("data", "scan", str(demo.frames), "--name", "street")}
+    facts["stats"] = demo.call("data", "stats", "street")
+    split = ["--split", "train=0.75,validation=0.25", "--representative", "--seed", str(SEED)]
+    facts["drive"] = demo.call("data", "select", "street", "--name", "drive", *split)
+    first = demo.train("drive/train")
+    again = ["--confusion", first["id"], "--size", str(demo.sizes["again"]), "--seed", str(SEED)]
+    facts["hard"] = demo.call("data", "select", "street", "--name", "hard", *again)
+    facts["paths"] = [row["path"] for row in demo.call("data", "ls", "hard")["files"]]
+    facts["runs"] = [first, demo.train("hard")]
+    return facts
+
+
+def main() -> int:
+    """Show it, and write the page."""
+    options = argparse.ArgumentParser(description="The demonstration of data.")
+    options.add_argument("--short", action="store_true", help="fewer frames, one epoch")
+    options.add_argument("--out", type=Path, default=ROOT / ".cache" / "data-demo.html", help="where the page goes")
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="podwright-demo-") as folder:
+        demo = Demo(Path(folder), SHORT if asked.short else FULL)
+        text = page(demo, show(demo))
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(text)
+    print(f"report    {asked.out.resolve().as_uri()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
