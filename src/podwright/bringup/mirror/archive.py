@@ -64,13 +64,12 @@ def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str])
     entries = tuple(_entry(path, folder) for path in paths)
     index = ArchiveIndex(pod, entries, images)
     unfinished = file.with_name(f"{file.name}.unfinished")
+    head = index.text().encode()
     with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as archive:
-        _add(archive, INDEX, index.text().encode())
+        archive.addfile(_member(INDEX, len(head)), io.BytesIO(head))
         for path, entry in zip(paths, entries, strict=True):
-            member = tarfile.TarInfo(entry.path)
-            member.size, member.mode = entry.size, 0o644
             with path.open("rb") as stream:
-                archive.addfile(member, stream)
+                archive.addfile(_member(entry.path, entry.size), stream)
     unfinished.rename(file)
     return index
 
@@ -81,10 +80,10 @@ def _entry(path: Path, folder: Path) -> ArchiveFile:
     return ArchiveFile(str(path.relative_to(folder)), path.stat().st_size, digest)
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def _member(name: str, size: int) -> tarfile.TarInfo:
     member = tarfile.TarInfo(name)
-    member.size, member.mode = len(content), 0o644
-    archive.addfile(member, io.BytesIO(content))
+    member.size, member.mode = size, 0o644
+    return member
 
 
 def read_index(archive: tarfile.TarFile, name: str) -> ArchiveIndex:
