@@ -18,7 +18,7 @@ from pathlib import Path
 from podwright.analysis.comparison import compare
 
 COUNTS = (5, 12, 30)
-SPREADS = (0.005, 0.01, 0.02)
+SPREADS = (0.005, 0.01, 0.02, 0.05)
 PAIRS = 2000
 MOST_DIFFERENT, LEAST_SAME = 0.065, 0.9
 FEW = 50

@@ -194,7 +194,8 @@ def fill_environment() -> None:
     say("install", f"{count} packages pinned by hash; PyTorch with CUDA is about 3 GB the first time")
     uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON]
     env = uv_environment(pip_settings(), os.environ)
-    call([*uv, "--require-hashes", "-r", LOCK], env)
+    # uv leaves bytecode out, as pip does not; ranks in a lab cannot write it, and each would compile PyTorch anew.
+    call([*uv, "--compile-bytecode", "--require-hashes", "-r", LOCK], env)
     call([*uv, "-q", "--no-deps", "--no-build-isolation", "-e", ROOT], env)
 
 

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CallFailed": "podwright.launch.calls",
+    "CallFailed": "podwright.launch.call_values",
     "Pod": "podwright.spec",
     "Record": "podwright.runs",
     "Refusal": "podwright.spec",
@@ -119,7 +119,7 @@ def call(function: Callable[..., Any], *args: Any, on: str = "local", all_ranks:
     from podwright.launch import calls
 
     started = calls.start_call(_session(), function, args, on, workload)
-    return calls.values_of(started) if all_ranks else calls.value_of(started)
+    return calls.values_of(started) if all_ranks else started.value()
 
 
 def map(

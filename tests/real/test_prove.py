@@ -105,12 +105,14 @@ def test_a_planted_slowdown_is_found_live_with_its_cause(
 ) -> None:
     """Of 6.4 s a run takes 0.33 s longer, in its steps: found, and where the time went is said."""
     monkeypatch.setenv("PODWRIGHT_HOME", str(folder / "home"))
-    (folder / "step.py").write_text(STEP)
+    work = folder / "work"
+    work.mkdir()
+    (work / "step.py").write_text(STEP)
     for name, seconds in (("before", 0.2), ("after", 0.211)):
         text = f"name: {name}\ncode: .\ncommand: {sys.executable} step.py {seconds}\n"
-        (folder / f"{name}.yaml").write_text(text)
-    (folder / "suite.yaml").write_text("name: planted\nworkloads: [before.yaml, after.yaml]\nrepeats: 12\n")
-    assert main(["bench", "run", str(folder / "suite.yaml")]) == 0
+        (work / f"{name}.yaml").write_text(text)
+    (work / "suite.yaml").write_text("name: planted\nworkloads: [before.yaml, after.yaml]\nrepeats: 12\n")
+    assert main(["bench", "run", str(work / "suite.yaml")]) == 0
     capsys.readouterr()
     assert main(["compare", "planted/before", "planted/after", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)

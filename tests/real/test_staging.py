@@ -13,6 +13,7 @@ import pytest
 from podwright import launch, spec
 from podwright.data.copying import stage_to
 from podwright.data.pool import DataSample, SampleFile
+from podwright.data.scan import scan
 from podwright.data.selections import Selection, Split, freeze, load
 from podwright.data.store import Store
 from podwright.launch import Run, Session
@@ -149,3 +150,12 @@ def test_a_run_whose_source_is_gone_fails_with_its_address(
     assert record.state == "failed"
     assert "frame%2003.png: the server says 404" in (record.reason or "")
     assert record.attempts == 0
+
+
+def test_index_pages_of_a_server_are_scanned(session: Session, files: list[Path], server: CountedServer) -> None:
+    store = Store(session.home.path)
+    scanned = scan(store, server.address, "web")
+    assert (scanned.files, scanned.directories) == (FILES, 1)
+    assert scan(store, server.address, "web").changed == 0
+    files[2].write_bytes(files[2].read_bytes()[::-1])
+    assert scan(store, server.address, "web").changed == 1

@@ -18,6 +18,7 @@ from podwright.runs.events import (
     RankFailed,
     RankHung,
     RdmaFacts,
+    Recognised,
     ResultTold,
     Retry,
     RunEnded,
@@ -187,6 +188,10 @@ def _plain(event: Event) -> str:
     return ", ".join(f"{name} {value}" for name, value in own.items())
 
 
+def _recognised(event: Recognised) -> str:
+    return ", ".join(f"{row.get('name')} (by a {row.get('how')})" for row in event.names)
+
+
 _TEXT: Mapping[str, Callable[[Any], str]] = {
     "pilot": lambda event: f"pilot {event.version} started on {event.host}, Python {event.python}",
     "staged": _staged,
@@ -196,6 +201,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "ready": lambda event: f"all {event.world_size} ranks were seen",
     "rank": lambda event: f"rank {event.rank} started, pid {event.pid}",
     "result": _result,
+    "recognised": lambda event: f"read from the output of rank {event.rank}: {_recognised(event)}",
     "goal": _goal,
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",

@@ -100,7 +100,7 @@ WATCH_TOO = (
     " interrupted."
 )
 
-POLICY = "add night --dataset a2d2 --where 'path~night' --do tag --tag light=low"
+POLICY = "run night --dry-run"
 POLICY_TOO = (
     "A policy is a filter, an action and, with --every, a schedule for `run --due`. What was\ndone with a file is"
     " written down: it is not done again, and `undo` takes it back. A\ndeletion is shown first: the second `run`"

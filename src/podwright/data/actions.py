@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.data import agents, transfer
 from podwright.data.checksums import add_checksums
-from podwright.data.dataset import Match
+from podwright.data.curation import curate
+from podwright.data.dataset import Match, open_dataset
 from podwright.data.policies import JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.store import Store
 from podwright.data.tags import parse_tag, put_tags
@@ -62,6 +63,14 @@ def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     else:
         printed = agents.run_program(policy.program, lines)
     before = put_tags(work.store, policy.dataset, agents.tags_of(printed, batch))
+    for match in batch:
+        yield entry_of(match, kept=before.get(match.path_bytes))
+
+
+def _curate(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    with open_dataset(work.store, work.policy.dataset) as opened:
+        verdicts = {match.path_bytes: verdict.tags() for match, verdict in curate(opened, batch)}
+    before = put_tags(work.store, work.policy.dataset, verdicts)
     for match in batch:
         yield entry_of(match, kept=before.get(match.path_bytes))
 
@@ -174,4 +183,5 @@ ACTIONS = {
     "archive": Action(_archive, ("to",), _remove_archives),
     "delete": Action(_delete, moves=True, review=True),
     "agent": Action(_agent, ("program or workload",), _untag),
+    "curate": Action(_curate, (), _untag),
 }

@@ -16,7 +16,7 @@ from podwright.data.classes import LabelClass
 from podwright.data.pixels import ColourTable
 from podwright.spec.problems import refuse
 
-_BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 """What Pillow raises for files that are no image, or not all of one."""
 _AT_ONCE = 256
 
@@ -73,8 +73,8 @@ def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile
     def safely(file: LabelFile) -> Counted:
         try:
             return count(file)
-        except _BROKEN as error:
-            return Counted(file.id, None, why=_reason(error))
+        except BROKEN as error:
+            return Counted(file.id, None, why=why_broken(error))
 
     waiting = iter(files)
     with ThreadPoolExecutor(threads) as pool:
@@ -83,7 +83,8 @@ def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile
             yield from pool.map(safely, portion)
 
 
-def _reason(error: BaseException) -> str:
+def why_broken(error: BaseException) -> str:
+    """Return in words why a file is no image, or cannot be read."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     text = str(error).splitlines() or [type(error).__name__]

@@ -13,6 +13,7 @@ from podwright.data import bitmaps, schema
 from podwright.data.files import META, literal, meta_of
 from podwright.data.layouts import Layout, layout_named, layouts, recognised
 from podwright.data.paths import shown
+from podwright.data.remote import Address, check_address, walk_address
 from podwright.data.staging import Staging
 from podwright.data.store import Store, check_name
 from podwright.data.walk import walk
@@ -61,21 +62,25 @@ class Scanned:
 
 
 def scan(
-    store: Store, root: Path, dataset: str, layout: str | None = None, seen: Callable[[int], None] | None = None
+    store: Store, root: Path | str, dataset: str, layout: str | None = None, seen: Callable[[int], None] | None = None
 ) -> Scanned:
-    """Scan the tree below a folder under a name; `seen` hears how many files there were so far."""
+    """Scan the tree below a folder or an address under a name; `seen` hears how many files there were so far."""
     started = time.monotonic()
-    root = _root(root)
+    place = check_address(root) if isinstance(root, str) and "://" in root else _root(Path(root))
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     wanted = layout_named(layout) if layout else None
 
     def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
-        for batch in walk(os.fsencode(root), len(os.sched_getaffinity(0)), seen):
+        if isinstance(place, Address):
+            batches = walk_address(place, seen)
+        else:
+            batches = walk(os.fsencode(place), len(os.sched_getaffinity(0)), seen)
+        for batch in batches:
             staging.take(batch)
 
     with store.writing(dataset) as part:
-        return Scan(store, root, dataset, part, started).run(wanted, fill)
+        return Scan(store, place, dataset, part, started).run(wanted, fill)
 
 
 def _root(root: Path) -> Path:
@@ -92,7 +97,7 @@ Fill = Callable[["DuckDBPyConnection", Staging], None]
 class Scan:
     """One scan, from what fills the staging to the published generation."""
 
-    def __init__(self, store: Store, root: Path, dataset: str, part: Path, started: float) -> None:
+    def __init__(self, store: Store, root: Path | Address, dataset: str, part: Path, started: float) -> None:
         self.store, self.root, self.dataset, self.part = store, root, dataset, part
         self.started = started
         self.before = store.generation(dataset)

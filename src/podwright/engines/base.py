@@ -340,6 +340,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         goal=goal,
         checkpoint=workload.checkpoint,
         stdin=workload.stdin_in_code or "",
+        results=dict(workload.results),
         keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         loader=bool(workload.data),

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
+from podwright.runs.files import add_to_tar
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -110,14 +111,14 @@ def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | N
             hint="list what stays behind in .gitignore or .podwrightignore, or give data as an absolute path",
         )
     tar: BufferedIOBase = io.BytesIO()
-    if size > MEMORY_BYTES:
-        tar = TemporaryFile(dir=spool)  # noqa: SIM115 - whoever asked for the snapshot closes it
     try:
+        if size > MEMORY_BYTES:
+            tar = TemporaryFile(dir=spool)  # noqa: SIM115 - whoever asked for the snapshot closes it
         with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 _pack(archive, root, name)
             for name, data in sorted(wanted.made.items()):
-                _pack_made(archive, name, data)
+                add_to_tar(archive, name, data)
         tar.seek(0)
         return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names) + len(wanted.made))
     except OSError as error:
@@ -127,12 +128,6 @@ def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | N
     except BaseException:
         tar.close()
         raise
-
-
-def _pack_made(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = len(data), 0o644
-    archive.addfile(info, io.BytesIO(data))
 
 
 def _pack(archive: tarfile.TarFile, root: Path, name: str) -> None:

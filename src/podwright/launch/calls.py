@@ -1,7 +1,4 @@
-"""Functions as runs: a pickled function travels, is called by every rank, and its values come back.
-
-Unpickling runs code: whoever reads a value trusts the run that wrote it. It happens here alone, when one is asked for.
-"""
+"""Functions as runs: a pickled function travels, and every rank calls it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,26 +15,14 @@ from podwright.engines.payload import Snapshot, snapshot
 from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.launch.start import prepare, start
-from podwright.runs.files import read_untrusted
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
-MOST_BYTES = 1 << 30
-"""Of a value that is read back."""
 IN_CODE = ".podwright-call"
-RESULTS = "results/call"
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
-
-
-class CallFailed(Exception):
-    """A function failed in a run; `remote` is its traceback there, and the cause its error, where that could travel."""
-
-    def __init__(self, run_id: str, rank: int, remote: str) -> None:
-        super().__init__(f"rank {rank} of {run_id} failed\n\n{remote}")
-        self.run_id, self.rank, self.remote = run_id, rank, remote
 
 
 def start_call(
@@ -98,15 +82,16 @@ def _code(
     library = Path(cloudpickle.__file__).parent
     files = {f"cloudpickle/{path.name}": path.read_bytes() for path in library.glob("*.py")}
     files |= {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
-    made = {f"{IN_CODE}/{name}": data for name, data in files.items()}
-    return snapshot(workload.code_folder, AlsoTravels(patterns=workload.include, made=made))
+    packed = {f"{IN_CODE}/{name}": data for name, data in files.items()}
+    return snapshot(workload.code_folder, AlsoTravels(patterns=workload.include, made=packed))
 
 
 def _pickled(function: Callable[..., Any]) -> bytes:
     """Pickle a function; one of a module that is no installed package goes by value, since it is only here."""
     import cloudpickle
 
-    module = sys.modules.get(getattr(function, "__module__", "") or "")
+    inner = getattr(function, "func", function)  # of functools.partial
+    module = sys.modules.get(getattr(inner, "__module__", "") or "")
     by_value = module is not None and module.__name__ != "__main__" and not _is_installed(module)
     if not by_value or module is None:
         return bytes(cloudpickle.dumps(function))
@@ -124,24 +109,9 @@ def _is_installed(module: ModuleType) -> bool:
     return Path(file).is_relative_to(Path(sys.base_prefix, "lib")) or "site-packages" in Path(file).parts
 
 
-def value_of(run: Run, rank: int = 0) -> Any:
-    """Wait for the end of a run, and return what the function returned on a rank; CallFailed where it failed."""
-    record = run.wait()
-    folder = run.folder.path / RESULTS
-    for path in [folder / f"{rank}.error", *sorted(folder.glob("*.error"))]:
-        if path.is_file():
-            raise _failure(run.id, path)
-    try:
-        data = read_untrusted(folder, f"{rank}.value", MOST_BYTES)
-    except OSError:
-        said = "\n".join(run.explain(record)) or f"it {record.state}, and rank {rank} left no value here"
-        raise CallFailed(run.id, rank, said) from None
-    return pickle.loads(data)
-
-
 def values_of(run: Run) -> list[Any]:
     """Return the values of all ranks, in their order."""
-    return [value_of(run, rank) for rank in range(run.wait().world_size)]
+    return [run.value(rank) for rank in range(run.wait().world_size)]
 
 
 def values_as_they_come(run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
@@ -151,14 +121,6 @@ def values_as_they_come(run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, A
         _, records = run.records()
         for record in records:
             if record.is_final and record.id in waiting:
-                yield int((record.matrix or {})["item"]), value_of(waiting.pop(record.id))
+                yield int((record.matrix or {})["item"]), waiting.pop(record.id).value()
         if waiting:
             time.sleep(pause_s)
-
-
-def _failure(run_id: str, path: Path) -> CallFailed:
-    kept = pickle.loads(read_untrusted(path.parent, path.name, MOST_BYTES))
-    failure = CallFailed(run_id, int(path.stem), kept["text"])
-    with suppress(Exception):  # an error's own class may be only there
-        failure.__cause__ = pickle.loads(kept["error"])
-    return failure

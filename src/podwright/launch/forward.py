@@ -66,13 +66,26 @@ class PortForward:
                 self._say_once(f"port {self._port} of node {self._node}: {error.strerror or error}")
                 return
             with closing(server):
-                back = threading.Thread(target=_pump, args=(client, server), daemon=True)
-                back.start()
-                if not _pump(server, client):
-                    self._say_once(SILENT.format(port=self._port, node=self._node))
-                with suppress(OSError):
-                    client.shutdown(socket.SHUT_RD)
-                back.join()
+                self._carry(client, server)
+
+    def _carry(self, client: socket.socket, server: socket.socket) -> None:
+        """Carry both directions until the server has ended; a client that has may still want to hear its answer."""
+        asked = threading.Event()
+
+        def ask() -> None:
+            _pump(client, server)
+            asked.set()
+            _end(server)
+
+        back = threading.Thread(target=ask, daemon=True)
+        back.start()
+        # A browser opens connections that it closes again unused: those ended well.
+        if not _pump(server, client) and not asked.is_set():
+            self._say_once(SILENT.format(port=self._port, node=self._node))
+        _end(client)
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RD)
+        back.join()
 
     def _connect(self) -> socket.socket:
         engine = self._session.engine_of(self._run)
@@ -95,14 +108,19 @@ def expose(session: Session, run: RunFolder, node: int, port: int) -> AbstractCo
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> int:
-    """Copy until the source ends, and tell the sink, which may still have something to say; return the bytes."""
+    """Copy until the source ends; return the bytes."""
     carried = 0
     with suppress(OSError):
         while chunk := source.recv(CHUNK_BYTES):
-            sink.sendall(chunk)
             carried += len(chunk)
-        sink.shutdown(socket.SHUT_WR)
+            sink.sendall(chunk)
     return carried
+
+
+def _end(sink: socket.socket) -> None:
+    """Tell the sink that nothing more comes; it may still have something to say."""
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
 
 
 def _refusal(here: int, error: OSError) -> Refusal:

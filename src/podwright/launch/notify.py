@@ -28,34 +28,34 @@ LOG = "notify.log"
 def command_of(text: str) -> list[str]:
     """Split a command as a shell would; none runs it."""
     try:
-        words = shlex.split(text)
+        command = shlex.split(text)
     except ValueError as error:
         raise refuse(f"cannot be split into words: {str(error).lower()}", field="--notify") from None
-    if not words:
+    if not command:
         raise refuse("names no command", "write it like `--notify 'mail -s done me@example.org'`", field="--notify")
-    return words
+    return command
 
 
-def when_ended(run: Run, words: Sequence[str]) -> None:
+def when_ended(run: Run, command: Sequence[str]) -> None:
     """Leave a process that waits for the end of a run and then runs a command; what that says goes to notify.log."""
     folder = run.folder.path
-    command = [sys.executable, "-m", "podwright.launch.notify", str(folder.parent.parent), run.id, *words]
+    waiter = [sys.executable, "-m", "podwright.launch.notify", str(folder.parent.parent), run.id, *command]
     log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        waiting = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        waiting = subprocess.Popen(waiter, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         threading.Thread(target=waiting.wait, daemon=True).start()  # it outlives us, or we outlive it
     finally:
         os.close(log)
 
 
-def main(home: str, run_id: str, *words: str) -> int:
+def main(home: str, run_id: str, *command: str) -> int:
     """Wait, then tell."""
     from podwright.launch import Session, find
 
     with Session.open(Path(home)) as session:
         record = find(session, run_id).wait()
     env = {**os.environ, "PODWRIGHT_RUN": record.id, "PODWRIGHT_STATE": record.state}
-    return subprocess.run(words, input=json.dumps(record.as_json()).encode(), env=env, check=False).returncode
+    return subprocess.run(command, input=json.dumps(record.as_json()).encode(), env=env, check=False).returncode
 
 
 if __name__ == "__main__":

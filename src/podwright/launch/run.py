@@ -17,7 +17,7 @@ from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
 from podwright.launch.session import Session
-from podwright.launch.tables import Samples, Series
+from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
@@ -212,21 +212,23 @@ class Run:
                 return
             self._session.clock.sleep(0.2)
 
-    def metrics(self) -> Samples:
+    def metrics(self) -> SensorSamples:
         """Return what the sensors read, node by node; `to_arrow()` and `to_pandas()` make a table of it."""
         self.record()
-        return Samples(self.folder.samples())
+        return SensorSamples(self.folder.samples())
 
-    def series(self) -> Series:
+    def series(self) -> ToldSeries:
         """Return all values that its ranks told, rank by rank; `to_arrow()` and `to_pandas()` make a table of them."""
         self.record()
-        return Series(self.folder.series())
+        return ToldSeries(self.folder.series())
 
     def value(self, rank: int = 0) -> Any:
         """Wait for the end of a `podwright.call`, and return what the function returned; CallFailed where it failed."""
-        from podwright.launch.calls import value_of
+        from podwright.launch.call_values import read_value
 
-        return value_of(self, rank)
+        record = self.wait()
+        left = f"it {record.state}, and rank {rank} left no value here"
+        return read_value(self.id, self.folder.path, rank, lambda: "\n".join(self.explain(record)) or left)
 
     def result(self) -> dict[str, float]:
         """Wait for the end, and return what the program reported last, by name."""

@@ -122,7 +122,7 @@ def _code(workload: Workload, home: Home) -> Snapshot | None:
     if workload.stdin_in_code:
         inside.append(workload.stdin_in_code)
     also = AlsoTravels(tuple(root / text for text in inside), workload.include)
-    return snapshot(root, also, home.code if home.code.is_dir() else None)
+    return snapshot(root, also, home.code if os.access(home.code, os.W_OK) else None)
 
 
 def start(session: Session, prepared: Prepared) -> str:

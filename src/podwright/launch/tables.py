@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Series(list[ToldValue]):
+class ToldSeries(list[ToldValue]):
     """Every value that ranks told."""
 
     def to_arrow(self) -> pyarrow.Table:
@@ -24,7 +24,7 @@ class Series(list[ToldValue]):
         return self.to_arrow().to_pandas()
 
 
-class Samples(list[Sample]):
+class SensorSamples(list[Sample]):
     """Every reading of the sensors, node by node."""
 
     def to_arrow(self) -> pyarrow.Table:

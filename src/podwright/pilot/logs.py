@@ -8,11 +8,14 @@ from typing import Callable, Deque, Dict, List, Sequence
 
 from .masking import Masker
 from .plain import open_to_add
+from .protocol import PROGRESS
 
 TAIL_LINES = 30
 LINE_BYTES = 64 * 1024
 """A longer line is cut here, so that a rank that never ends a line cannot fill the pilot's memory."""
 LAUNCHER = "-"
+PROGRESS_S = 1.0
+"""Between two states of a line that a program writes over again and again, such as a progress bar."""
 
 
 class BoundedFile:
@@ -57,6 +60,7 @@ class RankLog:
         self._own = own
         self._node = node
         self._rest: Dict[str, bytes] = {"o": b"", "e": b""}
+        self._shown: Dict[str, float] = {}
         self.tail: Deque[bytes] = deque(maxlen=TAIL_LINES)
 
     def feed(self, stream: str, data: bytes) -> List[bytes]:
@@ -68,7 +72,27 @@ class RankLog:
             data = self._node.mask(data)
             whole = max(len(data) - self._node.mask.overlap, 0)
         self._rest[stream] = data[whole:]
-        return self._keep(stream, data[:whole]) if whole else []
+        lines = self._keep(stream, data[:whole]) if whole else []
+        return lines + self._progress(stream)
+
+    def _progress(self, stream: str) -> List[bytes]:
+        """Show the last state of a line that is written over, now and then; its states before it are forgotten.
+
+        A state is whole when the next begins. Secrets are masked first, and as much as one may be long is held back.
+        """
+        if b"\r" not in self._rest[stream] or not self._is_due(stream):
+            return []
+        rest = self._node.mask(self._rest[stream])
+        end = rest.rfind(b"\r", 0, max(len(rest) - self._node.mask.overlap, 0))
+        text = last_state(rest[: max(end, 0)])
+        if not text.strip():
+            return []
+        self._shown[stream], self._rest[stream] = self._node.now(), rest[end:]
+        self._node.merge(self.name, PROGRESS, [text])
+        return [text]
+
+    def _is_due(self, stream: str) -> bool:
+        return not 0 <= self._node.now() - self._shown.get(stream, 0.0) < PROGRESS_S
 
     def end(self) -> List[bytes]:
         """Keep a last line that was not ended; return it as `feed` does."""
@@ -81,6 +105,9 @@ class RankLog:
 
     def _keep(self, stream: str, data: bytes) -> List[bytes]:
         data = self._node.mask(data)
+        if b"\r" in data:
+            states = [last_state(line) for line in data.split(b"\n")]
+            data = b"\n".join(states)
         self._own.write(data)
         lines = data.splitlines()
         self._node.merge(self.name, stream, lines)
@@ -91,6 +118,11 @@ class RankLog:
         self._own.close()
 
 
+def last_state(line: bytes) -> bytes:
+    """Return what a terminal would show in the end of a line that is written over by carriage returns."""
+    return line.rstrip(b"\r").rpartition(b"\r")[2]
+
+
 class NodeLog:
     """The merged stream of a node and the logs of its ranks; lives as long as the pilot, over all attempts."""
 
@@ -98,7 +130,7 @@ class NodeLog:
         self._folder = folder
         self._limit = limit_bytes
         self._merged = BoundedFile(os.path.join(folder, "merged.log"), limit_bytes)
-        self._now = now
+        self.now = now
         self.mask = mask
 
     def rank(self, name: str) -> RankLog:
@@ -107,7 +139,7 @@ class NodeLog:
         return RankLog(name, BoundedFile(os.path.join(self._folder, file), self._limit), self)
 
     def merge(self, name: str, stream: str, lines: Sequence[bytes]) -> None:
-        head = f"{self._now():.3f} {name} {stream} ".encode()
+        head = f"{self.now():.3f} {name} {stream} ".encode()
         self._merged.write(b"".join(head + line + b"\n" for line in lines))
 
     @property

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from . import __version__, topology
 from .ended import EXITS
+from .guesses import Recogniser
 from .journal import Clock, Journal
 from .launchers import Go
 from .lease import Leases
@@ -90,10 +91,11 @@ class Node:
         adopt_orphans()
         self._start_sampling()
         self.ranks = Ranks(self.order, self.place.node, self.loop, self.log, self.say)
-        self._results = Results(self.paths.record, self.order.goal, self.journal)
+        recogniser = Recogniser(self.order.results, guesses=self.place.node == 0)
+        self._results = Results(self.paths.record, self.order.goal, self.journal, recogniser)
         self._results.on_hit = self._on_hit
         self.ranks.on_change = self._on_change
-        self.ranks.on_result, self.ranks.on_last_result = self._results.take, self._results.end
+        self.ranks.on_line, self.ranks.on_last_result = self._results.hear, self._results.end
         self.ranks.on_rank = self._sampling.sampler.watch_rank
         self._hold_memory()
         self._prepare()

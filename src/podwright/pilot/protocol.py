@@ -131,6 +131,7 @@ class Order:
     memory_bytes: Optional[int] = None
     keep: Optional[List[str]] = None
     stdin: str = ""
+    results: Dict[str, str] = field(default_factory=dict)
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION
@@ -192,6 +193,8 @@ def same_mac(a: str, b: str) -> bool:
     return hmac.compare_digest(a.encode(), b.encode())
 
 
+PROGRESS = "p"
+"""Of a merged log: the stream of lines that show how far a line is that is still written over."""
 MLLOG = b":::MLLOG "
 OWN = b'{"podwright"'
 

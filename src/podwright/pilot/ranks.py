@@ -21,7 +21,7 @@ from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
 from .place import OWN_RANK, RANKS
 from .processes import exit_facts, kill_tree, send
-from .protocol import RANK_NAMES, Order, parse_line, parse_result
+from .protocol import RANK_NAMES, Order, parse_line
 
 READ_BYTES = 65536
 EXIT_KILLED = 137
@@ -73,7 +73,7 @@ class Ranks:
         self.running = False
         self.places: List[Dict[str, Any]] = []
         self.on_change: Callable[[], None] = lambda: None
-        self.on_result: Callable[[int, Dict[str, Any]], None] = lambda rank, values: None
+        self.on_line: Callable[[int, bytes], Dict[str, Any]] = lambda rank, line: {}
         self.on_launch: Callable[[int], None] = lambda pid: None
         self.on_last_result: Callable[[int], None] = lambda rank: None
         self.on_rank: Callable[[int, int], None] = lambda rank, pid: None
@@ -230,10 +230,7 @@ class Ranks:
 
     def _results(self, rank: RankProcess, lines: List[bytes]) -> None:
         for line in lines:
-            values = parse_result(line)
-            if values:
-                rank.step = values.get("step", rank.step)
-                self.on_result(rank.number, values)
+            rank.step = self.on_line(rank.number, line).get("step", rank.step)
 
     def _hear_shim(self, rank: RankProcess) -> None:
         try:

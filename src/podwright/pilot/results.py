@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Collection, Dict, List, Optional, Set
 
+from .guesses import LineValues, Recogniser
 from .journal import Journal
-from .protocol import KEY_EPOCH, KEY_OF, KEY_TIME, KEY_VALUES, SERIES_BYTES, goal_reached, series_name
+from .protocol import KEY_EPOCH, KEY_OF, KEY_TIME, KEY_VALUES, SERIES_BYTES, goal_reached, parse_result, series_name
 from .thinning import Row, Thinner, period_at
 
 EVENT_S = 1.0
@@ -126,9 +127,16 @@ class Results:
     """Takes what ranks tell. MLLOG's lines and the first hit of the goal in an attempt are events at once."""
 
     def __init__(
-        self, folder: str, goal: Optional[Dict[str, Any]], journal: Journal, limit_bytes: int = SERIES_BYTES
+        self,
+        folder: str,
+        goal: Optional[Dict[str, Any]],
+        journal: Journal,
+        recogniser: Recogniser,
+        limit_bytes: int = SERIES_BYTES,
     ) -> None:
         self._folder, self._goal, self._journal, self._limit = folder, goal or {}, journal, limit_bytes
+        self._recogniser = recogniser
+        self._recognised: Set[str] = set()
         self._tellers: Dict[int, Teller] = {}
         self._was_hit = False
         self.on_hit: Callable[[float], None] = lambda value: None
@@ -136,8 +144,32 @@ class Results:
     def begin_attempt(self) -> None:
         self._was_hit = False
 
-    def take(self, rank: int, values: Dict[str, Any]) -> None:
-        """Take the values of one line."""
+    def hear(self, rank: int, line: bytes) -> Dict[str, Any]:
+        """Take what a line of a rank tells, or what is recognised in it; return the values."""
+        values = parse_result(line)
+        if values:
+            self._recogniser.note_told(rank, values)
+            self.take(rank, values)
+            return values
+        read = self._recogniser.read(rank, line)
+        if read is None:
+            return {}
+        self._say_recognised(rank, read)
+        self.take(rank, read.values, read.guessed)
+        return dict(read.values)
+
+    def _say_recognised(self, rank: int, read: LineValues) -> None:
+        """Say once how each name was found."""
+        fresh = {name: "form" if name in read.guessed else "pattern" for name in read.values}
+        fresh = {name: how for name, how in fresh.items() if name not in self._recognised}
+        if fresh and len(self._recognised) < MOST_NAMES:
+            self._recognised.update(fresh)
+            self._journal.say(
+                "recognised", rank=rank, names=[{"name": name, "how": how} for name, how in fresh.items()]
+            )
+
+    def take(self, rank: int, values: Dict[str, Any], guessed: Collection[str] = ()) -> None:
+        """Take the values of one line; those that are guessed meet no goal."""
         teller = self._tellers.get(rank)
         if teller is None:
             teller = self._tellers[rank] = Teller(self._folder, rank, self._limit)
@@ -150,7 +182,7 @@ class Results:
         if numbers and teller.series.add({**at, KEY_VALUES: numbers}):
             period_s = teller.series.period_s
             self._thinned(rank, f"tells more than its series can hold: it has a line every {period_s:g} s from here on")
-        row, is_hit = {**at, KEY_VALUES: values}, self._hits(numbers)
+        row, is_hit = {**at, KEY_VALUES: values}, self._hits(numbers, guessed)
         if isinstance(values.get(MLLOG_NAME), str):
             teller.events.forget(values)
             self._say(rank, row)
@@ -159,10 +191,11 @@ class Results:
         elif numbers:
             self._say(rank, teller.events.take(row))
 
-    def _hits(self, values: Dict[str, Any]) -> bool:
+    def _hits(self, values: Dict[str, Any], guessed: Collection[str]) -> bool:
         """Return whether the goal is met for the first time in this attempt; the leader is told."""
-        value = values.get(self._goal.get("metric", ""))
-        if self._was_hit or value is None or not goal_reached(self._goal, value):
+        metric = self._goal.get("metric", "")
+        value = values.get(metric)
+        if self._was_hit or value is None or metric in guessed or not goal_reached(self._goal, value):
             return False
         self._was_hit = True
         self.on_hit(value)

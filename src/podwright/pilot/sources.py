@@ -15,6 +15,7 @@ import stat
 import time
 import urllib.error
 import urllib.request
+from email.utils import parsedate_to_datetime
 from typing import IO, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -25,6 +26,7 @@ TIMEOUT_S = 60.0
 MOST_TRIES = 8
 """Of one file without a byte of progress; the waits between them add up to some two minutes."""
 LONGEST_WAIT_S = 30.0
+MOST_PAGE_BYTES = 64 << 20
 TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """What a server says that is busy, such as `503 SlowDown` of S3."""
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -48,6 +50,7 @@ class Facts(NamedTuple):
 
     size: Optional[int]
     etag: str
+    changed_s: Optional[float] = None
 
 
 class SourceFile(NamedTuple):
@@ -72,10 +75,22 @@ def _look(source: str, site: Site, environ: Mapping[str, str]) -> Facts:
             raise SourceFailed(_reason(error)) from None
         if not stat.S_ISREG(facts.st_mode):
             raise SourceFailed("it is no plain file")
-        return Facts(facts.st_size, version(facts))
+        return Facts(facts.st_size, version(facts), facts.st_mtime)
     with _ask("HEAD", source, site, environ, {}) as answer:
         length = answer.headers.get("Content-Length")
-        return Facts(int(length) if length else None, _tag(answer))
+        when = parsedate_to_datetime(answer.headers["Last-Modified"]) if "Last-Modified" in answer.headers else None
+        return Facts(int(length) if length else None, _tag(answer), when.timestamp() if when else None)
+
+
+def read_page(address: str) -> str:
+    """Return a page of a server, such as the index of a folder."""
+    text: str = _patiently(lambda: _read_page(address), lambda: 0)
+    return text
+
+
+def _read_page(address: str) -> str:
+    with _ask("GET", address, {}, {}, {}) as answer:
+        return str(answer.read(MOST_PAGE_BYTES).decode("utf-8", "replace"))
 
 
 def version(facts: os.stat_result) -> str:

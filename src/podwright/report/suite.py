@@ -19,7 +19,7 @@ from podwright.prove.sides import cell_traits
 from podwright.prove.suite_folder import Cell, SuiteFolder
 from podwright.report.page import page
 from podwright.report.scaling import drawing_of
-from podwright.runs.files import write_whole
+from podwright.report.write import write_page
 from podwright.spec import Pod
 from podwright.spec.problems import Refusal
 from podwright.theme import words
@@ -51,7 +51,7 @@ def write_suite_report(
 ) -> Path:
     """Write the report of the newest round into the suite's folder, and return its path."""
     path = folder.path / "report.html"
-    write_whole(path, render_suite(session, folder, curve, prices).encode())
+    write_page(path, render_suite(session, folder, curve, prices))
     return path
 
 
@@ -203,7 +203,7 @@ def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
         "p": words.NONE if p is None else f"{p:.2g}",
         "verdict": comparison.verdict,
         "look": _LOOKS[comparison.verdict],
-        "needed": comparison.needed,
+        "needed": f"{comparison.needed:,}" if comparison.needed else "",
         "bar": (axis.at(interval[0]), axis.at(interval[1])) if interval else None,
         "middle": axis.at(comparison.ratio or 1.0),
         "margin": (axis.at(1 - comparison.margin), axis.at(1 + comparison.margin)),

@@ -51,6 +51,7 @@ from podwright.runs.pilot_events import (
     RankStarted,
     RdmaFacts,
     Ready,
+    Recognised,
     ResultTold,
     Retry,
     RunEnded,
@@ -94,6 +95,7 @@ __all__ = [
     "RankStarted",
     "RdmaFacts",
     "Ready",
+    "Recognised",
     "Requeued",
     "ResultTold",
     "Retry",
@@ -135,6 +137,7 @@ _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     LeaderLost,
     GivenBack,
     Thinned,
+    Recognised,
     FilesKept,
     RunEnded,
 )

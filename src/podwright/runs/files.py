@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
+import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,3 +94,10 @@ def open_untrusted(folder: Path, name: str) -> BufferedReader:
 def _check_plain(status: os.stat_result, name: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, f"{kind_of(status.st_mode)}, no plain file", name)
+
+
+def add_to_tar(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file that is not on a disk."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(data), 0o644
+    archive.addfile(member, io.BytesIO(data))

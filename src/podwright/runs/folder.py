@@ -11,7 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podwright.pilot.protocol import parse_lines, piece_of, pieces, read_piece, record_folders, whole_number
+from podwright.pilot.protocol import (
+    PROGRESS,
+    parse_lines,
+    piece_of,
+    pieces,
+    read_piece,
+    record_folders,
+    whole_number,
+)
 from podwright.runs import fields
 from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
 from podwright.runs.files import open_untrusted, read_untrusted
@@ -26,7 +34,10 @@ Kind = TypeVar("Kind", bound=Event)
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a rank, or the launcher where `rank` is None, wrote on a node."""
+    """A line that a rank, or the launcher where `rank` is None, wrote on a node.
+
+    `stream` is `o` or `e`, or `p` for the present state of a line that is still written over.
+    """
 
     t: float
     node: int
@@ -146,13 +157,25 @@ class RunFolder:
         return files
 
     def log_lines(self) -> Iterator[LogLine]:
-        """Yield all nodes' lines in order of time."""
+        """Yield all nodes' lines in order of time; of one that is written over, as a progress bar, its last state."""
         streams = (self._lines_of(node, path) for node, path in self.log_files())
-        return heapq.merge(*streams, key=lambda line: line.t)
+        return _settled(heapq.merge(*streams, key=lambda line: line.t))
 
     def _lines_of(self, node: int, path: Path) -> Iterator[LogLine]:
         for data in pieces(str(path)):
             yield from _log_lines(node, data)
+
+
+def _settled(lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """Leave out the states of lines that were followed by another of the same rank."""
+    open_lines: dict[tuple[int, int | None], LogLine] = {}
+    for line in lines:
+        if line.stream == PROGRESS:
+            open_lines[line.node, line.rank] = line
+        else:
+            open_lines.pop((line.node, line.rank), None)
+            yield line
+    yield from sorted(open_lines.values(), key=lambda line: line.t)
 
 
 def _log_lines(node: int, data: bytes) -> Iterator[LogLine]:

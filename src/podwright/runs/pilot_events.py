@@ -310,6 +310,15 @@ class Thinned(PilotEvent):
     text: str = ""
 
 
+class Recognised(PilotEvent):
+    """Values were found in what a rank wrote for people: by a pattern of `results:`, or by a common form."""
+
+    kind = "recognised"
+    rank: int | None = None
+    names: Rows = ()
+    """Of each: its name, and how it was found."""
+
+
 class FilesKept(PilotEvent):
     """What ranks left in the folder they started in was kept as `results/workdir`."""
 

@@ -13,7 +13,7 @@ from podwright.runs import events as kinds
 from podwright.runs import fields
 from podwright.runs.events import Event, PilotEvent
 from podwright.runs.states import BY_END, BY_EVENT, FINAL, STATES, move, summary
-from podwright.runs.training_clock import TrainingClock, elapsed_s
+from podwright.runs.training_clock import TrainingClock, elapsed_s, is_believed
 from podwright.runs.typed import goal_of, read_fields, texts
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
@@ -211,7 +211,8 @@ class Fold:
             self._take(event)
             self._clock = self._clock.after(event)
             if isinstance(event, PilotEvent):
-                self._last = max(self._last, event.time)
+                if is_believed(event.time):
+                    self._last = max(self._last, event.time)
                 if event.kind in BY_EVENT and event.epoch >= self._epoch:
                     self._state = move(self._state, BY_EVENT[event.kind])
 

@@ -1,11 +1,13 @@
-"""The clock of time to train: where it starts, and when it was stopped."""
+"""The clock of time to train: where it starts, and when it was stopped; and which times are believed at all."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from podwright.runs.events import AttemptStarted, Event, GoalReached, ResultTold
 
+AHEAD_S = 600.0
 RUN_START = "run_start"
 """MLLOG's key for the start of a training."""
 
@@ -53,7 +55,12 @@ def elapsed_s(began: float, ended: float) -> float:
     return round(max(ended - began, 0.0), 3)
 
 
-def _earlier(known: float | None, time: float) -> float:
+def is_believed(moment: float) -> bool:
+    """Return whether something can have happened then, by this machine's clock: others may be ahead, but not far."""
+    return moment <= time.time() + AHEAD_S
+
+
+def _earlier(known: float | None, moment: float) -> float:
     if known is None:
-        return time
-    return min(known, time)
+        return moment
+    return min(known, moment)

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from podwright.spec.hostlist import expand_hosts, fold_hosts
+from podwright.spec.patterns import backtracks
 from podwright.spec.placeholders import Scalar, written
 from podwright.spec.problems import Refusal, short
 from podwright.spec.quantity import (
@@ -25,6 +26,7 @@ from podwright.spec.quantity import (
 )
 
 MOST_COUNTED = 1_000_000
+RESULT_HINT = "write it like `loss[ =:]+([0-9.eE+-]+)`"
 
 
 class Strict(BaseModel):
@@ -126,6 +128,22 @@ def _inner_pattern(value: str) -> str:
     """Take a pattern of paths inside a folder."""
     if value.startswith(("/", "~")) or ".." in value.split("/") or not value.strip("/."):
         raise wrong(f'"{short(value)}" leads out of the folder', "write it like `data/*.bin` or `out/**`")
+    return value
+
+
+def _line_pattern(value: str) -> str:
+    """Take a regular expression with one group that no line can hold up for long."""
+    try:
+        groups = re.compile(value).groups
+    except re.error as error:
+        raise wrong(f"is no regular expression: {error}", RESULT_HINT) from None
+    if groups != 1:
+        raise wrong(f"must have one group, and has {groups}", RESULT_HINT)
+    if backtracks(value):
+        raise wrong(
+            "may take for ever on some lines",
+            "at most two of * and + may be in it, none inside a group that is repeated",
+        )
     return value
 
 
@@ -247,6 +265,7 @@ Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 Line = Annotated[Text, AfterValidator(_one_line)]
+LinePattern = Annotated[Line, AfterValidator(_line_pattern)]
 PathPattern = Annotated[Line, AfterValidator(_inner_pattern)]
 Login = Annotated[Line, AfterValidator(_login)]
 Lines = Annotated[

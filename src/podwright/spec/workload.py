@@ -24,6 +24,7 @@ from podwright.spec.types import (
     Flag,
     Image,
     Line,
+    LinePattern,
     Lines,
     Name,
     Number,
@@ -200,6 +201,11 @@ class Workload(Strict):
         json_schema_extra={"default": "10m"},
     )
     goal: Goal | None = Field(default=None, description="the quality that ends the clock of time to train")
+    results: dict[FieldName, LinePattern] = Field(
+        default={},
+        description="name -> pattern with one group: values in the output of programs that tell none by themselves;"
+        " common forms need no pattern",
+    )
     matrix: dict[FieldName, tuple[Point, ...]] = Field(
         default={}, description="one run for each combination of these values"
     )

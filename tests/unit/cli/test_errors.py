@@ -163,7 +163,7 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
             "hint: `podwright lab up --help` shows what it takes\n",
         ),
         (["lab"], "missing command\n\nhint: `podwright lab --help` shows what it takes\n"),
-        (["run"], "WORKLOAD: is missing\n\nhint: `podwright run --help` shows what it takes\n"),
+        (["render"], "WORKLOAD: is missing\n\nhint: `podwright render --help` shows what it takes\n"),
         (["run", "w", "--detahc"], "--detahc: unknown option\n\nhint: did you mean `--detach`?\n"),
         (["ps", "x"], "x: is one argument too many\n\nhint: `podwright ps --help` shows what it takes\n"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -68,6 +69,45 @@ def test_a_connection_that_does_not_come_about_is_said_once_and_ends_nothing(
             with socket.create_connection((host, int(port)), PATIENCE_S) as client:
                 assert client.recv(1) == b""
     assert (host, said) == ("127.0.0.1", ["port 6006 of node 0: Connection refused"])
+
+
+class Closing(FakeEngine):
+    """An engine whose nodes close every connection at once, or when their guest has closed it."""
+
+    waits = False
+
+    def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            if self.waits:
+                threading.Thread(target=self._hear_out, args=(theirs.dup(),)).start()
+        return ours
+
+    def _hear_out(self, guest: socket.socket) -> None:
+        with guest:
+            guest.recv(1)
+
+
+class Waiting(Closing):
+    waits = True
+
+
+@pytest.mark.parametrize(("engine", "says"), [(Closing, True), (Waiting, False)])
+def test_only_a_connection_that_the_other_side_closes_is_worth_a_word(
+    tmp_path: Path, engine: type[FakeEngine], says: bool
+) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text("name: toy\ncommand: sleep 600\n")
+    session = launch.Session(Home.open(tmp_path / "home"), engines={"local": engine})
+    run = launch.start(session, spec.load_workload(path)).folder
+    said: list[str] = []
+    with closing(PortForward(session, run, 0, 6006, said.append)) as forward:
+        host, port = forward.open(0).removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), PATIENCE_S) as client:
+            if not says:
+                client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+    assert bool(said) is says
 
 
 def test_a_target_without_routes_says_so(tmp_path: Path) -> None:

@@ -178,7 +178,11 @@ def test_data_on_its_way_is_shown_until_the_ranks_start() -> None:
     rows = [{"t": 0.0, "e": [0, 0], "n": n, "k": "staging", "bytes": (n + 1) << 20, "of": 4 << 20} for n in (0, 1)]
     assert progress.take(record(), parsed(*rows), []) == []
     assert progress.waiting_for() == "data 3 MiB of 8 MiB"
-    progress.take(record(), parsed({"t": 1.0, "e": [0, 0], "n": 0, "k": "go", "attempt": 1, "world_size": 2}), [])
+    progress.take(
+        record(),
+        parsed({"t": 1.0, "e": [0, 0], "n": 0, "k": "go", "attempt": 1, "world_size": 2, "hosts": ["a", "b"]}),
+        [],
+    )
     assert progress.waiting_for() == ""
 
 

@@ -325,3 +325,10 @@ def test_a_folder_that_the_kernel_makes_up_is_refused(folder: str) -> None:
     with pytest.raises(Refusal) as caught:
         snapshot(Path(folder))
     assert caught.value.problems[0].message == f"{folder} holds no files: the kernel makes them up as they are read"
+
+
+def test_no_room_for_a_copy_of_much_code_is_said(code: Path, tmp_path: Path) -> None:
+    with (code / "weights.bin").open("wb") as file:
+        file.truncate(payload.MEMORY_BYTES + 1)
+    with pytest.raises(Refusal, match=f"there is no room for a copy of {code}: no such file or directory"):
+        snapshot(code, spool=tmp_path / "nowhere")

@@ -131,6 +131,27 @@ def test_other_runs_answer_as_before_and_the_bad_one_is_removed(
     assert good_rows() == before
 
 
+def test_an_event_of_the_year_2280_keeps_no_run_alive(bad_home: Home) -> None:
+    folder = add_run(bad_home, BAD)
+    lines = [json.loads(line) for line in (folder / EVENTS).read_text().splitlines()[:-1]]
+    lines[2]["t"] += 8e9
+    (folder / EVENTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for _ in range(3):
+        row = json.loads(call("show", BAD, "--json")[1])
+        assert (row["state"], row["reason"]) == ("lost", "no process of it is left on this machine")
+    assert (folder / "client.jsonl").read_text().count('"lost"') == 1
+    assert call("rm", "--yes", BAD)[0] == 0
+
+
+@pytest.mark.parametrize("field", ["name", "target", "version"])
+def test_half_a_character_in_a_record_is_written_into_no_page(bad_home: Home, field: str) -> None:
+    folder = add_run(bad_home, BAD)
+    with_field(**{field: "half \ud800"})(folder)
+    for command in (("report", BAD), ("report", BAD, "good-2222"), ("show", BAD), ("show", BAD, "--json"), ("ps",)):
+        code, _, err = call(*command)
+        assert code in (0, 2), (command, err)
+
+
 @pytest.mark.parametrize("name", ["run.json that is gone", "run.json that is no JSON", "an emptied folder"])
 def test_a_run_that_cannot_be_read_and_has_not_ended_is_lost_with_the_reason(bad_home: Home, name: str) -> None:
     folder = add_run(bad_home, BAD)

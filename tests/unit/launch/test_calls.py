@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import podwright
-from podwright.launch.calls import CallFailed
+from podwright.launch.call_values import CallFailed
 
 LATER = """
 import podwright

@@ -93,7 +93,7 @@ def test_frames_with_a_right_checksum_write_nowhere_else_and_no_more_than_they_m
     folder = add_run(bad_home, BAD)
     rows = good_rows()
     before = outside(bad_home)
-    for number, chance in enumerate(seeds(200)):
+    for number, (name, chance) in enumerate(seeds(range(200))):
         log = tmp_path / "n0.r0.log"
         log.write_bytes(hostile(chance))
         assemble([log], folder / "record")
@@ -103,7 +103,7 @@ def test_frames_with_a_right_checksum_write_nowhere_else_and_no_more_than_they_m
         assert {path.name for path in record.iterdir()} <= {"n0.r0", "n9.r7"}
         assert outside(bad_home) == before
         if number % 20 == 0:
-            check(bad_home, rows, chance, f"frames {number}")
+            check(bad_home, rows, chance, f"frames {name}")
             before = outside(bad_home)
 
 

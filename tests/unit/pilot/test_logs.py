@@ -175,3 +175,43 @@ def test_the_longer_secret_is_masked_first_and_very_short_ones_not_at_all() -> N
     mask = Masker(["abcd", "abcdefgh", "x", ""])
     assert mask(b"abcdefgh abcd x") == b"*** *** x"
     assert Masker([])(b"text") == b"text"
+
+
+def test_a_line_that_is_written_over_is_kept_as_its_last_state(tmp_path: Path) -> None:
+    node = log_in(tmp_path)
+    rank = node.rank("0")
+    assert rank.feed("e", b"\r  0%| 0/9") == []
+    assert rank.feed("e", b"\r 33%| 3/9") == [b"  0%| 0/9"]
+    assert rank.feed("e", b"\r 66%| 6/9\r100%| 9/9") == [b" 66%| 6/9"]
+    assert rank.feed("e", b"\ndone\r\n") == [b"100%| 9/9", b"done"]
+    rank.close()
+    node.close()
+    assert (tmp_path / "rank0.log").read_bytes() == b"100%| 9/9\ndone\n"
+    kept = [line.split(b" ", 1)[1] for line in (tmp_path / "merged.log").read_bytes().splitlines()]
+    assert kept == [b"0 p   0%| 0/9", b"0 p  66%| 6/9", b"0 e 100%| 9/9", b"0 e done"]
+
+
+def test_states_come_once_a_second(tmp_path: Path) -> None:
+    clock = [0.0]
+    node = NodeLog(str(tmp_path), 1 << 20, Masker(()), lambda: clock[0])
+    rank = node.rank("0")
+    shown = []
+    for clock[0] in (1.0, 1.1, 1.2, 1.3, 2.2):
+        shown.append(bool(rank.feed("o", b"\r at %.1f" % clock[0])))
+    assert shown == [False, True, False, False, True]
+    rank.close()
+    node.close()
+
+
+@pytest.mark.parametrize("secret", ["hunter2hunter2", "two\rlines\rof a key"])
+@given(cuts=st.lists(st.integers(0, 120), max_size=8))
+def test_no_part_of_a_secret_is_in_a_state(
+    tmp_path_factory: pytest.TempPathFactory, secret: str, cuts: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    data = f"\r 10%\r 20% {secret} \r 30% {secret}\r 40%\r 50%\n".encode()
+    places = sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})
+    fed(folder, [data[first:last] for first, last in itertools.pairwise(places)], (secret,))
+    written = (folder / "merged.log").read_text() + (folder / "rank3.log").read_text()
+    for part in secret.split("\r"):
+        assert part not in written

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podwright.pilot.guesses import Recogniser
 from podwright.pilot.journal import Journal
 from podwright.pilot.protocol import rows_of, series_name
 from podwright.pilot.results import MOST_NAMES, Results
@@ -25,7 +26,7 @@ class Told:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder, self.t = folder, 0.0
         self.journal = Journal(str(folder / "events.jsonl"), 0, self)
-        self.results = Results(str(folder), GOAL, self.journal, **options)
+        self.results = Results(str(folder), GOAL, self.journal, Recogniser({}, guesses=False), **options)
         self.hits: list[float] = []
         self.results.on_hit = self.hits.append
 

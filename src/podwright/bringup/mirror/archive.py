@@ -6,7 +6,6 @@ Images lie in it as an OCI layout has them: manifests and blobs under their own 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from podwright.runs.files import add_to_tar
 from podwright.spec.problems import refuse
 
 INDEX = "index.json"
@@ -64,12 +64,13 @@ def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str])
     entries = tuple(_entry(path, folder) for path in paths)
     index = ArchiveIndex(pod, entries, images)
     unfinished = file.with_name(f"{file.name}.unfinished")
-    head = index.text().encode()
     with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as archive:
-        archive.addfile(_member(INDEX, len(head)), io.BytesIO(head))
+        add_to_tar(archive, INDEX, index.text().encode())
         for path, entry in zip(paths, entries, strict=True):
+            member = tarfile.TarInfo(entry.path)
+            member.size, member.mode = entry.size, 0o644
             with path.open("rb") as stream:
-                archive.addfile(_member(entry.path, entry.size), stream)
+                archive.addfile(member, stream)
     unfinished.rename(file)
     return index
 
@@ -78,12 +79,6 @@ def _entry(path: Path, folder: Path) -> ArchiveFile:
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return ArchiveFile(str(path.relative_to(folder)), path.stat().st_size, digest)
-
-
-def _member(name: str, size: int) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = size, 0o644
-    return member
 
 
 def read_index(archive: tarfile.TarFile, name: str) -> ArchiveIndex:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,13 +15,23 @@ from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.design.predict.capacity import CapacityPlan
+    from podwright.design.predict.capacity import CapacityFigure, CapacityPlan
 
 _VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
 
 
 def capacity_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A capacity file.", autocompletion=complete_file)],
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="DATASET", help="Beside it, what this dataset brought and kept."),
+    ] = None,
+    pod: Annotated[
+        str | None,
+        typer.Option(
+            "--pod", metavar="POD", help="With --dataset: how long its storage lasts.", autocompletion=complete_file
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Reckon and print every figure with how it came about."""
@@ -29,9 +40,46 @@ def capacity_command(
     from podwright.spec.source import decode, read_source
 
     plan = capacity.reckon(parse_capacity(decode(read_source(file), str(file)), str(file)))
+    if dataset is not None:
+        plan = replace(plan, figures=(*plan.figures, *_measured(plan, dataset, pod)))
     if as_json:
         return output.print_json(capacity.as_json(plan))
     return print("\n".join(_lines(plan)))
+
+
+def _measured(plan: CapacityPlan, dataset: str, pod: str | None) -> Iterator[CapacityFigure]:
+    """Yield what a dataset brought and kept, and how long each storage of a pod takes that."""
+    from podwright.cli.commands.data_scan import open_store
+    from podwright.data.growth import growth
+    from podwright.design.predict.capacity import CapacityFigure, fill_days, si
+
+    seen = growth(open_store(), dataset)
+    how = f"median of {seen.days} days on which files of {dataset} were written"
+    yield CapacityFigure("dataset", "bytes_per_day", seen.bytes_per_day, "B", how)
+    modelled = plan.get("data", "bytes_per_day")
+    if modelled:
+        how = f"of {si(modelled, 'B')} that the file gives"
+        yield CapacityFigure("dataset", "share_of_model", seen.bytes_per_day / modelled, "", how)
+    kept_per_day = float(seen.bytes_per_day)
+    if seen.kept_share is not None:
+        kept_per_day *= seen.kept_share
+        how = ", ".join(f"{count} {reason}" for reason, count in seen.reasons.items())
+        yield CapacityFigure("dataset", "kept_share", seen.kept_share, "", f"by curation: {how}")
+        yield CapacityFigure("dataset", "kept_bytes_per_day", kept_per_day, "B", "bytes per day x kept share")
+    if pod is not None:
+        yield from fill_days(_storage(pod), seen.size_bytes, kept_per_day)
+
+
+def _storage(pod: str) -> dict[str, int]:
+    from podwright.launch import Session, pods
+    from podwright.spec import load_pod
+
+    if pod.endswith((".yaml", ".yml")):
+        described = load_pod(pod)
+    else:
+        with Session.open() as session:
+            described = pods.find(session.home, pod)
+    return {storage.name: storage.capacity_bytes for storage in described.storage if storage.capacity_bytes}
 
 
 def _lines(plan: CapacityPlan) -> Iterator[str]:

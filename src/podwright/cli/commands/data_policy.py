@@ -27,7 +27,9 @@ _MOST_NAMED = 20
 Verb = Annotated[str, typer.Argument(metavar="VERB", help=f"One of {', '.join(_VERBS)}.")]
 PolicyName = Annotated[str | None, typer.Argument(metavar="NAME", help="The policy.")]
 Of = Annotated[str, typer.Option("--dataset", metavar="DATASET", help="Whose files.", autocompletion=complete_name)]
-Do = Annotated[str, typer.Option("--do", metavar="ACTION", help="tag, checksum, copy, move, archive, delete or agent.")]
+Do = Annotated[
+    str, typer.Option("--do", metavar="ACTION", help="tag, checksum, copy, move, archive, delete, agent or curate.")
+]
 To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Where copies and archives go.")]
 Tag = Annotated[str, typer.Option("--tag", metavar="NAME=VALUE", help="Of the action tag.")]
 Program = Annotated[str, typer.Option("--program", metavar="COMMAND", help="Of an agent: runs here.")]

@@ -48,7 +48,9 @@ FilterText = Annotated[
 
 
 def data_scan_command(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that the dataset lies in.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH|URL", help="The folder that the dataset lies in, or its address.")
+    ],
     name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
     layout: Annotated[
         str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")

@@ -56,6 +56,10 @@ def logs_command(
         _say_silence(followed)
 
 
+CLEARED = "\r\x1b[K"
+"""What a terminal begins a line anew with."""
+
+
 @dataclass(frozen=True)
 class LineFilter:
     """Which lines are meant; None: any."""
@@ -164,14 +168,20 @@ def _say_silence(run: Run) -> None:
 
 def _print(lines: Iterable[LogLine], width: int, times: bool, at_once: bool) -> None:
     """Print each line after its rank, in a column that is `width` wide, if any; a line of the launcher has none."""
+    from podwright.pilot.protocol import PROGRESS
     from podwright.theme import words
 
+    in_place = at_once and sys.stdout.isatty()
     for line in lines:
+        is_open = at_once and line.stream == PROGRESS
+        if is_open and not in_place:
+            continue
         prefix = f"{words.clock(line.t)} " * times
         if width:
             rank = "-" if line.rank is None else str(line.rank)
             prefix += f"[{rank:>{width}}] "
-        print(f"{prefix}{foreign_line(line.text, sys.stdout)}", flush=at_once)
+        shown = f"{CLEARED * in_place}{prefix}{foreign_line(line.text, sys.stdout)}"
+        print(shown, end="" if is_open else "\n", flush=at_once)
 
 
 def _print_json(lines: Iterable[LogLine]) -> None:

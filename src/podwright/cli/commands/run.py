@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from podwright.launch import Run, Session
     from podwright.spec import Workload
 
+Notify = Annotated[str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
+]
+
 RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
 
 
@@ -40,19 +45,15 @@ def run_command(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Go on from its checkpoint.", autocompletion=complete_run),
     ] = None,
-    notify: Annotated[
-        str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")
-    ] = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
-    ] = False,
+    notify: Notify = None,
+    profile: Profile = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch
     from podwright.launch.notify import command_of, when_ended
 
-    words = command_of(notify) if notify is not None else None
+    told_by = command_of(notify) if notify is not None else None
     before = like or resume
     if before:
         _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
@@ -62,8 +63,8 @@ def run_command(
         else:
             asked = _workload(workload, sets, profile)
             run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        if words:
-            when_ended(run, words)
+        if told_by:
+            when_ended(run, told_by)
         return _tell(run, detach, as_json)
 
 

@@ -5,7 +5,7 @@ Sizes are decimal, as discs and lines are sold. Every figure carries how it came
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,15 @@ def reckon(file: CapacityFile) -> CapacityPlan:
     if file.labels and file.training:
         figures += _training(file.training, file.labels, _value(figures, "images"))
     return CapacityPlan(file.name, tuple(figures), file.assumptions)
+
+
+def fill_days(storage: Mapping[str, float], held_bytes: float, bytes_per_day: float) -> Iterator[CapacityFigure]:
+    """Yield how many days each storage takes what comes in, beside what it holds already."""
+    for name, capacity in storage.items():
+        if bytes_per_day > 0:
+            free = max(0.0, capacity - held_bytes)
+            how = f"({si(capacity, 'B')} - {si(held_bytes, 'B')} held) / {si(bytes_per_day, 'B')} a day"
+            yield CapacityFigure("dataset", f"days_until_{name}_is_full", float(int(free / bytes_per_day)), "", how)
 
 
 def as_json(plan: CapacityPlan) -> dict[str, Any]:

@@ -249,9 +249,9 @@ class LocalEngine:
         return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
-        """Return the command of a shell in the node's copy of the code, with what a rank sees of the run's folders."""
+        """Return the command of a shell where the node's ranks started, with what they see of the run's folders."""
         scratch = folder.path / "scratch" / f"n{node}"
-        code = next(iter(sorted(scratch.glob("code-*"))), folder.path)
+        code = [*sorted(scratch.glob("code-*")), *scratch.glob("work"), folder.path][0]
         shared = {"PODWRIGHT_RUN": folder.id, "PODWRIGHT_FOLDER": folder.path, "PODWRIGHT_SCRATCH": scratch}
         variables = [f"{name}={value}" for name, value in shared.items()]
         if _in_container(folder):

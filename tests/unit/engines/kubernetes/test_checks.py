@@ -194,4 +194,4 @@ def test_what_it_lacks(tmp_path: Path) -> None:
     assert isinstance(scheduler, spec.KubernetesScheduler)
     assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"route", "selection", "shared"}
     with_claim = scheduler.model_copy(update={"claim": "podwright"})
-    assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"selection"}
+    assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"route", "selection"}

@@ -1,0 +1,137 @@
+"""Values in lines that were written for people: by the patterns of `results:`, and by forms that many programs share.
+
+What a program tells itself comes first: once a rank has told a name, nothing of that name is read from its other lines.
+Then the patterns; then the forms. A value of a form is a guess: it meets no goal. Lines of one rank count: rank 0's, or
+those of the first that writes any where rank 0 writes none. Long lines are cut, so that none holds the pilot up.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from .protocol import is_number
+
+LINE_BYTES = 4096
+NUMBER = r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,3})?"
+SURE = ("loss", "accuracy", "acc", "lr", "learning_rate", "perplexity", "ppl", "bleu", "miou", "iou", "grad_norm")
+"""Words that are taken for the name of a value also where only a space stands between the two."""
+OTHERS = ("auc", "f1", "mae", "mse", "rmse", "reward", "score", "error", "top1", "top5", "map")
+_BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average|total|running|best) )?"
+_NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
+_VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
+_PAIRS = tuple(
+    re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}{_VALUE}", re.IGNORECASE)
+    for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
+)
+_COUNT = rf"['\"]?[ =:#\[(]{{0,3}}({NUMBER})(?: ?/ ?({NUMBER}))?"
+_COUNTED = re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE)
+_BAR = re.compile(r"([0-9]{1,12})/([0-9]{1,12}) \[[0-9:?]{1,12}<")
+"""tqdm's counter: how many of how many, then the time it took."""
+_HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
+_COUNTERS = {"epoch": ("epoch", "epochs")}
+LINES_PER_S = 20.0
+BURST_LINES = 200.0
+"""How many lines are looked at for guesses: a program that writes thousands a second must not cost its node a core."""
+
+
+class LineValues(NamedTuple):
+    """Values of a line, and which of them are guesses."""
+
+    values: Dict[str, float]
+    guessed: Set[str]
+
+
+def guess(text: str) -> Dict[str, float]:
+    """Return the values that a line has in one of the common forms."""
+    values: Dict[str, float] = {}
+    for pairs in _PAIRS:
+        for name, number in pairs.findall(text):
+            _put(values, _tidy(name), number)
+    for word, done, of in _COUNTED.findall(text):
+        name, whole = _COUNTERS.get(word.lower(), ("step", "steps"))
+        _put(values, name, done)
+        if of:
+            _put(values, whole, of)
+    if "step" not in values:
+        for done, of in _BAR.findall(text)[-1:]:
+            _put(values, "step", done)
+            _put(values, "steps", of)
+    return values
+
+
+def _may_hold(line: bytes) -> bool:
+    lower = line.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
+def _tidy(name: str) -> str:
+    return re.sub(r"[ /.@-]+", "_", name.strip().lower())
+
+
+def _put(values: Dict[str, float], name: str, text: str) -> None:
+    number = float(text)
+    if is_number(number):
+        values[name] = number
+
+
+class Recogniser:
+    """Reads the lines of one node's ranks."""
+
+    def __init__(
+        self, patterns: Mapping[str, str], guesses: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._patterns: List[Tuple[str, Any]] = [(name, re.compile(text)) for name, text in patterns.items()]
+        self._guesses, self._monotonic = guesses, monotonic
+        self._left, self._looked = BURST_LINES, monotonic()
+        self._told: Set[Tuple[int, str]] = set()
+        self._speaker: Optional[int] = None
+
+    def note_told(self, rank: int, values: Mapping[str, Any]) -> None:
+        """Note what a rank told by itself."""
+        self._told.update((rank, name) for name in values)
+
+    def read(self, rank: int, line: bytes) -> Optional[LineValues]:
+        """Return what a line says beside what its rank tells; None: nothing."""
+        line = line[:LINE_BYTES]
+        text = ""
+        values: Dict[str, float] = {}
+        if self._patterns:
+            text = line.decode("utf-8", "replace")
+            values = self._by_patterns(text)
+        guessed: Dict[str, float] = {}
+        if self._guesses and _may_hold(line) and self._has_time():
+            guessed = guess(text or line.decode("utf-8", "replace"))
+        named = {name for name, _ in self._patterns}
+        kept = {name: value for name, value in {**guessed, **values}.items() if (rank, name) not in self._told}
+        fresh = {name: value for name, value in kept.items() if name in values or name not in named}
+        if not fresh or not self._speaks(rank):
+            return None
+        return LineValues(fresh, set(fresh) - set(values))
+
+    def _by_patterns(self, text: str) -> Dict[str, float]:
+        values: Dict[str, float] = {}
+        for name, pattern in self._patterns:
+            match = pattern.search(text)
+            if match:
+                try:
+                    _put(values, name, match.group(1))
+                except (ValueError, TypeError):
+                    continue
+        return values
+
+    def _has_time(self) -> bool:
+        now = self._monotonic()
+        self._left = min(BURST_LINES, self._left + (now - self._looked) * LINES_PER_S)
+        self._looked = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _speaks(self, rank: int) -> bool:
+        """Return whether this rank's lines count: those of the lowest that writes any."""
+        if self._speaker is None or rank < self._speaker:
+            self._speaker = rank
+        return rank == self._speaker

@@ -1,0 +1,98 @@
+"""Values in lines that were written for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from podwright.pilot.guesses import BURST_LINES, LineValues, Recogniser, guess
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("loss=0.12", {"loss": 0.12}),
+        ("loss: 0.12", {"loss": 0.12}),
+        ("iter 10: loss 2.33, time 12 ms", {"step": 10, "loss": 2.33}),
+        ("{'loss': 0.5, 'grad_norm': 1e-3, 'epoch': 1.0}", {"loss": 0.5, "grad_norm": 0.001, "epoch": 1}),
+        (" 45%|####    | 45/100 [00:05<00:06,  8.9it/s, loss=0.12]", {"step": 45, "steps": 100, "loss": 0.12}),
+        (
+            "Epoch 0:  50%|##| 5/10 [00:01<00:01, 4.9it/s, v_num=0, train_loss=0.5]",
+            {"epoch": 0, "step": 5, "steps": 10, "train_loss": 0.5},
+        ),
+        ("Epoch 3/10", {"epoch": 3, "epochs": 10}),
+        ("step 120/1000", {"step": 120, "steps": 1000}),
+        ("[2/5] val/acc: 0.91  train loss 0.3", {"val_acc": 0.91, "train_loss": 0.3}),
+        ("2026-11-17 INFO epoch 3 step 40 loss 0.12 lr 3.0e-04", {"epoch": 3, "step": 40, "loss": 0.12, "lr": 0.0003}),
+        ("Test Accuracy: 91.2%", {"test_accuracy": 91.2}),
+        ("BLEU = 28.4", {"bleu": 28.4}),
+    ],
+)
+def test_common_forms(line: str, values: dict[str, float]) -> None:
+    assert guess(line) == values
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "loss of connection: 3",
+        "port: 8080 pid=12",
+        "Train Loss = nan",
+        "lossless 3",
+        "loss 3abc",
+        "Downloading map 3",
+        "loss_fn=0x7f3a",
+        "colour: 12",
+        "stepping 3",
+        "",
+    ],
+)
+def test_what_is_no_value(line: str) -> None:
+    assert guess(line) == {}
+
+
+def test_told_names_come_first() -> None:
+    recogniser = Recogniser({}, guesses=True)
+    assert recogniser.read(0, b"loss=1 acc=0.5") == LineValues({"loss": 1.0, "acc": 0.5}, {"loss", "acc"})
+    recogniser.note_told(0, {"loss": 0.25})
+    assert recogniser.read(0, b"loss=1 acc=0.5") == LineValues({"acc": 0.5}, {"acc"})
+    assert recogniser.read(0, b"loss=1") is None
+
+
+def test_patterns_come_before_forms_and_are_no_guesses() -> None:
+    recogniser = Recogniser({"loss": r"total ([0-9.]+)", "wer": r"WER ([0-9.]+)"}, guesses=True)
+    assert recogniser.read(0, b"loss=1 total 0.5") == LineValues({"loss": 0.5}, set())
+    # A name that has a pattern is not guessed: the user said where it is.
+    assert recogniser.read(0, b"loss=1") is None
+    assert recogniser.read(0, b"WER 12.5 acc=0.5") == LineValues({"wer": 12.5, "acc": 0.5}, {"acc"})
+    assert recogniser.read(0, b"WER 1.2.3") is None
+
+
+def test_lines_of_rank_0_count_where_it_writes_any() -> None:
+    recogniser = Recogniser({}, guesses=True)
+    assert recogniser.read(3, b"loss=3") is not None
+    assert recogniser.read(5, b"loss=5") is None
+    assert recogniser.read(0, b"loss=0") is not None
+    assert recogniser.read(3, b"loss=3") is None
+
+
+def test_other_nodes_guess_nothing_and_long_lines_are_cut() -> None:
+    assert Recogniser({}, guesses=False).read(0, b"loss=1") is None
+    assert Recogniser({}, guesses=True).read(0, b"x" * 5000 + b" loss=1") is None
+    assert Recogniser({"loss": "loss=([0-9]+)"}, guesses=True).read(0, b"\xff loss=1") == LineValues(
+        {"loss": 1.0}, set()
+    )
+
+
+def test_a_flood_of_lines_is_looked_at_in_part() -> None:
+    now = [0.0]
+    recogniser = Recogniser({}, guesses=True, monotonic=lambda: now[0])
+    read = [recogniser.read(0, b"loss=1") for _ in range(1000)]
+    assert sum(values is not None for values in read) == BURST_LINES
+    now[0] = 1.0
+    assert recogniser.read(0, b"loss=1") is not None
+
+
+@pytest.mark.parametrize("line", ["loss" * 1024, "a b " * 1000 + "loss", "loss " + "a_" * 2000, "epoch " * 700])
+def test_a_line_made_to_take_long_ends(line: str) -> None:
+    """A search that tried all ways would not."""
+    assert guess(line[:4096]) == {}
