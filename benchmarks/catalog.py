@@ -111,7 +111,7 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     busy: dict[str, list[float]] = {"find": [], "walk": [], "scan": []}
     with (folder / "listing").open("wb") as listing:
         command = ["find", str(tree), "-printf", FIELDS]
-        works = {
+        works: dict[str, Callable[[], Any]] = {
             "find": partial(subprocess.run, command, stdout=listing, check=True),
             "walk": lambda: list(walk(os.fsencode(tree), CORES)),
             "scan": lambda: scan(Store(next(homes)), tree, "tree"),
@@ -176,9 +176,12 @@ def _catalog(store: Store) -> Rival:
     def first_paths(text: str, opened: Dataset) -> list[str]:
         return [match.path for match in opened.find(opened.condition(text), LIMIT)]
 
+    def count(text: str, opened: Dataset) -> int:
+        return opened.count_files(opened.condition(text))
+
     asked: dict[str, Ask] = {}
     for name, text in QUERIES.items():
-        asked[name] = lambda opened, text=text: opened.count_files(opened.condition(text))
+        asked[name] = partial(count, text)
         if name in LISTED:
             asked[name] = partial(first_paths, text)
     asked["facets"] = lambda opened: sorted(

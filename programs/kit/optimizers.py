@@ -61,8 +61,8 @@ class MasterAdamW(torch.optim.Optimizer):
                     continue
                 state = self.state[weight]
                 update = _update_at_once() if weight.is_cuda else _update
-                kept = (state["exact"], state["mean"], state["square"])
-                update(weight.view(-1), weight.grad.reshape(-1), *(value.view(-1) for value in kept), given)
+                exact, mean, square = (state[name].view(-1) for name in ("exact", "mean", "square"))
+                update(weight.view(-1), weight.grad.reshape(-1), exact, mean, square, given)
 
     def _given(self, group: dict[str, Any]) -> Tensor:
         """What `_update` is given, on the device: a number of Python's would be compiled in, anew in every step."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,12 +72,22 @@ def pause_and_resume(session: Session, folder: Path, target: str) -> None:
     with open_dataset(store, "a2d2") as opened:
         counts = [opened.count_files(opened.condition(f"looked_by={run.id} and bytes>0")) for run in start.runs]
     assert counts == [7, 5]
+    assert [path.name for path in (folder / "code").iterdir()] == ["look.py"]
 
 
 def test_an_agent_that_is_a_workload_is_paused_and_resumed(tmp_path: Path) -> None:
     # A name of this process's own: the engine finds processes by their run wherever they were started.
     home = Home.open(tmp_path / f"home-{os.getpid()}")
     pause_and_resume(Session(home), tmp_path, "local")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Gives a folder that the lab's ordinary user may read too."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -89,5 +101,5 @@ def cluster(tmp_path: Path) -> Iterator[SlurmSite]:
 @pytest.mark.slow
 @pytest.mark.slurm
 @pytest.mark.xdist_group("slurm-agents")
-def test_an_agent_on_a_cluster_is_paused_and_resumed(cluster: SlurmSite, tmp_path: Path) -> None:
-    pause_and_resume(cluster.session, tmp_path / "data", cluster.target)
+def test_an_agent_on_a_cluster_is_paused_and_resumed(cluster: SlurmSite, open_folder: Path) -> None:
+    pause_and_resume(cluster.session, open_folder, cluster.target)

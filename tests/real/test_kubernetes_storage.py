@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright.lab.kubernetes import KubernetesLab
+from podwright.spec import load_pod
 from tests.real.clients import Client, kubectl, pod_of, until
 from tests.real.labs import ON_KUBERNETES
 
@@ -83,6 +84,16 @@ def test_claims_are_bound_and_a_run_uses_them(
     granted.ask("prune", "--checkpoints", "--older", "0s", "--yes")
     assert (kept / "record").is_dir()
     assert not (kept / "checkpoints").exists()
+
+
+def test_a_granted_namespace_is_tried_with_an_image(granted: Client, kubernetes_cluster: KubernetesLab) -> None:
+    """The test runs as nobody, in a container as strict as a run's, and what it saw is printed."""
+    scheduler = load_pod(kubernetes_cluster.pod_file).scheduler()
+    assert scheduler.kind == "kubernetes"
+    assert scheduler.image is not None
+    said = granted.ask("pod", "grant", "admin", "--namespace", NAMESPACE, "--try", scheduler.image, "--yes")
+    assert "uid=65534" in said
+    assert kubernetes_cluster.kubectl("get", "pod", "podwright-gpu-test", f"--namespace={NAMESPACE}").returncode != 0
 
 
 def test_what_was_granted_is_granted_once(granted: Client) -> None:

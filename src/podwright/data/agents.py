@@ -62,7 +62,19 @@ def run_program(command: Sequence[str], lines: str) -> Iterator[str]:
 
 def run_workload(start: Start, file: str, target: str, batch: Path) -> Iterator[str]:
     """Yield what the ranks of a workload print that is given the batch's file as an input."""
-    run = start(load_workload(file, [f"data.{INPUT}={batch}"]), target)
+    code = load_workload(file, [f"data.{INPUT}={batch}"]).code_folder
+    if code is None:
+        run = start(load_workload(file, [f"data.{INPUT}={batch}"]), target)
+    else:
+        # What lies in the code travels with the run: this folder of ours need not exist where it runs.
+        inside = Path(code) / f"podwright-{os.getpid()}.batch.jsonl"
+        inside.write_bytes(batch.read_bytes())
+        try:
+            # By a path from the workload's folder: an absolute one would mean the target's own.
+            below = os.path.relpath(inside, Path(file).resolve().parent)
+            run = start(load_workload(file, [f"data.{INPUT}={below}"]), target)
+        finally:
+            inside.unlink()
     record = run.wait()
     if record.state != "succeeded":
         raise refuse(f"the run {run.id} of the agent {record.state}", hint=f"podwright show {run.id}", exit_code=1)

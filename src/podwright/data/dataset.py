@@ -122,6 +122,7 @@ class _Part:
     def __init__(self, connection: DuckDBPyConnection, part: CatalogFile) -> None:
         self._connection, self._part = connection, part
         self.lookup = Lookup(connection, part.alias, part.rows)
+        self._folders: dict[int, tuple[bytes | None, str]] = {}
 
     def _chosen(self, condition: Condition) -> tuple[BitMap | None, bool]:
         """Return the rows to look at, None for all of them, and whether they all fit."""
@@ -175,9 +176,20 @@ class _Part:
             query = f"{self._columns(names)} WHERE {_BY_ROW} ORDER BY f.id"
             yield from self._connection.execute(query, [rows.to_array().tolist()]).fetchall()
             return
-        # A row by its place needs no plan over the whole table.
+        # A row by its place needs no plan over the whole table, and its folder no join.
+        typed = "".join(f", {schema.quoted(name)}" for name in names)
+        columns = f"SELECT dir, raw, name, size, mtime_ns, owner, mode{typed} FROM {self._part.alias}.file"
         for row in rows:
-            yield from self._connection.execute(f"{self._columns(names)} WHERE f.rowid = {row}").fetchall()
+            (fetched,) = self._connection.execute(f"{columns} WHERE rowid = {row}").fetchall()
+            number, raw, name, *values = fetched
+            folder_raw, folder = self._folder(number)
+            yield folder + name, folder_raw, raw, folder, name, *values
+
+    def _folder(self, number: int) -> tuple[bytes | None, str]:
+        if number not in self._folders:
+            query = f"SELECT raw, path FROM {self._part.alias}.directory WHERE id = {number}"
+            (self._folders[number],) = self._connection.execute(query).fetchall()
+        return self._folders[number]
 
     def _columns(self, names: Sequence[str]) -> str:
         typed = "".join(f", f.{schema.quoted(name)}" for name in names)

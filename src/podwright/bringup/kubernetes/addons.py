@@ -44,7 +44,9 @@ def image_of(site: Site, path: str) -> str:
 
 def objects(site: Site) -> list[Object]:
     """Return the objects of our own making that need no chart."""
-    things = [_runtime_class()] if with_gpus(site) else []
+    # Where the GPU Operator brings the container toolkit, it brings this too.
+    own_toolkit = site.pod.bringup.nvidia is not None and with_gpus(site)
+    things = [_runtime_class()] if own_toolkit else []
     things += mpi_operator(site)
     if with_rdma(site):
         things += rdma_plugin(site)

@@ -47,6 +47,11 @@ FilterText = Annotated[
 ]
 
 
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Look only into folders that changed; not at files written over in place.")
+]
+
+
 def data_scan_command(
     path: Annotated[str, typer.Argument(metavar="PATH|URL", help="The folder of the dataset, or its address.")],
     name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
@@ -56,9 +61,7 @@ def data_scan_command(
     checksums: Annotated[
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Look only into folders that changed; not at files written over in place.")
-    ] = False,
+    quick: Quick = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
