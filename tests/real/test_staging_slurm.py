@@ -14,10 +14,11 @@ import pytest
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import Run, pods
+from podwright.spec.problems import Refusal
 from tests.contract.sites import END_S, SlurmSite
 from tests.fixtures import counted
 from tests.real.labs import slurm_lab
-from tests.real.test_staging import FILES, SIZE, expected, make_files, seen, select, staged
+from tests.real.test_staging import FILES, PROGRAM, SIZE, expected, make_files, seen, select, staged
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.xdist_group("slurm-staging")]
 TOTAL = FILES * (SIZE // 32 * 32)
@@ -57,13 +58,12 @@ class StagingSite(SlurmSite):
     def sent(self) -> int:
         return int(self.counts.read_text())
 
-    def look(self, **fields: Any) -> Run:
+    def look(self, selection: str = "far") -> Run:
         command = f"{sys.executable} look.py {{data.frames}}"
-        return self.start(command=command, code=str(self.code()), data="{frames: 'selection:far'}", nodes=2, **fields)
+        data, slurm = f"{{frames: 'selection:{selection}'}}", "{options: ['--nodelist=n[1-2]']}"
+        return self.start(command=command, code=str(self.code()), data=data, nodes=2, slurm=slurm)
 
     def code(self) -> Path:
-        from tests.real.test_staging import PROGRAM
-
         folder = self.folder / "code"
         folder.mkdir(exist_ok=True)
         (folder / "look.py").write_text(PROGRAM)
@@ -83,7 +83,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagingSite]:
 
 
 def test_two_nodes_read_the_source_once_and_a_second_run_is_warm(site: StagingSite) -> None:
-    run = site.look(slurm="{options: ['--nodelist=n[1-2]']}")
+    run = site.look()
     record = run.wait(END_S)
     assert (record.state, record.reason) == ("succeeded", "")
     assert seen(run) == {expected(site.files)}
@@ -91,7 +91,26 @@ def test_two_nodes_read_the_source_once_and_a_second_run_is_warm(site: StagingSi
     events = staged(run)
     assert sum(event.from_source or 0 for event in events) == TOTAL
     assert sum(event.from_peers or 0 for event in events) == TOTAL
-    again = site.look(slurm="{options: ['--nodelist=n[1-2]']}")
+    again = site.look()
     assert again.wait(END_S).state == "succeeded"
     assert site.sent() == TOTAL
     assert [event.reused for event in staged(again)] == [TOTAL, TOTAL]
+
+
+def test_a_full_cache_gives_way_and_one_that_is_too_small_is_refused(site: StagingSite) -> None:
+    others = []
+    for path in site.files:
+        other = path.with_name(f"other {path.name}")
+        other.write_bytes(path.read_bytes()[::-1])
+        others.append(other)
+    select(site.session, site.address, others, "others")
+    before = site.sent()
+    site.limit(f"{TOTAL + SIZE}B")
+    run = site.look("others")
+    record = run.wait(END_S)
+    assert (record.state, record.reason) == ("succeeded", "")
+    assert seen(run) == {expected(others)}
+    assert site.sent() == before + TOTAL
+    site.limit(f"{TOTAL - 1}B")
+    with pytest.raises(Refusal, match=r"are more than the .* of a node's cache"):
+        site.look()
