@@ -23,7 +23,7 @@ from tests.fixtures.s3 import KEYS, S3Server, s3_server
 from tests.real.test_staging import seen, workload
 
 # The time of a test alone: the first one's fixture may build the server from source.
-pytestmark = [pytest.mark.timeout(300, func_only=True), pytest.mark.xdist_group("s3")]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300, func_only=True), pytest.mark.xdist_group("s3")]
 SIZE = 100_000
 
 
