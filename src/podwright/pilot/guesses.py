@@ -77,7 +77,11 @@ def _put(values: Dict[str, float], name: str, text: str) -> None:
 
 
 class Recogniser:
-    """Reads the lines of one node's ranks."""
+    """Reads the lines of one node's ranks.
+
+    A guess waits until its name comes a second time, or its rank ends: many programs say a word of this kind in a
+    sentence before they tell the same name by themselves.
+    """
 
     def __init__(
         self, patterns: Mapping[str, str], guesses: bool, monotonic: Callable[[], float] = time.monotonic
@@ -86,29 +90,55 @@ class Recogniser:
         self._guesses, self._monotonic = guesses, monotonic
         self._left, self._looked = BURST_LINES, monotonic()
         self._told: Set[Tuple[int, str]] = set()
+        self._held: Dict[int, Dict[str, float]] = {}
+        self._sure: Set[str] = set()
         self._speaker: Optional[int] = None
 
     def note_told(self, rank: int, values: Mapping[str, Any]) -> None:
         """Note what a rank told by itself."""
         self._told.update((rank, name) for name in values)
+        held = self._held.get(rank)
+        if held:
+            self._held[rank] = {name: value for name, value in held.items() if name not in values}
 
-    def read(self, rank: int, line: bytes) -> Optional[LineValues]:
-        """Return what a line says beside what its rank tells; None: nothing."""
+    def read(self, rank: int, line: bytes) -> List[LineValues]:
+        """Return what a line says beside what its rank tells, after what waited for it."""
         line = line[:LINE_BYTES]
-        text = ""
-        values: Dict[str, float] = {}
-        if self._patterns:
-            text = line.decode("utf-8", "replace")
-            values = self._by_patterns(text)
+        may_guess = self._guesses and _may_hold(line) and self._has_time()
+        if not (may_guess or self._patterns):
+            return []
+        text = line.decode("utf-8", "replace")
+        named = self._by_patterns(text)
         guessed: Dict[str, float] = {}
-        if self._guesses and _may_hold(line) and self._has_time():
-            guessed = guess(text or line.decode("utf-8", "replace"))
-        named = {name for name, _ in self._patterns}
-        kept = {name: value for name, value in {**guessed, **values}.items() if (rank, name) not in self._told}
-        fresh = {name: value for name, value in kept.items() if name in values or name not in named}
-        if not fresh or not self._speaks(rank):
-            return None
-        return LineValues(fresh, set(fresh) - set(values))
+        if may_guess:
+            guessed = self._without_named(guess(text))
+        named, guessed = self._untold(rank, named), self._untold(rank, guessed)
+        if not (named or guessed) or not self._speaks(rank):
+            return []
+        before, guessed = self._confirm(rank, guessed)
+        rows = [LineValues(before, set(before)), LineValues({**guessed, **named}, set(guessed))]
+        return [row for row in rows if row.values]
+
+    def rest(self, rank: int) -> List[LineValues]:
+        """Return what a rank that has ended said once only."""
+        held = self._held.pop(rank, {})
+        return [LineValues(held, set(held))] if held else []
+
+    def _confirm(self, rank: int, guessed: Dict[str, float]) -> Tuple[Dict[str, float], Dict[str, float]]:
+        """Return the values that waited for these names, and those of them that need not wait; the others wait."""
+        held = self._held.setdefault(rank, {})
+        before = {name: held.pop(name) for name in guessed if name in held}
+        self._sure.update(before)
+        held.update((name, value) for name, value in guessed.items() if name not in self._sure)
+        return before, {name: value for name, value in guessed.items() if name in self._sure}
+
+    def _untold(self, rank: int, values: Dict[str, float]) -> Dict[str, float]:
+        return {name: value for name, value in values.items() if (rank, name) not in self._told}
+
+    def _without_named(self, values: Dict[str, float]) -> Dict[str, float]:
+        """Leave out names that have a pattern: the user said where their values are."""
+        names = {name for name, _ in self._patterns}
+        return {name: value for name, value in values.items() if name not in names}
 
     def _by_patterns(self, text: str) -> Dict[str, float]:
         values: Dict[str, float] = {}

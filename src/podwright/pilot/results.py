@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Any, Callable, Collection, Dict, List, Optional, Set
+from typing import Any, Callable, Collection, Dict, Iterable, List, Optional, Set
 
 from .guesses import LineValues, Recogniser
 from .journal import Journal
@@ -151,12 +151,15 @@ class Results:
             self._recogniser.note_told(rank, values)
             self.take(rank, values)
             return values
-        read = self._recogniser.read(rank, line)
-        if read is None:
-            return {}
-        self._say_recognised(rank, read)
-        self.take(rank, read.values, read.guessed)
-        return dict(read.values)
+        return self._take_read(rank, self._recogniser.read(rank, line))
+
+    def _take_read(self, rank: int, rows: Iterable[LineValues]) -> Dict[str, Any]:
+        values: Dict[str, Any] = {}
+        for row in rows:
+            self._say_recognised(rank, row)
+            self.take(rank, row.values, row.guessed)
+            values.update(row.values)
+        return values
 
     def _say_recognised(self, rank: int, read: LineValues) -> None:
         """Say once how each name was found."""
@@ -220,6 +223,7 @@ class Results:
 
     def end(self, rank: int) -> None:
         """Write the last values of a rank that is over."""
+        self._take_read(rank, self._recogniser.rest(rank))
         teller = self._tellers.get(rank)
         if teller is not None:
             teller.series.end_attempt()

@@ -50,46 +50,76 @@ def test_what_is_no_value(line: str) -> None:
     assert guess(line) == {}
 
 
-def test_told_names_come_first() -> None:
+def confirmed(*names: bytes, patterns: dict[str, str] | None = None) -> Recogniser:
+    """One that has seen each of these names twice."""
+    recogniser = Recogniser(patterns or {}, guesses=True)
+    for name in names * 2:
+        recogniser.read(9, name + b"=1")
+    return recogniser
+
+
+def test_a_guess_waits_for_its_name_to_come_again() -> None:
     recogniser = Recogniser({}, guesses=True)
-    assert recogniser.read(0, b"loss=1 acc=0.5") == LineValues({"loss": 1.0, "acc": 0.5}, {"loss", "acc"})
+    assert recogniser.read(0, b"rank 0 starts at step 4") == []
+    assert recogniser.read(0, b"step 5 loss=0.5") == [
+        LineValues({"step": 4.0}, {"step"}),
+        LineValues({"step": 5.0}, {"step"}),
+    ]
+    assert recogniser.read(0, b"step 6") == [LineValues({"step": 6.0}, {"step"})]
+    assert recogniser.rest(0) == [LineValues({"loss": 0.5}, {"loss"})]
+    assert recogniser.rest(0) == []
+
+
+def test_what_waits_is_dropped_when_the_name_is_told() -> None:
+    recogniser = Recogniser({}, guesses=True)
+    recogniser.read(0, b"rank 0 starts at step 4")
+    recogniser.note_told(0, {"step": 5})
+    assert recogniser.read(0, b"rank 0 starts at step 5") == []
+    assert recogniser.rest(0) == []
+
+
+def test_told_names_come_first() -> None:
+    recogniser = confirmed(b"loss", b"acc")
+    assert recogniser.read(0, b"loss=1 acc=0.5") == [LineValues({"loss": 1.0, "acc": 0.5}, {"loss", "acc"})]
     recogniser.note_told(0, {"loss": 0.25})
-    assert recogniser.read(0, b"loss=1 acc=0.5") == LineValues({"acc": 0.5}, {"acc"})
-    assert recogniser.read(0, b"loss=1") is None
+    assert recogniser.read(0, b"loss=1 acc=0.5") == [LineValues({"acc": 0.5}, {"acc"})]
+    assert recogniser.read(0, b"loss=1") == []
 
 
 def test_patterns_come_before_forms_and_are_no_guesses() -> None:
-    recogniser = Recogniser({"loss": r"total ([0-9.]+)", "wer": r"WER ([0-9.]+)"}, guesses=True)
-    assert recogniser.read(0, b"loss=1 total 0.5") == LineValues({"loss": 0.5}, set())
+    recogniser = confirmed(b"acc", patterns={"loss": r"total ([0-9.]+)", "wer": r"WER ([0-9.]+)"})
+    assert recogniser.read(0, b"loss=1 total 0.5") == [LineValues({"loss": 0.5}, set())]
     # A name that has a pattern is not guessed: the user said where it is.
-    assert recogniser.read(0, b"loss=1") is None
-    assert recogniser.read(0, b"WER 12.5 acc=0.5") == LineValues({"wer": 12.5, "acc": 0.5}, {"acc"})
-    assert recogniser.read(0, b"WER 1.2.3") is None
+    assert recogniser.read(0, b"loss=1") == []
+    assert recogniser.read(0, b"WER 12.5 acc=0.5") == [LineValues({"wer": 12.5, "acc": 0.5}, {"acc"})]
+    assert recogniser.read(0, b"WER 1.2.3") == []
 
 
 def test_lines_of_rank_0_count_where_it_writes_any() -> None:
-    recogniser = Recogniser({}, guesses=True)
-    assert recogniser.read(3, b"loss=3") is not None
-    assert recogniser.read(5, b"loss=5") is None
-    assert recogniser.read(0, b"loss=0") is not None
-    assert recogniser.read(3, b"loss=3") is None
+    recogniser = confirmed(b"loss")
+    assert recogniser.read(3, b"loss=3")
+    assert not recogniser.read(5, b"loss=5")
+    assert recogniser.read(0, b"loss=0")
+    assert not recogniser.read(3, b"loss=3")
 
 
 def test_other_nodes_guess_nothing_and_long_lines_are_cut() -> None:
-    assert Recogniser({}, guesses=False).read(0, b"loss=1") is None
-    assert Recogniser({}, guesses=True).read(0, b"x" * 5000 + b" loss=1") is None
-    assert Recogniser({"loss": "loss=([0-9]+)"}, guesses=True).read(0, b"\xff loss=1") == LineValues(
-        {"loss": 1.0}, set()
-    )
+    others = Recogniser({}, guesses=False)
+    assert not others.read(0, b"loss=1")
+    assert not others.rest(0)
+    assert not confirmed(b"loss").read(0, b"x" * 5000 + b" loss=1")
+    assert Recogniser({"loss": "loss=([0-9]+)"}, guesses=True).read(0, b"\xff loss=1") == [
+        LineValues({"loss": 1.0}, set())
+    ]
 
 
 def test_a_flood_of_lines_is_looked_at_in_part() -> None:
     now = [0.0]
     recogniser = Recogniser({}, guesses=True, monotonic=lambda: now[0])
     read = [recogniser.read(0, b"loss=1") for _ in range(1000)]
-    assert sum(values is not None for values in read) == BURST_LINES
+    assert sum(bool(rows) for rows in read) == BURST_LINES - 1
     now[0] = 1.0
-    assert recogniser.read(0, b"loss=1") is not None
+    assert recogniser.read(0, b"loss=1")
 
 
 @pytest.mark.parametrize("line", ["loss" * 1024, "a b " * 1000 + "loss", "loss " + "a_" * 2000, "epoch " * 700])
