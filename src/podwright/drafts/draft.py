@@ -10,31 +10,41 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from podwright.drafts.script import MPI, Option, ScriptContents
+from podwright.drafts.script import FRAMEWORKS, MPI, Option, ScriptContents
 from podwright.pilot.protocol import RANK_NAMES
 
 PACKAGES = {
     "Crypto": "pycryptodome",
+    "Levenshtein": "python-Levenshtein",
     "PIL": "pillow",
+    "absl": "absl-py",
     "attr": "attrs",
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
     "git": "GitPython",
+    "hydra": "hydra-core",
     "lightning_fabric": "lightning",
+    "lightning_utilities": "lightning-utilities",
+    "open_clip": "open-clip-torch",
+    "pl_bolts": "lightning-bolts",
     "pytorch_lightning": "pytorch-lightning",
+    "sentence_transformers": "sentence-transformers",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
+    "torch_geometric": "torch-geometric",
     "umap": "umap-learn",
     "yaml": "PyYAML",
+    "zmq": "pyzmq",
 }
 """Where the package that brings a module has another name."""
 UNPACKAGED = {"apex", "detectron2", "google", "mmcv", "transformer_engine"}
 """Modules that come with an image or from source: pip finds nothing, or something else, under these names."""
 GENERIC = {"main", "run", "train", "training", "script"}
 DATA = re.compile(r"(data|dataset|frames|images|imgs|input|train)(-?(dir|root|path|folder))?|root|root-dir")
-KEPT = re.compile(r"(checkpoint|ckpt|save|weights|model)s?-?(dir|root|path|folder)")
+KEPT = re.compile(r"(checkpoint|ckpt|save|weights|model|out|output)s?-?(dir|root|path|folder)")
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW")
 QUIET = {"code", "runtime"}
 """Fields that are the same for every script: nothing was guessed."""
@@ -114,7 +124,8 @@ def _fields(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -
     yield DraftLine("name", name_of(facts))
     yield DraftLine("code", ".", "the script's folder travels with the run")
     yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.argv)), command.keeps)
-    yield DraftLine("nodes", "1")
+    nodes = script.trainer.get("num_nodes", 1)
+    yield DraftLine("nodes", str(nodes), "as many as it gives its Trainer" * (nodes > 1))
     launcher, why = _launcher(script)
     if launcher:
         yield DraftLine("launcher", launcher, why)
@@ -136,6 +147,8 @@ def _launcher(script: ScriptContents) -> tuple[str, str]:
     """Return what starts its ranks; nothing for one plain process, which would take RANK for the word of others."""
     if script.uses_mpi:
         return "mpi", f"it imports {', '.join(sorted(script.packages & MPI))}"
+    if framework := sorted(script.packages & FRAMEWORKS):
+        return "torchrun", f"{framework[0]} takes its ranks from torchrun"
     if script.is_distributed:
         return "torchrun", "it uses torch.distributed, which takes ranks from torchrun"
     return "", ""
@@ -143,7 +156,12 @@ def _launcher(script: ScriptContents) -> tuple[str, str]:
 
 def _resources(script: ScriptContents, facts: ScriptFacts, launcher: str) -> Iterator[DraftLine]:
     gpus, why = _gpus(script, facts)
-    if not launcher and gpus > 1:
+    devices = script.trainer.get("devices")
+    if launcher and devices:
+        yield DraftLine("ranks_per_node", str(devices), "as many devices as it gives its Trainer")
+        if gpus:
+            gpus, why = devices, "one for each of those"
+    elif not launcher and gpus > 1:
         # Without a launcher only DataParallel spreads one process over several GPUs.
         if "DataParallel" not in script.names:
             gpus = 1
@@ -201,6 +219,8 @@ def _hints(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) ->
     others = [option for option in script.options if option.flag.startswith("-") and option.flag not in mentioned]
     if others and not facts.arguments:
         yield f"# its other options: {', '.join(_described(option) for option in others[:12])}"
+    if script.uses_cuda and not script.needs_cuda and not facts.gpus:
+        yield "# it would use a GPU where there is one: `resources: {gpus: 1}` asks for it"
     secrets = {name for name in script.variables if SECRET.search(name)}
     if "wandb" in script.packages:
         secrets.add("WANDB_API_KEY")

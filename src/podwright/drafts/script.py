@@ -43,6 +43,8 @@ class ScriptContents:
     """Short literal texts, such as the name of a device or of a backend."""
     variables: set[str] = field(default_factory=set)
     """Environment variables without which it fails."""
+    trainer: dict[str, int] = field(default_factory=dict)
+    """What it gives Lightning's Trainer as `devices` and `num_nodes`, where that is a number."""
 
     @property
     def uses_mpi(self) -> bool:
@@ -57,7 +59,8 @@ class ScriptContents:
     @property
     def uses_cuda(self) -> bool:
         """Tell whether it would use a GPU."""
-        return "cuda" in self.names or any(text.startswith("cuda") for text in self.texts)
+        asked_of_trainer = bool(self.packages & FRAMEWORKS) and "gpu" in self.texts
+        return asked_of_trainer or "cuda" in self.names or any(text.startswith("cuda") for text in self.texts)
 
     @property
     def needs_cuda(self) -> bool:
@@ -130,10 +133,23 @@ def _note(node: ast.AST, script: ScriptContents) -> None:
         script.texts.add(node.value)
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
         script.options += _option(node)
+    elif isinstance(node, ast.Call) and _called(node) == "Trainer":
+        script.trainer.update(_sizes(node))
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "environ":
         name = _value(node.slice)
         if isinstance(node.ctx, ast.Load) and isinstance(name, str):
             script.variables.add(name)
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def _sizes(node: ast.Call) -> Iterator[tuple[str, int]]:
+    for keyword in node.keywords:
+        value = _value(keyword.value)
+        if keyword.arg in ("devices", "num_nodes") and type(value) is int and value > 0:
+            yield keyword.arg, value
 
 
 def _option(node: ast.Call) -> Iterator[Option]:

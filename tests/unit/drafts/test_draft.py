@@ -18,6 +18,7 @@ from tests.paths import CASES
 FOLDER = CASES / "init"
 CASES = {path.name: sorted(path.glob("folder/*.py")) for path in sorted(FOLDER.iterdir())}
 SCRIPTS = {"plain": "fit_line.py", "ddp": "train.py", "biggan": "train.py", "mpi": "all_reduce.py", "cuda": "main.py"}
+SCRIPTS["lightning"] = "train.py"
 
 ARGV = {
     "plain": ("python3", "fit_line.py", "--save-dir", "{checkpoint}", "--data_dir", "{data.data_dir}"),
@@ -25,6 +26,7 @@ ARGV = {
     "biggan": ("python3", "train.py", "--model", "small", "--weights_root", "{checkpoint}"),
     "mpi": ("python3", "all_reduce.py", "7", "a b"),
     "cuda": ("python3", "main.py"),
+    "lightning": ("python3", "train.py", "--output_dir", "{checkpoint}"),
 }
 
 
