@@ -10,22 +10,16 @@ from podwright.cli.commands.ps import points_listing
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.follow import document_of
-from podwright.cli.terminal.progress import kept_text
 
 if TYPE_CHECKING:
     from podwright.runs import Record
-    from podwright.runs.events import Recognised
-    from podwright.runs.replacements import Replacement
-
-MOST_REPLACED = 6
-"""Lines about nodes that were replaced."""
 
 
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
+    from podwright.cli.commands import show_folder
     from podwright.launch import Session, find
     from podwright.launch.prune import size_bytes
-    from podwright.runs.events import FilesKept, Recognised
 
     with Session.open() as session:
         shown = find(session, run)
@@ -35,19 +29,13 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         if as_json:
             rows = [row.as_json() for row in replaced]
             return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
-        kept = [] if points else shown.folder.events_of(FilesKept)
-        read = [] if points else shown.folder.events_of(Recognised)
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
             why = shown.explain(record)
-    left = [("kept", kept_text(record.id, event)) for event in kept[-1:]]
-    for word, text in (
-        *facts(record, len(points), why),
-        *_read(read),
-        *_replaced(replaced),
-        *left,
-        ("size", figures.size(size)),
-    ):
+        asked = list(show_folder.asked_for(shown.folder))
+        happened = [] if points else list(show_folder.happened(shown.folder, replaced))
+    lines = [*facts(record, len(points), why), *asked, *happened, ("size", figures.size(size))]
+    for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
         print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))
@@ -74,36 +62,6 @@ def facts(record: Record, points: int, why: Sequence[str], now_s: float | None =
     if cost := record.cost:
         yield "cost", f"{figures.value(cost['amount'])} {cost['currency']} ({cost['origin']})"
     yield "folder", record.folder
-
-
-def _read(events: Sequence[Recognised]) -> Iterator[tuple[str, str]]:
-    """Say which values were read from the program's output, and how."""
-    by_how: dict[str, list[str]] = {}
-    for event in events:
-        for row in event.names:
-            by_how.setdefault(str(row.get("how")), []).append(str(row.get("name")))
-    lines = []
-    for how, text in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
-        if names := list(dict.fromkeys(by_how.get(how, []))):
-            lines.append(f"{', '.join(names)}: {text}")
-    if lines:
-        yield "read", "\n".join(lines)
-
-
-def _replaced(replaced: Sequence[Replacement]) -> Iterator[tuple[str, str]]:
-    """Say which nodes were replaced and when, the latest of them where there are many."""
-    from podwright.theme import words
-
-    lines = []
-    for row in replaced[-MOST_REPLACED:]:
-        where = f"on {row.host} again"
-        if row.host != row.before:
-            where = f"by {row.host}, before {row.before}"
-        lines.append(f"node {row.node} at {words.clock(row.time)}, {where}")
-    if len(replaced) > MOST_REPLACED:
-        lines.insert(0, f"{len(replaced)} times; the latest:")
-    if lines:
-        yield "replaced", "\n".join(lines)
 
 
 def _state(record: Record, points: int, now_s: float | None) -> tuple[str, str]:

@@ -1,0 +1,87 @@
+"""What the folder of a run says beyond its record: what was asked for, and what happened on the way."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from podwright.cli.terminal.progress import kept_text
+from podwright.runs import RunFolder
+from podwright.runs.events import FilesKept, Recognised, Retry
+from podwright.runs.replacements import Replacement
+from podwright.theme import words
+
+MOST_LINES = 6
+"""About nodes that were replaced, or about retries."""
+RESOURCES = ("gpus", "mig", "cpus", "memory", "shm", "rdma")
+
+Facts = Iterator[tuple[str, str]]
+
+
+def asked_for(folder: RunFolder) -> Facts:
+    """Yield the command, what each node was to get, and the code it ran."""
+    if not folder.is_readable:
+        return
+    asked = folder.asked
+    command = asked.workload.get("command")
+    if isinstance(command, list):
+        yield "command", shlex.join(str(word) for word in command)
+    if resources := _resources(asked.workload.get("resources")):
+        yield "each node", resources
+    if isinstance(asked.code, Mapping) and asked.code.get("commit"):
+        changed = ", with changes: spec/code.diff" if asked.code.get("changed") else ""
+        yield "code", f"commit {str(asked.code['commit'])[:12]}{changed}"
+
+
+def _resources(given: Any) -> str:
+    if not isinstance(given, Mapping):
+        return ""
+    return ", ".join(f"{name} {words.value(given[name])}" for name in RESOURCES if given.get(name))
+
+
+def happened(folder: RunFolder, replaced: Sequence[Replacement]) -> Facts:
+    """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
+    yield from _read(folder.events_of(Recognised))
+    yield from _retries(folder.events_of(Retry))
+    yield from _replaced(replaced)
+    for event in folder.events_of(FilesKept)[-1:]:
+        yield "kept", kept_text(folder.id, event)
+    if (folder.path / "report.html").is_file():
+        yield "report", (folder.path / "report.html").resolve().as_uri()
+
+
+def _retries(events: Sequence[Retry]) -> Facts:
+    lines = [f"{words.clock(event.time)}, {event.why or 'nobody said why'}" for event in events[-MOST_LINES:]]
+    if len(events) > MOST_LINES:
+        lines.insert(0, f"{len(events)} times; the latest:")
+    if lines:
+        yield "retried", "\n".join(lines)
+
+
+def _read(events: Sequence[Recognised]) -> Facts:
+    """Say which values were read from the program's output, and how."""
+    by_how: dict[str, list[str]] = {}
+    for event in events:
+        for row in event.names:
+            by_how.setdefault(str(row.get("how")), []).append(str(row.get("name")))
+    lines = []
+    for how, text in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
+        if names := list(dict.fromkeys(by_how.get(how, []))):
+            lines.append(f"{', '.join(names)}: {text}")
+    if lines:
+        yield "read", "\n".join(lines)
+
+
+def _replaced(replaced: Sequence[Replacement]) -> Facts:
+    """Say which nodes were replaced and when, the latest of them where there are many."""
+    lines = []
+    for row in replaced[-MOST_LINES:]:
+        where = f"on {row.host} again"
+        if row.host != row.before:
+            where = f"by {row.host}, before {row.before}"
+        lines.append(f"node {row.node} at {words.clock(row.time)}, {where}")
+    if len(replaced) > MOST_LINES:
+        lines.insert(0, f"{len(replaced)} times; the latest:")
+    if lines:
+        yield "replaced", "\n".join(lines)
