@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from podwright.cli.terminal import figures
 from podwright.cli.terminal.progress import kept_text
-from podwright.runs import RunFolder
-from podwright.runs.events import FilesKept, Recognised, Retry
-from podwright.runs.replacements import Replacement
-from podwright.theme import words
+
+if TYPE_CHECKING:
+    from podwright.runs import RunFolder
+    from podwright.runs.events import Recognised, Retry
+    from podwright.runs.replacements import Replacement
 
 MOST_LINES = 6
 """About nodes that were replaced, or about retries."""
@@ -37,11 +39,13 @@ def asked_for(folder: RunFolder) -> Facts:
 def _resources(given: Any) -> str:
     if not isinstance(given, Mapping):
         return ""
-    return ", ".join(f"{name} {words.value(given[name])}" for name in RESOURCES if given.get(name))
+    return ", ".join(f"{name} {figures.value(given[name])}" for name in RESOURCES if given.get(name))
 
 
 def happened(folder: RunFolder, replaced: Sequence[Replacement]) -> Facts:
     """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
+    from podwright.runs.events import FilesKept, Recognised, Retry
+
     yield from _read(folder.events_of(Recognised))
     yield from _retries(folder.events_of(Retry))
     yield from _replaced(replaced)
@@ -52,6 +56,8 @@ def happened(folder: RunFolder, replaced: Sequence[Replacement]) -> Facts:
 
 
 def _retries(events: Sequence[Retry]) -> Facts:
+    from podwright.theme import words
+
     lines = [f"{words.clock(event.time)}, {event.why or 'nobody said why'}" for event in events[-MOST_LINES:]]
     if len(events) > MOST_LINES:
         lines.insert(0, f"{len(events)} times; the latest:")
@@ -75,6 +81,8 @@ def _read(events: Sequence[Recognised]) -> Facts:
 
 def _replaced(replaced: Sequence[Replacement]) -> Facts:
     """Say which nodes were replaced and when, the latest of them where there are many."""
+    from podwright.theme import words
+
     lines = []
     for row in replaced[-MOST_LINES:]:
         where = f"on {row.host} again"
