@@ -92,6 +92,20 @@ def test_a_sweep_says_how_far_its_points_are() -> None:
     assert ps.outcome(record(reason="a slow node", state="running")) == "loss 0.31  mean_iou 0.712"
 
 
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ({"step": 30, "steps": 120, "loss": 0.5}, "25%  loss 0.5"),
+        ({"epoch": 1, "epochs": 4, "step": 3, "loss": 0.5}, "25%  loss 0.5"),
+        ({"step": 7, "steps": 0}, ""),
+        ({"step": 130, "steps": 120}, "100%"),
+    ],
+)
+def test_a_run_at_work_says_how_far_it_is(results: dict[str, float], words: str) -> None:
+    assert ps.outcome(record(state="running", results=results)) == words
+    assert not ps.outcome(record(state="succeeded", results=results)).startswith("2")
+
+
 def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
     failed = {"state": "failed", "reason": "rank 0 on dgx001 exited with 1 after 3 s", "results": {}}
     points = [

@@ -114,6 +114,18 @@ def outcome(record: Record) -> str:
     if record.reason and not is_well:
         return record.reason.splitlines()[0]
     metric = (record.goal or {}).get("metric")
-    if metric in record.results:
-        return figures.results({metric: record.results[metric]}, limit=3)
-    return figures.results(record.results, limit=3)
+    results = record.results
+    if metric in results:
+        results = {metric: results[metric]}
+    return f"{_progress(record)}{figures.results(results, limit=3)}".rstrip()
+
+
+def _progress(record: Record) -> str:
+    """Return how far a run is that is at work, as its program tells it; steps are finer than epochs."""
+    if record.state != "running":
+        return ""
+    for name, total in (("step", "steps"), ("epoch", "epochs")):
+        done, of = record.results.get(name), record.results.get(total)
+        if done is not None and of:
+            return f"{min(100, round(100 * done / of))}%  "
+    return ""
