@@ -121,11 +121,6 @@ def outcome(record: Record) -> str:
 
 
 def _progress(record: Record) -> str:
-    """Return how far a run is that is at work, as its program tells it; steps are finer than epochs."""
-    if record.state != "running":
-        return ""
-    for name, total in (("step", "steps"), ("epoch", "epochs")):
-        done, of = record.results.get(name), record.results.get(total)
-        if done is not None and of:
-            return f"{min(100, round(100 * done / of))}%  "
-    return ""
+    """Return how far a run is that is at work, as its program tells it."""
+    share = figures.share_done(record.results) if record.state == "running" else None
+    return "" if share is None else f"{round(100 * share)}%  "

@@ -53,6 +53,14 @@ def seconds_between(start_s: float | None, end_s: float | None, now_s: float | N
     return max(0.0, (end_s or now_s or time.time()) - start_s)
 
 
+def share_done(values: Mapping[str, float]) -> float | None:
+    """Return how much of a training is done, 0 to 1, by what it told; steps are finer than epochs."""
+    for name, total in (("step", "steps"), ("epoch", "epochs")):
+        if name in values and values.get(total, 0) > 0:
+            return min(1.0, max(0.0, values[name] / values[total]))
+    return None
+
+
 def percent(number: float | None) -> str:
     """Return a whole percentage, four characters wide."""
     if number is None:

@@ -120,11 +120,8 @@ class Progress:
         return f"node{number}"
 
     def share(self) -> float | None:
-        """Return how much is done, 0 to 1, as the program tells it; steps are finer than epochs."""
-        for name, total in (("step", "steps"), ("epoch", "epochs")):
-            if name in self.values and self.values.get(total, 0) > 0:
-                return min(1.0, max(0.0, self.values[name] / self.values[total]))
-        return None
+        """Return how much is done, 0 to 1, as the program tells it."""
+        return figures.share_done(self.values)
 
     def how_far(self) -> str:
         """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
