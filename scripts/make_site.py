@@ -26,6 +26,7 @@ MENU = {
     "Start": ("index", "getting-started"),
     "Guides": (
         "concepts",
+        "coming-from",
         "design",
         "bring-up",
         "slurm",
