@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podwright.engines import Engine
+from podwright.engines.site import SiteLost
 from podwright.launch.follow import by_engine
 from podwright.launch.run import Run
 from podwright.launch.session import Session
+from podwright.launch.unreadable import UNREACHABLE
 from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal, refuse
 
@@ -26,6 +28,8 @@ class Left:
 
     id: str
     reason: str
+    is_away: bool = False
+    """Its target did not answer: it may be removed another time."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,11 @@ class Pruned:
     runs: tuple[str, ...]
     size_bytes: int
     left: tuple[Left, ...] = ()
+
+
+def _left(run_id: str, refusal: Refusal) -> Left:
+    is_away = refusal.exit_code == UNREACHABLE and not isinstance(refusal, SiteLost)
+    return Left(run_id, refusal.problems[0].message, is_away)
 
 
 def old_runs(records: Sequence[Record], older_s: float, keep_last: int = 0) -> list[Record]:
@@ -61,7 +70,7 @@ class Prunable:
 
     def leave(self, run_id: str, refusal: Refusal) -> None:
         """Leave a run as it is."""
-        self.left[run_id] = Left(run_id, refusal.problems[0].message)
+        self.left[run_id] = _left(run_id, refusal)
         self.sizes.pop(run_id, None)
 
     def as_pruned(self) -> Pruned:
@@ -115,10 +124,10 @@ def prune(session: Session, prunable: Prunable) -> Pruned:
             if prunable.checkpoints:
                 _remove_checkpoints(session, run)
             else:
-                left += [Left(run_id, f"is removed here, but {remains}") for remains in run.remove()]
+                left += [Left(run_id, f"is removed here, but {remains}", True) for remains in run.remove()]
             removed.append(run_id)
         except Refusal as refusal:
-            left.append(Left(run_id, refusal.problems[0].message))
+            left.append(_left(run_id, refusal))
         except OSError as error:
             left.append(Left(run_id, (error.strerror or str(error)).lower()))
     return Pruned(tuple(removed), sum(prunable.sizes[run_id] for run_id in removed), tuple(left))

@@ -78,7 +78,7 @@ def test_a_run_that_cannot_be_reached_is_left_and_named(bad_home: Home, old: lis
     session = Session(bad_home, engines={"local": AwayEngine})
     pruned = prune(session, prunable_runs(session, old_runs(recent(session, None), 30 * DAY_S)))
     assert (pruned.runs, pruned.size_bytes) == ((), 0)
-    assert pruned.left == tuple(Left(run_id, "the cluster is away") for run_id in old)
+    assert pruned.left == tuple(Left(run_id, "the cluster is away", True) for run_id in old)
     assert there(bad_home) == old
 
 
@@ -150,5 +150,5 @@ def test_a_run_whose_checkpoints_cannot_be_reached_keeps_all_of_them(bad_home: H
     session = Session(bad_home, engines={"local": AwayCheckpoints})
     planned = prunable_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S))
     pruned = prune(session, planned)
-    assert (pruned.runs, pruned.left) == ((), tuple(Left(run_id, "the cluster is away") for run_id in old))
+    assert (pruned.runs, pruned.left) == ((), tuple(Left(run_id, "the cluster is away", True) for run_id in old))
     assert (bad_home.runs / "old-2222" / "checkpoints").is_dir()

@@ -67,4 +67,4 @@ def _tell(pruned: Pruned, word: str, as_json: bool) -> int:
         output.print_json({"runs": len(pruned.runs), "bytes": pruned.size_bytes, "left": rows})
     else:
         print(f"{figures.count(len(pruned.runs), 'run')}, {figures.size(pruned.size_bytes)}", flush=True)
-    return UNREACHABLE if pruned.left else 0
+    return UNREACHABLE if any(left.is_away for left in pruned.left) else 0

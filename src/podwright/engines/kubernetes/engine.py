@@ -30,7 +30,6 @@ from podwright.engines.kubernetes.submit import submit
 from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.engines.mirror import Trees
-from podwright.pilot.protocol import read_order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
@@ -151,7 +150,7 @@ class KubernetesEngine:
         pods = self._cluster.pods(shipped)
         self._delete(folders)
         for (namespace, _), members in _by_place(shipped):
-            grace_s = max(read_order(str(folder.path / "job" / "order.json")).grace_s for folder in members)
+            grace_s = max(folder.asked.grace_s for folder in members)
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
