@@ -15,8 +15,6 @@ from podwright.runs.events import Event, PilotEvent
 from podwright.runs.states import BY_END, BY_EVENT, FINAL, STATES, move, summary
 from podwright.runs.training_clock import TrainingClock, elapsed_s, is_believed
 from podwright.runs.typed import goal_of, read_fields, texts
-from podwright.spec.problems import Refusal
-from podwright.spec.quantity import duration_s
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
 INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", "silent_why"})
@@ -24,7 +22,6 @@ INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", 
 
 
 TIMES = ("created_at", "started_at", "ended_at")
-DEFAULT_GRACE = "30s"
 MOST_POINTS = 100_000
 MOST_RESULTS = 2_000
 """Names that a record holds a last value of: a pilot passes on fewer of each rank."""
@@ -64,14 +61,6 @@ class Asked:
         if not isinstance(resources, dict):
             return 0
         return self.nodes * (fields.node(resources.get("gpus")) or 0)
-
-    @property
-    def grace_s(self) -> float:
-        """Return how long its ranks have to end, from the word to the kill."""
-        try:
-            return duration_s(str(self.workload.get("grace", DEFAULT_GRACE)))
-        except Refusal:
-            return duration_s(DEFAULT_GRACE)
 
     @property
     def secrets(self) -> list[str]:

@@ -8,8 +8,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from podwright.runs import fields as readers
+from podwright.spec.problems import Refusal
+from podwright.spec.quantity import duration_s
 
 OPTIONAL = " | None"
+DEFAULT_GRACE = "30s"
 
 
 def _mapping(value: object) -> dict[str, Any] | None:
@@ -91,3 +94,11 @@ def goal_of(value: object) -> dict[str, Any] | None:
     if not given or any(readers.number(bound) is None for bound in given):
         return None
     return value
+
+
+def grace_s_of(workload: Mapping[str, Any]) -> float:
+    """Return how long ranks of a workload have to end, from the word to the kill."""
+    try:
+        return duration_s(str(workload.get("grace", DEFAULT_GRACE)))
+    except Refusal:
+        return duration_s(DEFAULT_GRACE)

@@ -32,6 +32,7 @@ from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.engines.mirror import Trees
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
+from podwright.runs.typed import grace_s_of
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class KubernetesEngine:
         pods = self._cluster.pods(shipped)
         self._delete(folders)
         for (namespace, _), members in _by_place(shipped):
-            grace_s = max(folder.asked.grace_s for folder in members)
+            grace_s = max(grace_s_of(folder.asked.workload) for folder in members)
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:

@@ -17,6 +17,7 @@ from podwright.clients.ssh import Reach
 from podwright.pilot.protocol import KEY_KIND, KEY_TIME, is_number, parse_line, record_folders
 from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked
+from podwright.runs.typed import grace_s_of
 
 CHANCE_S = 60.0
 """How long Slurm's controller, which finds a lost batch script by itself, is left to it."""
@@ -53,7 +54,7 @@ def is_stranded(folder: RunFolder) -> bool:
 def is_overdue(folder: RunFolder) -> bool:
     """Return whether a run was cancelled, and its pilots have not ended it within its grace."""
     asked = [event.time for event in folder.client_events() if isinstance(event, CancelAsked)]
-    return bool(asked) and time.time() - asked[0] > folder.asked.grace_s + DEAF_S
+    return bool(asked) and time.time() - asked[0] > grace_s_of(folder.asked.workload) + DEAF_S
 
 
 def release(reach: Reach, jobs: Mapping[str, str]) -> None:
