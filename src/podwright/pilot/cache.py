@@ -160,7 +160,7 @@ class Cache:
 
     def make_room(self, need_bytes: int, environ: Mapping[str, str], keep: Set[str]) -> int:
         """Evict what was used longest ago until there is room; return how much was evicted, or raise NoRoom."""
-        self._clear_stale()
+        self._clear_stale(time.time())
         objects = sorted(self._objects(), key=lambda entry: entry[1].st_atime_ns)
         used = sum(facts.st_size for _, facts in objects)
         room, evicted = self._room(used), 0
@@ -224,9 +224,8 @@ class Cache:
                     origins.update({row[0]: row[1:] for row in json.load(file)})
         return origins
 
-    def _clear_stale(self) -> None:
+    def _clear_stale(self, now: float) -> None:
         """Remove what pilots that are gone left behind: their pins, folders that nobody uses, and parts of files."""
-        now = time.time()
         runs, parts = os.path.join(self.root, "runs"), os.path.join(self.root, "part")
         for run in os.listdir(runs):
             pins = os.path.join(runs, run, ".pins")
@@ -238,7 +237,8 @@ class Cache:
         for name in os.listdir(parts):
             with suppress(OSError):
                 path = os.path.join(parts, name)
-                if now - os.lstat(path).st_mtime > STALE_S:
+                # Not by the time of its last write: that of one which is whole, and gets its name now, is the seal's.
+                if now - os.lstat(path).st_ctime > STALE_S:
                     os.unlink(path)
 
 

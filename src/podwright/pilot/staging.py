@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import threading
 import time
 from collections import deque
@@ -232,7 +233,7 @@ class Stager:
                 elsewhere |= {number for number in self._missing if _has(bits, number)}
         with self._lock:
             mine = [n for n in self._missing if n % self._place.nodes == self._place.node and n not in elsewhere]
-            self._own = deque(sorted(number for number in mine if number not in self._claimed))
+            self._own = deque(sorted(mine))
         return True
 
     def _ask(self, address: PeerAddress) -> Optional[bytes]:
@@ -244,11 +245,9 @@ class Stager:
 
     def _read_source(self, turn: int) -> None:
         while True:
-            with self._lock:
-                if not self._own or not self._is_at_work(turn):
-                    return
-                number = self._own.popleft()
-                self._claimed.add(number)
+            number = self._claim_own(turn)
+            if number is None:
+                return
             item = self._items[number]
             try:
                 # Another run on this machine may have been faster.
@@ -261,6 +260,24 @@ class Stager:
                 why = self._words(error) if isinstance(error, OSError) else f"{item.wanted.source}: {error}"
                 self._fail(why)
                 return
+
+    def _claim_own(self, turn: int) -> Optional[int]:
+        """Choose the next that is this node's to read; None where nothing is left.
+
+        What is on its way from another node, or since the turn before, is waited for: it may not come.
+        """
+        with self._lock:
+            while self._is_at_work(turn) and self._own:
+                for _ in range(len(self._own)):
+                    number = self._own.popleft()
+                    if number not in self._missing:
+                        continue
+                    if number not in self._claimed:
+                        self._claimed.add(number)
+                        return number
+                    self._own.append(number)
+                self._lock.wait(REST_S)
+        return None
 
     def _read_whole(self, item: Content) -> None:
         with self._cache.incoming(self._place.run, item) as file:
@@ -302,6 +319,7 @@ class Stager:
         finally:
             with self._lock:
                 self._claimed -= self._missing.intersection(claimed)
+                self._lock.notify_all()
         return count
 
     def _claim(self, bits: bytes) -> List[int]:
@@ -353,7 +371,7 @@ def _has(bits: bytes, number: int) -> bool:
 
 def _write_samples(path: bytes, given: StagedInput) -> None:
     """Write samples.jsonl, whole or not at all: nodes that share a cache write the same."""
-    part = path + f".{os.getpid()}.part".encode()
-    with open(part, "w", encoding="utf-8") as file:
+    number, part = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(number, "w", encoding="utf-8") as file:
         file.writelines(sample_lines(given.rows))
     os.replace(part, path)
