@@ -21,6 +21,7 @@ YEAR_H = 8760.0
 YEARS = 5.0
 """Over which the price of hardware is spread when the pod does not say."""
 _KINDS = {"node": "nodes", "storage": "storage", "rack": "racks", "cable": "cables"}
+_KINDS |= {"transceiver": "cables", "cable manager": "racks"}
 _ALSO = (
     "insurance",
     "licences",
