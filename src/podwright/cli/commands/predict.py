@@ -106,8 +106,9 @@ def _sheet(placement: Placement) -> Iterator[str]:
     speeds = f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s"
     if count > 1:
         speeds += f", network {wires.nics} x {wires.nic_gb_s:.0f} GB/s = {wires.network_gb_s:.0f} GB/s a node"
+    expected, alarm = verdict.expected.bus_gb_s, _rounded(verdict.alarm_gb_s)
     lines = {
-        "expect": f"{verdict.expected.bus_gb_s:.0f} GB/s bus bandwidth at 1 GiB, alarm under {_rounded(verdict.alarm_gb_s)}",
+        "expect": f"{expected:.0f} GB/s bus bandwidth at 1 GiB, alarm under {alarm}",
         "job": f"{nodes}, {count * wires.gpus} GPUs, {placement.span}: {named}",
         "wires": speeds,
         "test": sheet.settings(placement),
