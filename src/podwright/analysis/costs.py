@@ -19,6 +19,7 @@ from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
 from podwright.spec import Costs, Pod
 
 _KINDS = {"node": "nodes", "storage": "storage", "rack": "racks", "cable": "cables"}
+_KINDS |= {"transceiver": "cables", "cable manager": "racks"}
 _ALSO = (
     "insurance",
     "licences",

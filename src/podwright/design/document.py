@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from podwright.design.bom import total
+from podwright.design.floor import Rack
 from podwright.design.growth import Growth
 from podwright.design.lengths import Laid
 from podwright.design.plan import NEEDED_BYTES_S, Design
-from podwright.design.racks import Rack
 from podwright.design.running import electricity
 
 
@@ -92,6 +92,8 @@ def _racks(design: Design) -> dict[str, Any]:
         "count": len(floor.racks),
         "power_w": round(floor.power_w),
         "unknown_power": list(floor.unknown_power),
+        "weight_kg": round(floor.weight_kg),
+        "unknown_weight": list(floor.unknown_weight),
         "racks": [_rack(rack) for rack in floor.racks],
     }
 
@@ -101,6 +103,7 @@ def _rack(rack: Rack) -> dict[str, Any]:
     return {
         "name": rack.name,
         "power_w": round(rack.power_w),
+        "weight_kg": round(rack.weight_kg),
         "used_units": rack.used_units,
         "devices": devices,
     }
@@ -118,6 +121,7 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
                 "price": item.price,
                 "amount": item.amount,
                 "power_w": item.power_w,
+                "ports": item.ends or None,
             }
             for item in items
         ],

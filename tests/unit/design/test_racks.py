@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.design.floor import RackPlace
 from podwright.design.lengths import distance_m, reach_of, sold
-from podwright.design.racks import RackPlace
 from podwright.spec import Racks, Refusal, SwitchModel
 from tests.unit.design.pods import designed
 

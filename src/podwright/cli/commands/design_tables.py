@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
+    from podwright.design.bom import Item
     from podwright.design.growth import Growth
     from podwright.design.plan import Design
     from podwright.design.wiring import Cable
@@ -103,24 +104,33 @@ def _racks(design: Design) -> Iterator[str]:
     racks = figures.count(len(floor.racks), "rack")
     limits = f"{given.rack_units} units and {given.limit_w / 1000:g} kW"
     yield f"racks       {racks} of {limits}, {floor.power_text} in all"
+    if floor.power_w:
+        yield f"            heat {floor.heat_text}"
+    if floor.weight_kg:
+        yield f"            weight of devices {floor.weight_text}"
     fullest = max(floor.racks, key=lambda rack: rack.power_w)
     yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
     if floor.unknown_power:
         yield f"            power not known of {', '.join(floor.unknown_power)}"
+    if floor.unknown_weight:
+        yield f"            weight not known of {', '.join(floor.unknown_weight)}"
 
 
 def _bill(design: Design) -> Iterator[str]:
     from podwright.design.bom import total
 
     items = design.bill()
-    rows = [(str(item.count), item.kind, item.name, _money(item.amount)) for item in items if item.kind != "cable"]
+    rows = [(str(item.count), item.kind, item.name, _money(item.amount)) for item in items if not item.fabric]
     # The bill has a line for each length; here cables are summed up by fabric and by what they are made of.
-    counts = Counter((laid.cable.fabric, laid.medium) for laid in design.laid)
-    for (fabric, medium), count in sorted(counts.items()):
-        amount = getattr(design.pod.costs.cable_prices, medium, None)
-        if amount is not None:
-            amount *= count
-        rows.append((str(count), "cable", f"{fabric}, {medium}", _money(amount)))
+    summed: dict[tuple[str, str, str], list[Item]] = defaultdict(list)
+    for item in items:
+        if item.fabric:
+            summed[(item.kind, item.fabric, item.name)].append(item)
+    for (kind, fabric, name), lines in summed.items():
+        amounts = [item.amount for item in lines if item.amount is not None]
+        amount = sum(amounts) if amounts else None
+        what = fabric if kind == name else f"{fabric}, {name}"
+        rows.append((str(sum(item.count for item in lines)), kind, what, _money(amount)))
     yield from output.table(("count", "what", "item", design.pod.costs.currency), rows)
     whole, without = total(items)
     if whole:
