@@ -45,24 +45,26 @@ class Moment:
 
 def moment(event: Event, story: Story) -> Moment:
     """Return an event with when, where and what."""
-    describe = _TEXT.get(event.kind, _plain)
+    text = _TEXT.get(event.kind, _plain)(event)
     kind = event.kind.replace("_", " ")
     if isinstance(event, DeviceSeen):
         kind = _SEEN.get(event.what or "", "seen")
+    if isinstance(event, RankFailed):
+        text = _because(failure(event, story), event.why)
     return Moment(
         at=words.duration(story.span.at(event.time)),
         clock=words.clock(event.time),
         where=story.name(event.place),
         kind=kind,
-        text=describe(event),
+        text=text,
     )
 
 
-def failure(event: RankFailed) -> str:
+def failure(event: RankFailed, story: Story) -> str:
     """Return `rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped`."""
     parts = ["a rank" if event.rank is None else f"rank {event.rank}"]
-    if event.host:
-        parts.append(f"on {event.host}")
+    if event.at_node is not None:
+        parts.append(f"on {story.name(event.at_node)}")
     parts.append(f"was killed by {event.signal}" if event.signal else f"exited with {event.code}")
     parts += _lasted("after", event.after_s)
     return " ".join(parts) + _stopped(event.stopped)
@@ -205,7 +207,6 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "goal": _goal,
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
-    "failed": lambda event: _because(failure(event), event.why),
     "hang": hang,
     "retry": _retry,
     "seen": seen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from podwright.pilot.protocol import node_name
 from podwright.runs import Record
 from podwright.runs.events import DeviceSeen, Event, RankFailed
 from podwright.theme import words
@@ -15,16 +16,20 @@ def explain(record: Record, events: Sequence[Event]) -> list[str]:
     failures = [event for event in events if isinstance(event, RankFailed)]
     if failures:
         if failures[-1].rank is not None:
-            lines = [_who(failures[-1])]
+            lines = [_who(failures[-1], record)]
         lines += [line for line in failures[-1].tail if line.strip()][-5:]
     for event in events:
         if isinstance(event, DeviceSeen):
-            lines.append(f"seen {event.device}: {event.text or event.what}")
+            where = " ".join(filter(None, (node_name(record.hosts, event.node), event.device)))
+            lines.append(f"seen {where}: {event.text or event.what}")
     return lines
 
 
-def _who(failed: RankFailed) -> str:
-    sentence = f"rank {failed.rank} on {failed.host} {failed.why}"
+def _who(failed: RankFailed, record: Record) -> str:
+    name = failed.host
+    if failed.at_node is not None and record.hosts:
+        name = node_name(record.hosts, failed.at_node)
+    sentence = f"rank {failed.rank} on {name} {failed.why}"
     if failed.after_s is not None:
         sentence += f" after {failed.after_s:.0f} s"
     if len(failed.stopped) == 1:

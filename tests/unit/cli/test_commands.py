@@ -228,7 +228,7 @@ def test_logs_by_ranks_pattern_and_time(call: Run, good: str) -> None:
     [
         (("--rank", "1-0"), "--rank: {good} has no 1-0\n\nhint: it has 0 to 1\n"),
         (("--rank", "x"), '--rank: "x" names no ranks\n\nhint: write it like `0,3-5`\n'),
-        (("--node", "5"), "--node: {good} has no 5\n\nhint: it has 0 to 0\n"),
+        (("--node", "5"), "--node: {good} has no node 5\n\nhint: they are "),
         (("--regex", "["), "--regex: is no regular expression: unterminated character set at position 0\n"),
         (("--regex", "a", "--grep", "a"), "--regex: goes without --grep\n\nhint: give one of the two\n"),
         (("--since", "soon"), '--since: "soon" is not a time'),
@@ -243,7 +243,9 @@ def test_logs_refuse_what_would_print_nothing(call: Run, good: str, words: tuple
 def test_logs_of_a_host_it_is_not_on(call: Run, good: str) -> None:
     code, _, err = call("logs", good, "--node", "nowhere")
     assert code == 2
-    assert err.startswith(f"--node: {good} has no node on nowhere\n\nhint: its hosts: ")
+    assert err.startswith(f"--node: {good} has no node nowhere\n\nhint: they are ")
+    name = re.findall("they are (.*), or by number from 0 to 0", err)[0]
+    assert call("logs", good, "--node", name)[:2] == call("logs", good, "--node", "0")[:2]
 
 
 def test_runs_are_chosen(call: Run, good: str) -> None:

@@ -139,12 +139,12 @@ def failed(**fields: Any) -> Event:
 
 
 def test_a_failed_rank_is_explained_with_its_last_lines_and_what_was_seen() -> None:
-    [seen] = parsed(row("seen", what="ecc", device="dgx002 GPU 3", text="1 uncorrectable ECC error"))
+    [seen] = parsed(row("seen", what="ecc", device="gpu 3", text="1 uncorrectable ECC error"))
     assert explain(record("rank 3 on dgx002 exited with 1"), [seen, failed()]) == [
         "rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
         "Traceback",
         "RuntimeError: CUDA error",
-        "seen dgx002 GPU 3: 1 uncorrectable ECC error",
+        "seen node0 gpu 3: 1 uncorrectable ECC error",
     ]
 
 

@@ -106,7 +106,7 @@ def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
     gpus = len(node.gpus("utilization_percent"))
     power = node.gpu_power_w
     return (
-        _node_name(progress, number),
+        progress.label(number),
         figures.percent(node.cpu_percent).strip(),
         figures.size(node.values.get("memory_used_bytes")),
         str(gpus or "-"),
@@ -114,14 +114,6 @@ def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
         figures.size(node.gpu_memory_bytes),
         "-" if power is None else f"{power:.0f} W",
     )
-
-
-def _node_name(progress: Progress, number: int) -> str:
-    """Return the node's name; one node on this machine reads what all programs here use, and is called so."""
-    record = progress.record
-    if record.target == "local" and record.nodes == 1:
-        return "machine"
-    return progress.label(number)
 
 
 def _document(progress: Progress) -> dict[str, Any]:

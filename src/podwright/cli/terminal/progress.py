@@ -111,13 +111,13 @@ class Progress:
         return line_of(self, event) if line_of else None
 
     def label(self, number: int) -> str:
-        """Return the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
-        hosts = self.record.hosts or tuple(node.host for node in self.nodes.values())
-        host = hosts[number] if number < len(hosts) else ""
-        is_the_only_one = len(hosts) > 1 and hosts.count(host) == 1
-        if host and is_the_only_one:
-            return host
-        return f"node{number}"
+        """Return what a node is called."""
+        from podwright.pilot.protocol import node_names
+
+        hosts = {node.number: node.host for node in self.nodes.values()}
+        if self.record.hosts:
+            hosts = dict(enumerate(self.record.hosts))
+        return node_names(hosts).get(number, f"node{number}")
 
     def share(self) -> float | None:
         """Return how much is done, 0 to 1, as the program tells it."""
