@@ -69,6 +69,21 @@ def seconds_of(text: str, field: str) -> float:
         raise refuse(problem.message, problem.hint, field=field) from None
 
 
+def ranks_of(text: str, run_id: str, count: int) -> frozenset[int]:
+    """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
+    from podwright.spec.problems import refuse
+
+    ranks: set[int] = set()
+    for part in text.split(","):
+        if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
+            raise refuse(f'"{text}" names no ranks', "write it like `0,3-5`", field="--rank")
+        first, last = int(span[1]), int(span[2] or span[1])
+        if last < first or last >= count:
+            raise refuse(f"{run_id} has no {part.strip()}", f"it has 0 to {count - 1}", field="--rank")
+        ranks.update(range(first, last + 1))
+    return frozenset(ranks)
+
+
 def node_of(text: str, record: Record) -> int:
     """Return the number of the node of this name, the one that every command shows, or of this number."""
     from podwright.pilot.protocol import node_names

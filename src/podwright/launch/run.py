@@ -202,6 +202,10 @@ class Run:
             lines = self.folder.log_lines()
         return (line for line in lines if rank is None or line.rank == rank)
 
+    def log_tail(self, last_bytes: int | None = None) -> LogTail:
+        """Return a reader that gives the lines that come; of those that are there the last, or all."""
+        return LogTail(self.folder, last_bytes)
+
     def follow_logs(self) -> Iterator[list[LogLine]]:
         """Yield the lines that are there, then those that come, as they come, until the run is over."""
         tail = LogTail(self.folder)

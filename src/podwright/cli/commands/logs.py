@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.options import AsJson, RunRef, node_of, seconds_of
+from podwright.cli.options import AsJson, RunRef, node_of, ranks_of, seconds_of
 from podwright.cli.terminal.follow import say_left
 from podwright.cli.terminal.output import foreign_line, json_text, say
 
@@ -41,8 +41,9 @@ def logs_command(
     with Session.open() as session:
         followed = find(session, run)
         record = _record_of(followed)
-        ranks = _ranks(rank, followed.id, record.world_size)
-        wanted = LineFilter(ranks, None if node is None else node_of(node, record), _pattern(grep, regex), _earliest(since))
+        ranks = None if rank is None else ranks_of(rank, followed.id, record.world_size)
+        number = None if node is None else node_of(node, record)
+        wanted = LineFilter(ranks, number, _pattern(grep, regex), _earliest(since))
         lines = _lines(followed, wanted, tail, follow)
         try:
             if as_json:
@@ -103,23 +104,6 @@ def _record_of(run: Run) -> Record:
     if points := run.points():
         raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
     return run.record()
-
-
-def _ranks(text: str | None, run_id: str, count: int) -> frozenset[int] | None:
-    """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
-    from podwright.spec.problems import refuse
-
-    if text is None:
-        return None
-    ranks: set[int] = set()
-    for part in text.split(","):
-        if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
-            raise refuse(f'"{text}" names no ranks', "write it like `0,3-5`", field="--rank")
-        first, last = int(span[1]), int(span[2] or span[1])
-        if last < first or last >= count:
-            raise refuse(f"{run_id} has no {part.strip()}", f"it has 0 to {count - 1}", field="--rank")
-        ranks.update(range(first, last + 1))
-    return frozenset(ranks)
 
 
 def _pattern(text: str | None, regex: str | None) -> re.Pattern[str] | None:

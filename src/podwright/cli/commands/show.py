@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from podwright.cli.commands.ps import points_listing
+from podwright.cli.commands.ps import coloured, points_listing
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.follow import document_of
@@ -38,7 +38,8 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
-        print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))
+        listed = points_listing(points, output.width_of(sys.stdout))
+        print("\n" + "\n".join(coloured(listed, points, sys.stdout)))
     return None
 
 
