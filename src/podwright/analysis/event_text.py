@@ -208,6 +208,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
     "hang": hang,
+    "stack": lambda event: f"rank {event.rank} was ended where it was: {' / '.join(event.lines[:3])}",
     "retry": _retry,
     "seen": seen,
     "sensor": lambda event: f"{event.name} cannot be read: {event.error}",

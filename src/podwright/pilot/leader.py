@@ -17,7 +17,7 @@ from .journal import Journal
 from .lease import MOST_BACK, Leases
 from .leavings import Keeping
 from .links import free_port
-from .member import Member, find_hang, name_of, why_absent, why_incomplete, worn_out
+from .member import Member, find_hang, name_of, tell_all, why_absent, why_incomplete, worn_out
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 from .stageround import StageRound
 
@@ -153,8 +153,7 @@ class Leader:
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
-        for member in self.members.values():
-            member.link.send({KEY_KIND: "beat"})
+        tell_all(self.members, {KEY_KIND: "beat"})
         if self.epoch is not None:
             self._leases.renew(self.epoch)
         if self.phase == "run":
@@ -303,6 +302,7 @@ class Leader:
         hang = find_hang(self.members.values(), limit)
         if hang:
             self._say("hang", **hang._asdict())
+            tell_all(self.members, {KEY_KIND: "stacks", "rank": hang.rank})
             self._retry(f"rank {hang.rank} on {name_of(self.members, hang.node)} hangs: {hang.why}", None)
 
     def _retry(self, why: str, code: Optional[int]) -> None:
@@ -385,8 +385,7 @@ class Leader:
         self._dismiss(state, reason, code)
 
     def _dismiss(self, state: str, reason: str, code: Optional[int]) -> None:
-        for member in self.members.values():
-            member.link.send({KEY_KIND: "end", "state": state})
+        tell_all(self.members, {KEY_KIND: "end", "state": state})
         self._verdict = (state, reason, code)
         self._enter_phase("end")
 

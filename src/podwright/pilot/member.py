@@ -58,6 +58,12 @@ class Member:
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
 
 
+def tell_all(members: Mapping[int, Member], message: Dict[str, Any]) -> None:
+    """Send every node the same."""
+    for member in members.values():
+        member.link.send(message)
+
+
 def why_incomplete(order: Order, here: Set[int]) -> str:
     """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
     missing = [str(node) for node in range(order.nodes) if node not in here]

@@ -204,6 +204,7 @@ class Node:
     def take(self, message: Dict[str, Any]) -> None:
         """Do what the leader says; a kind this pilot does not know is a later one's and is passed over."""
         handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end, "stage": self._data.stage}
+        handlers["stacks"] = self._on_stacks
         handler = handlers.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
@@ -220,11 +221,18 @@ class Node:
         launch = self.order.launcher != "mpi" or self.place.node == 0
         self.ranks.start(go, self._environ, self.paths.code, launch)
 
+    def _on_stacks(self, message: Dict[str, Any]) -> None:
+        """Have the ranks say where they are as they end: the attempt hangs, and its end follows this message."""
+        self.ranks.stack_of = int(message["rank"])
+
     def _on_stop(self, message: Dict[str, Any]) -> None:
         if not self._stopping:
             self._stopping = True
             self._stop_at = time.monotonic() + float(message["grace_s"])
-            self.ranks.signal(signal.SIGTERM)
+            if self.ranks.stack_of is None:
+                self.ranks.signal(signal.SIGTERM)
+            else:
+                self.ranks.abort()
 
     def _finish_stop(self, role: Role) -> None:
         """Kill what is left of the tree, after the grace period or as soon as the ranks are gone."""

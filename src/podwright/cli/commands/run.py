@@ -34,6 +34,10 @@ Profile = Annotated[
 ]
 
 Ranks = Annotated[str, typer.Option("--rank", metavar="R", help="Show what these write, such as `0,3-5`, or `all`.")]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the status alone, not what the ranks write.")]
 MOST_RANKS = 1_000_000
 LAST_BYTES = 8192
@@ -46,10 +50,7 @@ def run_command(
     on: Target = "local",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the run's id and do not follow it.")] = False,
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Start it N times.")] = 1,
-    after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
-    ] = None,
+    after: After = None,
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     like: Annotated[
         str | None,

@@ -33,7 +33,7 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         if record.state in ("failed", "lost") and not points:
             why = shown.explain(record)
         asked = list(show_folder.asked_for(shown.folder))
-        happened = [] if points else list(show_folder.happened(shown.folder, replaced))
+        happened = [] if points else list(show_folder.happened(shown.folder, replaced, bool(why)))
     lines = [*facts(record, len(points), why), *asked, *happened, ("size", figures.size(size))]
     for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))

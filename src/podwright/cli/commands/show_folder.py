@@ -42,12 +42,15 @@ def _resources(given: Any) -> str:
     return ", ".join(f"{name} {figures.value(given[name])}" for name in RESOURCES if given.get(name))
 
 
-def happened(folder: RunFolder, replaced: Sequence[Replacement]) -> Facts:
+def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: bool) -> Facts:
     """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
-    from podwright.runs.events import FilesKept, Recognised, Retry
+    from podwright.launch.failures import last_stack
+    from podwright.runs.events import FilesKept, RankStack, Recognised, Retry
 
     yield from _read(folder.events_of(Recognised))
     yield from _retries(folder.events_of(Retry))
+    if not is_explained and (stack := last_stack(folder.events_of(RankStack))):
+        yield "stack", "\n".join(stack)
     yield from _replaced(replaced)
     for event in folder.events_of(FilesKept)[-1:]:
         yield "kept", kept_text(folder.id, event)

@@ -158,9 +158,10 @@ def _gpu_row(progress: Progress, gpu: GpuView, is_last: bool) -> tuple[str, ...]
     return (f"    gpu {gpu.gpu}", *training, figures.percent(gpu.use).strip(), memory, power, mark)
 
 
-def _training(told: Mapping[str, float]) -> tuple[str, str]:
+def _training(values: Mapping[str, float]) -> tuple[str, str]:
     """Return the step, of how many where that is known, and the loss."""
-    return how_far(told).removeprefix("step "), figures.value(told["loss"]) if "loss" in told else ""
+    loss = figures.value(values["loss"]) if "loss" in values else ""
+    return how_far(values).removeprefix("step "), loss
 
 
 def _document(progress: Progress) -> dict[str, Any]:

@@ -46,14 +46,14 @@ class Pace:
             if name in values:
                 self._add(name, CountTold(t, values[name], self._clock()))
 
-    def _add(self, name: str, told: CountTold) -> None:
+    def _add(self, name: str, latest: CountTold) -> None:
         lately = self._lately[name]
-        if lately and told.done < lately[-1].done:
+        if lately and latest.done < lately[-1].done:
             # A bar for each epoch: its steps say nothing of the whole.
             self._starts_over = True
             lately.clear()
-        if not lately or told.done > lately[-1].done:
-            lately.append(told)
+        if not lately or latest.done > lately[-1].done:
+            lately.append(latest)
 
     def _per_s(self, name: str) -> float | None:
         lately = self._lately[name]
