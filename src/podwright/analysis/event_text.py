@@ -29,6 +29,7 @@ from podwright.runs.events import (
 from podwright.theme import words
 
 _SEEN = {"xid": "XID", "ecc": "ECC error", "oom": "out of memory", "throttle": "throttled", "gpu_lost": "GPU lost"}
+_SOFTWARE = {"python": "Python", "torch": "torch", "cuda": "CUDA", "nccl": "NCCL", "cudnn": "cuDNN", "driver": "driver"}
 _COMMON = frozenset({"time", "epoch", "node", "sequence"})
 
 
@@ -190,6 +191,12 @@ def _plain(event: Event) -> str:
     return ", ".join(f"{name} {value}" for name, value in own.items())
 
 
+def versions_text(versions: Mapping[str, Any]) -> str:
+    """Return `Python 3.11.7, torch 2.3.0, CUDA 12.4`, as far as it is known."""
+    known = [f"{title} {versions[name]}" for name, title in _SOFTWARE.items() if versions.get(name)]
+    return ", ".join(known) or "software that could not be found"
+
+
 def _recognised(event: Recognised) -> str:
     return ", ".join(f"{row.get('name')} (by a {row.get('how')})" for row in event.names)
 
@@ -208,6 +215,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
     "hang": hang,
+    "software": lambda event: f"ranks start with {versions_text(vars(event))}",
     "stack": lambda event: f"rank {event.rank} was ended where it was: {' / '.join(event.lines[:3])}",
     "retry": _retry,
     "seen": seen,

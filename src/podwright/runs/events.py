@@ -58,6 +58,7 @@ from podwright.runs.pilot_events import (
     RunEnded,
     SensorBroken,
     SignalReceived,
+    SoftwareFound,
     Staged,
     StagingProgress,
     Thinned,
@@ -105,6 +106,7 @@ __all__ = [
     "Sample",
     "SensorBroken",
     "SignalReceived",
+    "SoftwareFound",
     "Staged",
     "StagingProgress",
     "Submitted",
@@ -118,6 +120,7 @@ __all__ = [
 
 _OF_PILOTS: tuple[type[PilotEvent], ...] = (
     PilotStarted,
+    SoftwareFound,
     Staged,
     StagingProgress,
     Joined,

@@ -28,7 +28,9 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         replaced = [] if points else shown.replacements()
         if as_json:
             rows = [row.as_json() for row in replaced]
-            return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
+            versions = [{"node": node, **row} for node, row in show_folder.versions_of(shown.folder).items()]
+            beside = {"bytes": size, "replaced": rows, "versions": versions}
+            return output.print_json({**document_of(record, points), **beside})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
             why = shown.explain(record)

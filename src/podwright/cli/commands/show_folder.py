@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 6
 """About nodes that were replaced, or about retries."""
+VERSIONS = ("python", "torch", "cuda", "nccl", "cudnn")
 RESOURCES = ("gpus", "mig", "cpus", "memory", "shm", "rdma")
 
 Facts = Iterator[tuple[str, str]]
@@ -47,6 +48,7 @@ def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: b
     from podwright.launch.failures import last_stack
     from podwright.runs.events import FilesKept, RankStack, Recognised, Retry
 
+    yield from _software(versions_of(folder))
     yield from _read(folder.events_of(Recognised))
     yield from _retries(folder.events_of(Retry))
     if not is_explained and (stack := last_stack(folder.events_of(RankStack))):
@@ -56,6 +58,36 @@ def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: b
         yield "kept", kept_text(folder.id, event)
     if (folder.path / "report.html").is_file():
         yield "report", (folder.path / "report.html").resolve().as_uri()
+
+
+def versions_of(folder: RunFolder) -> dict[int, dict[str, str]]:
+    """Return by node what its ranks started with and the driver below them, by name."""
+    from podwright.runs.events import PilotStarted, SoftwareFound
+
+    versions: dict[int, dict[str, str]] = {}
+    for event in folder.events_of(PilotStarted, SoftwareFound):
+        known = versions.setdefault(event.node, {})
+        if isinstance(event, PilotStarted):
+            known["driver"] = event.driver
+        else:
+            known.update({name: getattr(event, name) for name in VERSIONS})
+    return {node: {name: text for name, text in known.items() if text} for node, known in sorted(versions.items())}
+
+
+def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:
+    """Say the versions once where all nodes have the same; else which nodes have which."""
+    from podwright.analysis.event_text import versions_text
+    from podwright.theme import words
+
+    nodes: dict[str, list[int]] = {}
+    for node, known in versions.items():
+        if known:
+            nodes.setdefault(versions_text(known), []).append(node)
+    lines = list(nodes)
+    if len(nodes) > 1:
+        lines = [f"node {words.fold(numbers)}: {text}" for text, numbers in nodes.items()]
+    if lines:
+        yield "versions", "\n".join(lines)
 
 
 def _retries(events: Sequence[Retry]) -> Facts:
