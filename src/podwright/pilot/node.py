@@ -185,7 +185,7 @@ class Node:
             self.say("sensor", name="binding", error=str(error))
 
     def _say_software(self) -> None:
-        """Tell what ranks start with, in a thread: its folders may be on a slow file system, and nobody waits for it."""
+        """Tell what ranks start with, in a thread: its folders may be on a slow file system, and nobody waits."""
         from .software import software
 
         try:
