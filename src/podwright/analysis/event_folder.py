@@ -78,8 +78,8 @@ def _tidy(text: str) -> str:
     return re.sub(r"[^\w.]+|/+", "_", text.strip().lower()).strip("_") or "value"
 
 
-def beside(told: Told, guessed: frozenset[str], more: Told) -> Told:
-    """Return what was told, and of event files what was not; a name that was only guessed is theirs."""
-    curves = {name: points for name, points in told.curves.items() if name not in guessed or name not in more.curves}
+def beside(ranks: Told, guessed: frozenset[str], more: Told) -> Told:
+    """Return what ranks told, and of event files what they did not; a name that was only guessed is theirs."""
+    curves = {name: points for name, points in ranks.curves.items() if name not in guessed or name not in more.curves}
     curves |= {name: points for name, points in more.curves.items() if name not in curves}
-    return Told(curves, told.progress)
+    return Told(curves, ranks.progress)

@@ -73,11 +73,11 @@ def _told(run: RunFolder, unread: list[str]) -> Told:
     Of a series that is damaged the last values of each second count, which events hold.
     """
     try:
-        told = summed_up(run.series())
+        of_ranks = summed_up(run.series())
     except (OSError, ValueError) as error:
         unread.append(f"series: {_reason(error)}")
-        told = summed_up(of_events(run.events()))
-    return beside(told, _guessed(run), told_by_event_files(run.path, unread))
+        of_ranks = summed_up(of_events(run.events()))
+    return beside(of_ranks, _guessed(run), told_by_event_files(run.path, unread))
 
 
 def _guessed(run: RunFolder) -> frozenset[str]:

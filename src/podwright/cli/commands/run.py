@@ -68,10 +68,9 @@ def run_command(
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch
-    from podwright.launch.notify import command_of, when_ended
 
-    told_by = command_of(notify) if notify is not None else None
     watching = Watching(_wanted(rank), quiet, as_json=as_json)
+    tell = _notifier(notify)
     before = like or resume
     if before:
         _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
@@ -81,9 +80,25 @@ def run_command(
         else:
             asked = _workload(workload, sets, profile)
             run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        if told_by:
-            when_ended(run, told_by)
+        if tell:
+            tell(run)
         return _tell(run, detach, watching)
+
+
+def _notifier(command: str | None) -> Callable[[Run], None] | None:
+    """Return what sees to it that somebody is told of the end; None where nobody wants to be."""
+    from podwright.runs.store import default_home
+
+    home = default_home()
+    if command is None and not (home / "settings.yaml").exists():
+        return None  # the usual case, for which nothing is imported
+    from podwright.launch.notify import command_of, when_ended
+    from podwright.launch.settings import read_settings
+
+    told_by = [] if command is None else command_of(command)
+    if not told_by and read_settings(home).webhook is None:
+        return None
+    return partial(when_ended, command=told_by)
 
 
 def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:

@@ -66,12 +66,10 @@ def versions_of(folder: RunFolder) -> dict[int, dict[str, str]]:
 
     versions: dict[int, dict[str, str]] = {}
     for event in folder.events_of(PilotStarted, SoftwareFound):
-        known = versions.setdefault(event.node, {})
-        if isinstance(event, PilotStarted):
-            known["driver"] = event.driver
-        else:
-            known.update({name: getattr(event, name) for name in VERSIONS})
-    return {node: {name: text for name, text in known.items() if text} for node, known in sorted(versions.items())}
+        names = ("driver",) if isinstance(event, PilotStarted) else VERSIONS
+        known = {name: getattr(event, name) for name in names if getattr(event, name)}
+        versions.setdefault(event.node, {}).update(known)
+    return dict(sorted(versions.items()))
 
 
 def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:
