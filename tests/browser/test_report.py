@@ -198,7 +198,7 @@ def test_every_chart_and_map_gives_its_values_as_a_file(opener: Opener) -> None:
     page = opener.open("succeeded")
     charts = page.locator(".chart, .half:has(table)")
     assert page.locator(".csv").count() == charts.count()
-    assert csv_of(page, "GPU utilization")[0] == ["seconds", "dgx001", "dgx002", "rank 0", "rank 1", "rank 2", "rank 3"]
+    assert csv_of(page, "GPU utilisation")[0] == ["seconds", "dgx001", "dgx002", "rank 0", "rank 1", "rank 2", "rank 3"]
     sweep = opener.open("sweep")
     assert csv_of(sweep, "mean IoU")[0] == ["", "1", "2", "4", "8", "16", "32", "64", "128"]
     points = csv_of(sweep, "Points")

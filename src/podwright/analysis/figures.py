@@ -25,8 +25,8 @@ class RunFigure:
     less_is_better: bool | None = None
 
 
-_LESS = frozenset("cer error loss mae mse nll perplexity ppl rmse wer".split())
-_MORE = frozenset("acc accuracy auc bleu f1 iou precision psnr recall ssim".split())
+_LESS = frozenset(["cer", "error", "loss", "mae", "mse", "nll", "perplexity", "ppl", "rmse", "wer"])
+_MORE = frozenset(["acc", "accuracy", "auc", "bleu", "f1", "iou", "precision", "psnr", "recall", "ssim"])
 """Parts of names that leave no doubt."""
 
 
@@ -70,7 +70,8 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """Return the figure of what each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number, less_is_better=True)
+    name = f"cost, {' or '.join(sorted(currencies))}".removesuffix(", ")
+    return RunFigure(name, _amount, words.number, less_is_better=True)
 
 
 def _amount(story: Story) -> float | None:
