@@ -69,8 +69,9 @@ def cycle_power(site: Site, lab: StartedLab, run: Run, chance: random.Random) ->
     host = run.record().hosts[victim]
     lab.kill_node(host)
     time.sleep(away_s)
+    mended = time.time()  # its own start is part of what the run waits for
     lab.heal(host)
-    return Struck(run, f"{VICTIMS[victim]} {away_s:g} s", time.time())
+    return Struck(run, f"{VICTIMS[victim]} {away_s:g} s", mended)
 
 
 def at_once(strikes: list[Callable[[], Struck]]) -> list[Struck]:

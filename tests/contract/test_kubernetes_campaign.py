@@ -52,9 +52,9 @@ def lose_power(site: KubernetesSite, chance: random.Random) -> list[Struck]:
     for victim in victims:
         site.lab.kill_node(victim)
     time.sleep(away_s)
+    mended = time.time()  # their own start is part of what runs wait for
     for victim in victims:
         site.lab.heal(victim)
-    mended = time.time()
     return [Struck(run, words_of(hosts[run.id], victims, away_s), mended) for run in runs]
 
 
