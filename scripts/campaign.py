@@ -40,7 +40,7 @@ requeue and 60 s more.
 KUBERNETES = """\
 ## Power cycles and killed API servers on a real Kubernetes
 
-Ten runs of two nodes at once on four nodes: one of these or two are without power for 10 or 25 seconds ("beside it":
+Ten runs of two nodes at once on four nodes: some of these are without power for 10 or 25 seconds ("beside it":
 runs that were on other nodes), or the API server dies as runs are given their nodes and again half a minute later.
 "once" counts the runs that ended once by the ledger that ranks write; no Job, Kubernetes pod or claim may be left.
 """
