@@ -53,8 +53,7 @@ def lose_power(site: KubernetesSite, chance: random.Random) -> list[Struck]:
         site.lab.kill_node(victim)
     time.sleep(away_s)
     mended = time.time()  # their own start is part of what runs wait for
-    for victim in victims:
-        site.lab.heal(victim)
+    site.lab.heal()
     return [Struck(run, words_of(hosts[run.id], victims, away_s), mended) for run in runs]
 
 
