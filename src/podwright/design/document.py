@@ -9,6 +9,7 @@ from podwright.design.floor import Rack
 from podwright.design.growth import Growth
 from podwright.design.lengths import Laid
 from podwright.design.plan import NEEDED_BYTES_S, Design
+from podwright.design.running import electricity
 
 
 def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[str, Any]:
@@ -125,6 +126,7 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
             for item in items
         ],
         "price": {"amount": amount, "currency": design.pod.costs.currency, "without": without},
+        **_owned(design, amount),
         "storage_systems": [
             {
                 "name": feed.name,
@@ -138,6 +140,22 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
             for feed in design.feeds(needed_bytes_s)
         ],
     }
+
+
+def _owned(design: Design, bought: float) -> dict[str, Any]:
+    """Return the electricity of the years that a pod stands, and the total with it."""
+    power = electricity(design.pod.costs, design.bill())
+    if power is None:
+        return {"electricity": None, "total": bought}
+    document = {
+        "amount": power.amount,
+        "cooling": power.cooling,
+        "power_w": power.power_w,
+        "power_price_kwh": power.price_kwh,
+        "pue": power.pue,
+        "years": power.years,
+    }
+    return {"electricity": document, "total": bought + power.amount}
 
 
 def _cable(laid: Laid) -> dict[str, Any]:

@@ -138,6 +138,27 @@ def _bill(design: Design) -> Iterator[str]:
     if whole:
         missing = f", without {len(without)} items that have no price" if without else ""
         yield f"total       {_money(whole)} {design.pod.costs.currency}{missing}"
+    yield from _owned(design, whole)
+
+
+def _owned(design: Design, bought: float) -> Iterator[str]:
+    """Say what the years cost in electricity, and what that makes with what was bought."""
+    from podwright.design.running import electricity
+
+    costs = design.pod.costs
+    power = electricity(costs, design.bill())
+    if power is None:
+        return
+    years = f"{power.years:g} years"
+    if costs.years is None:
+        years += " (assumed)"
+    rate = f"{power.power_w / 1000:,.1f} kW, {power.price_kwh:g} a kWh"
+    if design.floor.unknown_power:
+        rate = f"at least {rate}"
+    if power.pue is not None:
+        rate += f", PUE {power.pue:g}"
+    yield f"power       {_money(power.amount)} {costs.currency} in {years}: {rate}"
+    yield f"owned       {_money(bought + power.amount)} {costs.currency} with power"
 
 
 def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
