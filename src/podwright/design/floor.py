@@ -96,7 +96,9 @@ class Floor:
     @property
     def power_text(self) -> str:
         """Return the power of all racks as people read it: at least so much where some of it is not known."""
-        return _known(f"{self.power_w / 1000:,.1f} kW", bool(self.unknown_power))
+        if not self.power_w:
+            return "power not known"
+        return _known(f"{self.power_w / 1000:,.1f} kW in all", bool(self.unknown_power))
 
     @property
     def weight_kg(self) -> float:

@@ -7,7 +7,7 @@ stand in the middle of the floor. The floor is laid out for the nodes that are p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 from operator import itemgetter
@@ -28,15 +28,31 @@ class _Limits:
     power_w: float
     per_manager: int
 
-    def height(self, devices: Sequence[Device]) -> int:
-        """Return the rack units of devices that stand in one rack, with their cable managers."""
-        return sum(device.rack_units for device in devices) + self.managers(devices)
+    def managers(self, switches: int) -> int:
+        """Return the rack units of the cable managers of so many switches in one rack."""
+        return ceil(switches / self.per_manager) if self.per_manager else 0
 
-    def managers(self, devices: Sequence[Device]) -> int:
-        """Count the cable managers of devices that stand in one rack."""
-        if not self.per_manager:
-            return 0
-        return ceil(sum(device.is_switch for device in devices) / self.per_manager)
+
+@dataclass(slots=True)
+class _Filling:
+    """A rack that is being filled: what is in it, and what that takes."""
+
+    devices: list[Device] = field(default_factory=list)
+    rack_units: int = 0
+    switches: int = 0
+    power_w: float = 0.0
+
+    def takes(self, device: Device, limits: _Limits) -> bool:
+        """Return whether a device fits, its share of a cable manager included."""
+        height = self.rack_units + device.rack_units + limits.managers(self.switches + device.is_switch)
+        return height <= limits.rack_units and self.power_w + (device.power_w or 0) <= limits.power_w
+
+    def add(self, device: Device) -> None:
+        """Put a device in."""
+        self.devices.append(device)
+        self.rack_units += device.rack_units
+        self.switches += device.is_switch
+        self.power_w += device.power_w or 0
 
 
 def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
@@ -164,17 +180,12 @@ def _letters(row: int) -> str:
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
     """Fill racks in the order given."""
-    racks: list[list[Device]] = [[]]
-    power = 0.0
+    racks: list[_Filling] = []
     for device in devices:
-        if limits.height([*racks[-1], device]) > limits.rack_units or power + (device.power_w or 0) > limits.power_w:
-            racks.append([])
-            power = 0.0
-        racks[-1].append(device)
-        power += device.power_w or 0
-    if not racks[0]:
-        return []
-    return racks
+        if not racks or not racks[-1].takes(device, limits):
+            racks.append(_Filling())
+        racks[-1].add(device)
+    return [rack.devices for rack in racks]
 
 
 def _kinds(nodes: Iterable[Device]) -> list[Device]:
@@ -263,7 +274,7 @@ def _blocks(requirements: Requirements) -> list[Device]:
 
 
 def _check(device: Device, limits: _Limits) -> None:
-    height = limits.height([device])
+    height = device.rack_units + limits.managers(int(device.is_switch))
     if height > limits.rack_units:
         beside = " with its cable manager" if height > device.rack_units else ""
         raise refuse(

@@ -299,7 +299,6 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("mig", "resources.mig", lambda w, r: w.resources.mig is not None),
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
-    ("staged container", "data", lambda w, r: bool(r.staged) and w.runtime == "container"),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
 
 
-NOT_INSIDE = "a node's cache is not shown inside a container on Slurm; `data stage` copies to a folder that nodes see"
-
-
 @dataclass(frozen=True)
 class StagedData:
     """An input that the pilots bring to their nodes: its manifest, and what it takes to read its source."""

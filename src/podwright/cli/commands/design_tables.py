@@ -22,8 +22,10 @@ def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> l
 
     hosts = design.requirements.hosts
     names = {design.requirements.models[host].name or "node" for host in hosts}
-    nodes = f"{figures.count(len(hosts), 'node')} {' and '.join(sorted(names))}"
-    lines = [f"{design.pod.name}: {nodes}, {output.clip(fold_hosts(hosts), 40)}"]
+    lines = [f"{design.pod.name}: no node is on a fabric"]
+    if hosts:
+        nodes = f"{figures.count(len(hosts), 'node')} {' and '.join(sorted(names))}"
+        lines = [f"{design.pod.name}: {nodes}, {output.clip(fold_hosts(hosts), 40)}"]
     sections = [section(design) for section in (_compute, _storage, _management, _racks, _bill)]
     for section in (*sections, _feeds(design, gpu_read_bytes_s), _notes(design)):
         section_lines = list(section)
@@ -106,13 +108,13 @@ def _racks(design: Design) -> Iterator[str]:
     floor, given = design.floor, design.pod.racks
     racks = figures.count(len(floor.racks), "rack")
     limits = f"{given.rack_units} units and {given.limit_w / 1000:g} kW"
-    yield f"racks       {racks} of {limits}, {floor.power_text} in all"
+    yield f"racks       {racks} of {limits}, {floor.power_text}"
     if floor.power_w:
         yield f"            heat {floor.heat_text}"
+        fullest = max(floor.racks, key=lambda rack: rack.power_w)
+        yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
     if floor.weight_kg:
         yield f"            weight of devices {floor.weight_text}"
-    fullest = max(floor.racks, key=lambda rack: rack.power_w)
-    yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
     if floor.unknown_power:
         yield f"            power not known of {', '.join(floor.unknown_power)}"
     if floor.unknown_weight:

@@ -47,9 +47,9 @@ CABLE_HEAD = ("cable", "port", "far end", "bundle", "length", "made of")
 
 
 class _End(NamedTuple):
-    """One end of a cable as a row of a sheet; `order` is what rows are sorted by."""
+    """One end of a cable as a row of a sheet, and what rows are sorted by: fabric, port, label."""
 
-    order: tuple[object, ...]
+    order: tuple[str, int, str]
     cells: tuple[str, ...]
 
 
@@ -62,7 +62,7 @@ def rack_sheets(design: Design, tokens: str) -> str:
         rows: list[_End] = []
         for _, device in rack.devices:
             if not device.is_switch:
-                rows += ends.get(device.name, [])
+                rows += ends[device.name]
         parts.append(_rack(design, rack, [end.cells for end in rows], tokens))
     return _page(design, "racks", f"{len(racks)} racks", [rack.name for rack in racks], parts, tokens)
 
@@ -73,7 +73,7 @@ def switch_sheets(design: Design, tokens: str) -> str:
     names = [switch.name for switch in design.switches]
     parts = []
     for name in names:
-        rows = sorted(ends.get(name, []))
+        rows = sorted(ends[name])
         parts.append(_section(design, name, _place(design, name), _cables(design, name, [end.cells for end in rows])))
     return _page(design, "switches", f"{len(names)} switches", names, parts, tokens)
 
@@ -108,9 +108,11 @@ def _ends(design: Design) -> dict[str, list[_End]]:
         cable = laid.cable
         label, bundle = names.label(cable), bundle_of(design.floor, cable)
         (a, b), (panel_a, panel_b) = names.ends(cable), names.panels(cable)
-        for device, port, panel, far in ((cable.a, a, panel_a, cable.b), (cable.b, b, panel_b, cable.a)):
-            cells = (label, _port(port, panel), _unit(design, far), bundle, _length(laid), laid.medium)
-            ends[device].append(_End((cable.fabric == "management", natural_key(port), label), cells))
+        near = (cable.a, cable.a_port, _port(a, panel_a), cable.b)
+        away = (cable.b, cable.b_port, _port(b, panel_b), cable.a)
+        for device, number, port, far in (near, away):
+            cells = (label, port, _unit(design, far), bundle, _length(laid), laid.medium)
+            ends[device].append(_End((cable.fabric, number, label), cells))
     return ends
 
 

@@ -76,7 +76,8 @@ def bundle_of(floor: Floor, cable: Cable) -> str:
     racks = {str(floor.rack_and_unit(device)[0]) for device in (cable.a, cable.b)}
     if "" in racks:
         return ""
-    return "-".join(sorted(racks, key=natural_key))
+    # The row after Z is AA: of two names the shorter one comes first.
+    return "-".join(sorted(racks, key=lambda rack: (len(rack), rack)))
 
 
 def _end(floor: Floor, device: str, panel: str) -> str:
