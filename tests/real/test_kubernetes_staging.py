@@ -1,4 +1,4 @@
-"""Staging on a real Kubernetes: the source is a server beside the API server that counts what is read from it."""
+"""Staging on a real Kubernetes: the source is a server on a node of it that counts what is read from it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from podwright.lab.kubernetes import KubernetesLab
-from podwright.lab.machines import HUB
-from podwright.lab.scripts import BRIDGE_ADDRESS
 from podwright.launch import Run, pods
 from tests.contract.sites import END_S, KubernetesSite
 from tests.real.labs import ON_KUBERNETES
@@ -18,6 +16,7 @@ from tests.real.serving import LabServer, serving
 from tests.real.test_staging import FILES, PROGRAM, SIZE, expected, make_files, seen, select, staged
 
 pytestmark = [*ON_KUBERNETES, pytest.mark.nightly]
+NODE = "n1"
 TOTAL = FILES * (SIZE // 32 * 32)
 CLAIM = {
     "apiVersion": "v1",
@@ -58,7 +57,9 @@ def site(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Iterator[StagingC
     tmp_path.chmod(0o755)
     site = StagingCluster(kubernetes_cluster, tmp_path)
     counts = tmp_path / "counts"
-    with serving(kubernetes_cluster.machines, HUB, BRIDGE_ADDRESS, tmp_path / "frames", counts) as site.server:
+    machines = kubernetes_cluster.machines
+    host = machines.addresses[NODE].partition("/")[0]
+    with serving(machines, NODE, host, tmp_path / "frames", counts) as site.server:
         select(site.session, site.server.address, site.files)
         yield site
     site.close()
