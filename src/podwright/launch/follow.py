@@ -23,8 +23,8 @@ from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
+from podwright.runs.fold import BRINGS_DATA
 from podwright.runs.layout import point_ids
-from podwright.runs.record import BRINGS_DATA
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal

@@ -1,7 +1,8 @@
 """Runs: the record, its state table, its folder, its store and index."""
 
+from podwright.runs.fold import Fold
 from podwright.runs.folder import LogLine, LogTail, RunFolder, Tail
-from podwright.runs.record import Asked, Fold, Record
+from podwright.runs.record import Asked, Record
 from podwright.runs.states import FINAL, SETTLED, STATES
 from podwright.runs.store import Home
 

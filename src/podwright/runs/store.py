@@ -20,11 +20,12 @@ from typing import Any
 from podwright.pilot.protocol import field_lines, whole_number
 from podwright.runs.events import Event
 from podwright.runs.files import make_private, read_untrusted, write_whole
+from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.layout import point_ids
 from podwright.runs.ownership import check_owner
-from podwright.runs.record import Asked, Fold, Record, sum_up
+from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
 from podwright.runs.unreadable import closed_record, stand_in_record
 from podwright.spec.problems import Refusal, refuse, short

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from podwright.pilot.protocol import whole_number
 from podwright.runs.files import read_untrusted
+from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder
-from podwright.runs.record import Asked, Fold, Record, from_row
+from podwright.runs.record import Asked, Record, from_row
 from podwright.runs.states import SETTLED
 
 NO_TARGET = "?"
