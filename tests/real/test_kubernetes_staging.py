@@ -1,25 +1,22 @@
-"""Staging on a real Kubernetes: the source is a server beside the API server that counts what is read from it."""
+"""Staging on a real Kubernetes: the source is a server on a node of it that counts what is read from it."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podwright.lab.kubernetes import KubernetesLab
-from podwright.lab.machines import HUB
-from podwright.lab.scripts import BRIDGE_ADDRESS
 from podwright.launch import Run, pods
 from tests.contract.sites import END_S, KubernetesSite
-from tests.fixtures import counted
 from tests.real.labs import ON_KUBERNETES
+from tests.real.serving import LabServer, serving
 from tests.real.test_staging import FILES, PROGRAM, SIZE, expected, make_files, seen, select, staged
 
 pytestmark = [*ON_KUBERNETES, pytest.mark.nightly]
+NODE = "n1"
 TOTAL = FILES * (SIZE // 32 * 32)
 CLAIM = {
     "apiVersion": "v1",
@@ -36,11 +33,11 @@ CLAIM = {
 class StagingCluster(KubernetesSite):
     """A lab with a server of files on its hub."""
 
+    server: LabServer
+
     def __init__(self, lab: KubernetesLab, folder: Path) -> None:
         super().__init__(lab, folder)
         self.files = make_files(folder / "frames")
-        self.counts = folder / "counts"
-        self.counts.write_text("0")
 
     def keep_data_on(self, claim: str) -> None:
         path = self.folder / "pod.yaml"
@@ -54,22 +51,17 @@ class StagingCluster(KubernetesSite):
         data = "{frames: 'selection:far'}"
         return self.start(command="python3 look.py {data.frames}", code=str(code), data=data, nodes=2)
 
-    def sent(self) -> int:
-        return int(self.counts.read_text())
-
 
 @pytest.fixture
 def site(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Iterator[StagingCluster]:
     tmp_path.chmod(0o755)
     site = StagingCluster(kubernetes_cluster, tmp_path)
-    words = [sys.executable, counted.__file__, str(site.files[0].parent), BRIDGE_ADDRESS, str(site.counts)]
-    command = kubernetes_cluster.machines.command(HUB, words)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        select(site.session, f"http://{BRIDGE_ADDRESS}:{server.stdout.readline().strip()}", site.files)
+    counts = tmp_path / "counts"
+    machines = kubernetes_cluster.machines
+    host = machines.addresses[NODE].partition("/")[0]
+    with serving(machines, NODE, host, tmp_path / "frames", counts) as site.server:
+        select(site.session, site.server.address, site.files)
         yield site
-        server.stdin.close()
     site.close()
 
 
@@ -78,7 +70,7 @@ def test_two_nodes_read_the_source_once_and_what_is_not_kept_is_said(site: Stagi
     record = run.wait(END_S)
     assert (record.state, record.reason) == ("succeeded", "")
     assert seen(run) == {expected(site.files)}
-    assert site.sent() == TOTAL
+    assert site.server.sent() == TOTAL
     events = staged(run)
     assert sum(event.from_source or 0 for event in events) == TOTAL
     assert sum(event.from_peers or 0 for event in events) == TOTAL
@@ -92,11 +84,11 @@ def test_a_claim_keeps_what_came_for_the_next_run(site: StagingCluster) -> None:
         site.keep_data_on("staged")
         first = site.look()
         assert first.wait(END_S).state == "succeeded", first.explain()
-        assert site.sent() == TOTAL
+        assert site.server.sent() == TOTAL
         again = site.look()
         assert again.wait(END_S).state == "succeeded", again.explain()
         assert seen(again) == {expected(site.files)}
-        assert site.sent() == TOTAL
+        assert site.server.sent() == TOTAL
         assert [event.reused for event in staged(again)] == [TOTAL, TOTAL]
         assert not any("data is brought anew" in gap for gap in again.folder.gaps())
     finally:

@@ -118,7 +118,7 @@ SampleRow = Tuple[Any, ...]
 then in turn a role, an offset and a size, or a role, the path of a file and -1. One tuple: there may be millions."""
 
 
-class Sample(Mapping):  # type: ignore[type-arg]
+class LazySample(Mapping):  # type: ignore[type-arg]
     """What `decode` is given: files by role, each read when it is asked for."""
 
     __slots__ = ("_row",)
@@ -191,7 +191,7 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
         block = bisect_right(self._ends, number)
         path, group = self._tables[block]
         inside = number - (self._ends[block] - self.blocks[block])
-        sample: Any = self._row(block, path, group, inside) if path else Sample(self._samples[inside])
+        sample: Any = self._row(block, path, group, inside) if path else LazySample(self._samples[inside])
         if self._decode:
             return self._decode(sample)
         return sample if path else dict(sample)

@@ -97,7 +97,7 @@ class RunSpec:
     policy: bool
     """A NetworkPolicy keeps others from the run's nodes."""
     placement: PodPlacement
-    limit_bytes: int
+    limit_bytes: int = SCRATCH_BYTES
     """Of each folder that is a Kubernetes pod's own and on the node's disk."""
     data: RunData | None = None
     """What the pilots bring to the nodes."""
@@ -146,7 +146,6 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         account=ACCOUNT if openshift and locks else None,
         policy=facts.policies,
         placement=_placement(workload, facts, model),
-        limit_bytes=SCRATCH_BYTES,
         data=run_data(request, pod),
         training_runtime=workload.kubernetes.training_runtime,
         patch=workload.kubernetes.patch,

@@ -27,7 +27,7 @@ from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.states import NOT_STARTED
-from podwright.engines.slurm.stranded import is_overdue, is_stranded, release
+from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.engines.staged import cache_of, check_data
@@ -280,10 +280,13 @@ class SlurmEngine:
         if self._clock() - self._looked_at < LOOK_S:
             return
         self._looked_at = self._clock()
-        stranded = [folder for folder in folders if folder.asked.nodes > 1 and is_stranded(folder)]
-        with suppress(Refusal):
-            for folder in stranded:
-                self._reach.call(["scontrol", "requeue", str(self._queue.handle(folder))])
+        jobs = {}
+        for folder in folders:
+            last = stranded_start(folder)
+            if last is not None:
+                jobs[f"{_place(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
+        with suppress(Refusal):  # the next look does it
+            put_back(self._reach, jobs)
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them."""
