@@ -1,62 +1,74 @@
-"""Makes the pictures of the live view in the docs from what a real terminal shows of a run.
+"""Makes the pictures of designs that docs/design.md shows: drawings as a browser shows them, and a printed sheet.
 
-    python -m scripts.make_pictures
-
-It needs tmux and gcc. The GPUs in the pictures are the tests' stand-in for NVIDIA's library.
+`python -m scripts.make_pictures` writes docs/images/design-*.png anew; it needs Chromium and pdftoppm.
 """
 
 from __future__ import annotations
 
-import io
-import re
+import subprocess
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-from rich.terminal_theme import SVG_EXPORT_THEME
-from rich.text import Text
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
-from tests.fixtures.screen import Scene, Screen
-from tests.paths import ROOT
+from podwright import theme
+from podwright.design.exports.fabric_drawing import fabric_svg
+from podwright.design.exports.rack_drawing import racks_svg
+from podwright.design.exports.sheets import rack_sheets
+from podwright.design.plan import Design, design_pod
+from podwright.spec import Pod, load_pod
 
+ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
+CHROMIUM = "/usr/bin/chromium"
+COLOURS = 64
 
 
 def main() -> None:
-    """Start the run, look at it on three screens, and draw each."""
-    with tempfile.TemporaryDirectory(prefix="podwright-") as name:
-        folder = Path(name)
-        scene = Scene(folder, folder / "home")
-        screens = {
-            "live-80": (Screen(folder, 80, 24), ("run",), "podwright run"),
-            "live-160": (Screen(folder, 160, 50), ("attach", "last"), "podwright attach last"),
-            "top": (Screen(folder, 80, 24), ("top",), "podwright top"),
-        }
-        try:
-            for picture, (screen, words, title) in screens.items():
-                scene.start(screen, *words)
-                screen.until(_is_worth_it, "the straggler")
-                text = screen.text(colours=True).rstrip()
-                (IMAGES / f"{picture}.svg").write_text(drawn(text, screen.columns, title), encoding="utf-8")
-            scene.end()
-            screens["live-80"][0].until(lambda text: "succeeded" in text, "the end of the run")
-        finally:
-            for screen, *_ in screens.values():
-                screen.close()
+    """Draws everything and writes the pictures."""
+    tokens = theme.asset("tokens.css")
+    large = {"name": "large", "nodes": [{"hosts": "dgx[0001-1023]", "model": "dgx-h100"}]}
+    small, middle = (design_pod(load_pod(ROOT / "examples" / f"superpod-{nodes}.yaml")) for nodes in (20, 140))
+    designs = {"20": small, "140": middle, "1024": design_pod(Pod.model_validate(large))}
+    with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        for size, design in designs.items():
+            show(browser, fabric_svg(design, "compute", tokens), Path(folder), f"design-{size}-compute")
+            rows = racks_svg(design, tokens)
+            # The row in the middle has both nodes and the switches that all of them share.
+            row = sorted(rows, key=lambda name: (len(name), name))[len(rows) // 2]
+            show(browser, rows[row], Path(folder), f"design-{size}-racks")
+        print_sheet(browser, designs["140"], Path(folder), tokens)
+        browser.close()
 
 
-def _is_worth_it(text: str) -> bool:
-    shows_pace = "ETA" in text or "podwright top" in text
-    return "straggler" in text and shows_pace
+def show(browser: Browser, text: str, folder: Path, name: str) -> None:
+    """Shows a drawing and keeps what is seen."""
+    (folder / "drawing.svg").write_text(text, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((folder / "drawing.svg").as_uri())
+    page.locator("svg").first.screenshot(path=folder / "shown.png")
+    page.close()
+    keep(folder / "shown.png", name)
 
 
-def drawn(text: str, columns: int, title: str) -> str:
-    """Return a screen as SVG; its font is the reader's own: no picture fetches one."""
-    console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text.from_ansi(f"{text}\n"), soft_wrap=False)
-    svg = console.export_svg(title=title, theme=SVG_EXPORT_THEME, unique_id=title.replace(" ", "-"))
-    svg = re.sub(r"@font-face \{.*?\}\n", "", svg, flags=re.DOTALL)
-    return svg.replace("Fira Code, monospace", "ui-monospace, DejaVu Sans Mono, monospace")
+def print_sheet(browser: Browser, design: Design, folder: Path, tokens: str) -> None:
+    """Prints the sheets of racks and keeps the first page."""
+    (folder / "racks.html").write_text(rack_sheets(design, tokens), encoding="utf-8")
+    page = browser.new_page()
+    page.goto((folder / "racks.html").as_uri())
+    page.pdf(path=folder / "racks.pdf", format="A4")
+    page.close()
+    command = ["pdftoppm", "-r", "80", "-f", "1", "-singlefile", "-png", "racks.pdf", "sheet"]
+    subprocess.run(command, cwd=folder, check=True)
+    keep(folder / "sheet.png", "design-140-sheet")
+
+
+def keep(shown: Path, name: str) -> None:
+    """Writes a picture with few colours, which is a quarter of its size and looks the same."""
+    with Image.open(shown) as picture:
+        picture.convert("RGB").quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
