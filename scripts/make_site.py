@@ -26,6 +26,7 @@ MENU = {
     "Start": ("index", "getting-started"),
     "Guides": (
         "concepts",
+        "watching",
         "coming-from",
         "design",
         "bring-up",

@@ -139,6 +139,15 @@ def test_a_line_of_several_ranks_is_shown_once_with_who_wrote_it() -> None:
     assert output.rest() == ["[0] 100%", "[1]   5%"]
 
 
+def test_a_line_that_ranks_write_again_is_shown_again() -> None:
+    now = [0.0]
+    output = ProgramOutput(None, 2, lambda: now[0])
+    assert output.take(written((0, "o", "tick"), (0, "o", "tick"), (1, "o", "tick"))) == ["[0-1] tick"]
+    assert output.take(written((1, "o", "tick"), (0, "o", "tick"))) == ["[0-1] tick"]
+    now[0] = 1.0
+    assert output.take([]) == ["[0] tick"]
+
+
 def test_a_failed_run_is_explained(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
     retry = {"k": "retry", "n": 0, "attempt": 2, "why": "rank 3 on dgx002 exited with 1"}
     run = Scripted([("running", [GO, retry]), ("failed", [])], reason="rank 3 on dgx002 exited with 1")

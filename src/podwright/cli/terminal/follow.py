@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -128,12 +129,15 @@ def _follow_one(run: Run, view: View, watching: Watching) -> None:
     program = ProgramOutput(watching.ranks, record.world_size)
     for change in run.watch(patient=False):
         lines = tail.read()
-        # What happened before the program spoke is said before it.
-        early = [event for event in change.events if lines and event.time <= lines[0].t]
-        late = [event for event in change.events if not (lines and event.time <= lines[0].t)]
-        _say_all(view, progress.take(change.record, early, change.samples))
+        progress.take(change.record, (), change.samples)
+        for event in sorted(change.events, key=lambda event: event.time):
+            sentences = progress.take(change.record, [event], ())
+            if sentences:  # what the program said before comes before it
+                count = bisect_right(lines, event.time, key=lambda line: line.t)
+                view.write(program.take(lines[:count]))
+                lines = lines[count:]
+            _say_all(view, sentences)
         view.write(program.take(lines))
-        _say_all(view, progress.take(change.record, late, ()))
         view.show(lambda width: foot(progress, elapsed(progress.record), program.open_line, width), progress.news())
     view.write([*program.take(tail.read()), *program.rest()])
 

@@ -40,6 +40,7 @@ class ProgramOutput:
         self._ranks = frozenset(range(world_size)) if ranks is None else ranks
         self._clock = clock
         self._waiting: list[SharedLine] = []
+        self._by_text: dict[str, list[SharedLine]] = {}
         self._open: dict[int, str] = {}
 
     @property
@@ -66,11 +67,13 @@ class ProgramOutput:
         return self._due(now - SAME_S)
 
     def _add(self, rank: int, text: str, now: float) -> None:
-        for shared in self._waiting:
-            if shared.text == text and rank not in shared.ranks:
+        same = self._by_text.setdefault(text, [])
+        for shared in same:
+            if rank not in shared.ranks:
                 shared.ranks.add(rank)
                 return
-        self._waiting.append(SharedLine(text, now, {rank}))
+        same.append(SharedLine(text, now, {rank}))
+        self._waiting.append(same[-1])
 
     def _due(self, before: float) -> list[str]:
         """Return the lines that need not wait any more, up to the first that does."""
@@ -80,12 +83,17 @@ class ProgramOutput:
                 break
             due += 1
         shown, self._waiting = self._waiting[:due], self._waiting[due:]
+        for shared in shown:
+            same = self._by_text[shared.text]
+            del same[0]  # of equal lines the first that came is the first that goes
+            if not same:
+                del self._by_text[shared.text]
         return [self._shown(shared) for shared in shown]
 
     def rest(self) -> list[str]:
         """Return what still waits when the run is over, and the bars as they were left."""
         shown = [self._shown(shared) for shared in self._waiting]
-        self._waiting = []
+        self._waiting, self._by_text = [], {}
         bars = [self._shown(SharedLine(text, 0.0, {rank})) for rank, text in sorted(self._open.items())]
         self._open = {}
         return shown + bars

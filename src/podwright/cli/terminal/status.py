@@ -102,7 +102,7 @@ def used_of(used: float | None, total: float | None) -> str:
     if used is None or total is None or not total:
         return figures.size(used)
     whole, unit = figures.size(total).split()
-    return f"{used / total * float(whole):.3g}/{whole} {unit}"
+    return f"{round(used / total * float(whole), 1):g}/{whole} {unit}"
 
 
 def _percent(number: float | None) -> str:
