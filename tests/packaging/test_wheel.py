@@ -1,4 +1,4 @@
-"""The package as others get it: its metadata, its README without the files beside it, and a bare machine's first run."""
+"""The package as others get it: its metadata, its README without the files beside it, and a first run with it."""
 
 from __future__ import annotations
 
