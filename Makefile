@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -70,6 +70,9 @@ bench: ready ## measure, as ratios within one run; figures go to benchmarks/resu
 docs: ready ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_site
+
+pictures: ready ## make the pictures of the docs anew, from real output; minutes
+	$(BIN)/python -m scripts.make_pictures
 
 lock: ready ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
