@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gpu_pictures import COLOURS, svg
 from measure import ROOT, machine
 from podwright.lab.slurm import lab as slurm
 from podwright.launch import pods
@@ -114,8 +116,37 @@ def between(interval: list[float] | None) -> str:
     return f"{interval[0]:.2f} to {interval[1]:.2f}"
 
 
+def picture_of(curves: list[dict[str, Any]]) -> str:
+    """Efficiency over nodes, with its interval; what was predicted from one node is a ring."""
+    parts = []
+    for curve, colour, left in zip(curves, COLOURS, (70, 430), strict=True):
+        parts.append(f'<text x="{left}" y="60" style="fill:{colour}">{curve["workload"]}, {curve["kind"]}</text>')
+        for level in (0.0, 0.5, 1.0):
+            parts.append(f'<path d="M{left} {height_of(level)}h280" stroke="#d5dce4"/>')
+            parts.append(f'<text class="small" x="{left - 40}" y="{height_of(level) + 4}">{level:.0%}</text>')
+        for size in curve["sizes"]:
+            parts += marks_of(size, curve, left + 20 + 240 * math.log2(size["size"]) / 2, colour)
+    return svg(330, "Efficiency over nodes of a lab on one machine; rings: predicted from one node", parts)
+
+
+def marks_of(size: dict[str, Any], curve: dict[str, Any], x: float, colour: str) -> Iterator[str]:
+    """One size of a curve: its point, its interval, the prediction."""
+    gain = 1.0 if curve["kind"] == "weak" else 1.0 / size["size"]
+    predicted = gain * curve["sizes"][0]["median_s"] / size["predicted_s"]["expected"]
+    low, high = size["efficiency_interval"] or (size["efficiency"], size["efficiency"])
+    yield f'<path d="M{x:.1f} {height_of(low)}V{height_of(high)}" stroke="{colour}" stroke-width="2"/>'
+    yield f'<circle cx="{x:.1f}" cy="{height_of(size["efficiency"])}" r="4" fill="{colour}"/>'
+    yield f'<circle cx="{x:.1f}" cy="{height_of(predicted)}" r="7" fill="none" stroke="{colour}"/>'
+    yield f'<text class="small" x="{x - 4:.1f}" y="310">{size["size"]}</text>'
+
+
+def height_of(efficiency: float) -> float:
+    """Where an efficiency lies on the picture."""
+    return round(290 - 200 * min(efficiency, 1.1), 1)
+
+
 def main() -> int:
-    """Measure both, and keep raw figures and page."""
+    """Measure both, and keep raw figures, page and picture."""
     parser = argparse.ArgumentParser(description="How all-reduce and a training scale over nodes of a lab.")
     parser.add_argument("--repeats", type=int, default=4, help="runs of each size (default: %(default)s)")
     parser.add_argument("--frames", type=int, default=96, help="frames to draw (default: %(default)s)")
@@ -131,6 +162,7 @@ def main() -> int:
     raw = {"benchmark": "lab_scaling", "machine": facts, "curves": curves}
     (options.out / "lab_scaling.json").write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
     (options.out / "lab_scaling.md").write_text("\n".join(lines_of(curves, facts)) + "\n", encoding="utf-8")
+    (options.out / "lab_scaling.svg").write_text(picture_of(curves), encoding="utf-8")
     print((options.out / "lab_scaling.md").read_text(encoding="utf-8"))
     return 0
 

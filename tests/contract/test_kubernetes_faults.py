@@ -105,11 +105,11 @@ def test_an_image_that_is_not_there(kubernetes: KubernetesSite) -> None:
     assert run.wait(END_S).state == "cancelled"
 
 
-def test_a_quota_that_is_used_up(kubernetes: KubernetesSite) -> None:
+def test_a_quota_that_is_too_small(kubernetes: KubernetesSite) -> None:
     kubernetes.lab.kubectl("create", "quota", "none", "--hard=pods=0", "--namespace=lab", admin=True)
     try:
         run = kubernetes.start("--steps 2")
-        assert reason(run, "quota").startswith("waits: the quota none is used up (asked pods=1, ")
+        assert reason(run, "quota").startswith("waits: the quota none is too small for a node of it (asked pods=1, ")
     finally:
         kubernetes.lab.kubectl("delete", "quota", "none", "--namespace=lab", admin=True)
     assert run.wait(END_S).state == "succeeded"

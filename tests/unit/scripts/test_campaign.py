@@ -15,16 +15,21 @@ def test_each_place_has_its_table() -> None:
     ]
     page = summary(rows, "2026-01-02")
     local, _, slurm = page.partition("## Faults on a real Slurm")
-    assert "| everything | 1 | 1 | 0 | 1 | 0 |  |\n| rank | 1 | 0 | 1 | 0 | 2 |  |" in local
-    assert "| node | 2 | 0 | 2 | 0 | 1 |  |" in slurm
+    assert "| everything | 1 | 1 | 0 | 1 | 0 |\n| rank | 1 | 0 | 1 | 0 | 2 |" in local
+    assert "| node | 2 | 0 | 2 | 0 | 1 |" in slurm
     assert page.endswith("4 runs, 2026-01-02, `make test-nightly`.\n")
 
 
 def test_how_long_runs_took_to_go_on() -> None:
-    fixed = {"victim": "slurm-power leader 10 s", "hit": True, "state": "succeeded", "attempts": 2}
-    rows = [{**fixed, "went_on_s": float(number)} for number in range(1, 101)]
-    rows.append({**fixed, "went_on_s": None})
-    assert "| leader 10 s | 101 | 0 | 101 | 0 | 101 | 50 s, 95 s |" in summary(rows, "2026-01-02")
+    fixed = {"hit": True, "state": "succeeded", "attempts": 2, "allowed_s": 156.0, "once": True}
+    leader = {**fixed, "victim": "slurm-power leader 10 s"}
+    rows = [{**leader, "went_on_s": float(number)} for number in range(1, 101)]
+    rows.append({**leader, "went_on_s": None})
+    rows.append({**fixed, "victim": "slurm-power controller twice", "went_on_s": None, "once": False})
+    page = summary(rows, "2026-01-02")
+    assert "| leader 10 s | 101 | 101 | 101 | 101 | 50 s | 95 s | 100 s | 156 s |" in page
+    assert "| controller twice | 1 | 1 | 0 | 1 |  |  |  |  |" in page
+    assert "| all | 102 | 102 | 101 | 102 | 50 s | 95 s | 100 s | 156 s |" in page
 
 
 def test_a_place_without_runs_has_no_table() -> None:

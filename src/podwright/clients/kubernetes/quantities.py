@@ -13,11 +13,16 @@ SUFFIXES = {
 }
 
 
-def number_of(quantity: Any) -> int:
-    """Return a quantity of Kubernetes (`80Gi`, `127500m`, 8), rounded down to a whole number."""
+def amount_of(quantity: Any) -> Decimal:
+    """Return a quantity of Kubernetes (`80Gi`, `127500m`, 8) as it is."""
     text = str(quantity)
     digits = text.rstrip("mkKMGTPEi")
-    return int(Decimal(digits) * SUFFIXES.get(text[len(digits) :], Decimal(1)))
+    return Decimal(digits) * SUFFIXES.get(text[len(digits) :], Decimal(1))
+
+
+def number_of(quantity: Any) -> int:
+    """Return a quantity of Kubernetes, rounded down to a whole number."""
+    return int(amount_of(quantity))
 
 
 def size_text(size: int) -> str | int:

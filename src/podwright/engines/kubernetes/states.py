@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import CONTAINERS
+from podwright.clients.kubernetes.quantities import amount_of
 from podwright.engines.base import Status
 from podwright.engines.kubernetes.holds import MAKING, PARALLEL, TOGETHER, held_reason, held_run
 from podwright.theme.words import clock
@@ -243,7 +245,7 @@ def creation_words(message: str) -> str:
         r"exceeded quota: ([\w.-]+), requested: ([^,]+(?:,[^:]+=[^,]+)*?), used: (.+?), limited: (.+)$", message
     )
     if quota:
-        return f"waits: the quota {quota[1]} is used up (asked {quota[2]}, used {quota[3]}, limit {quota[4]})"
+        return _quota_words(*quota.groups())
     secure = re.search(r'violates PodSecurity "([\w:-]+)": (.*)$', message, re.S)
     if secure:
         return f"waits: the namespace's Pod Security ({secure[1]}) forbids it: {_shorter(secure[2])}"
@@ -251,6 +253,26 @@ def creation_words(message: str) -> str:
     if account:
         return f"waits: there is no service account {account[1]}; `podwright pod grant` makes it"
     return f"waits: its Kubernetes pods cannot be made: {_shorter(message)}"
+
+
+def _quota_words(name: str, asked: str, used: str, limit: str) -> str:
+    """Say whether others use a quota up, or whether it never lets a node of the run in."""
+    if _exceeds(asked, limit):
+        return f"waits: the quota {name} is too small for a node of it (asked {asked}, limit {limit})"
+    return f"waits: the quota {name} is used up (asked {asked}, used {used}, limit {limit})"
+
+
+def _exceeds(asked: str, limit: str) -> bool:
+    try:
+        most, wanted = _amounts(limit), _amounts(asked)
+    except ArithmeticError:  # not as Kubernetes writes amounts
+        return False
+    return any(amount > most.get(resource, amount) for resource, amount in wanted.items())
+
+
+def _amounts(text: str) -> dict[str, Decimal]:
+    pairs = (part.partition("=") for part in text.split(","))
+    return {resource.strip(): amount_of(quantity) for resource, _, quantity in pairs}
 
 
 def _shorter(text: str, limit: int = 200) -> str:

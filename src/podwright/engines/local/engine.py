@@ -23,7 +23,6 @@ from podwright.engines.base import NO_ROUTE, ClusterUsage, Files, Job, Part, Req
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
-from podwright.engines.staged import NOT_INSIDE
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -94,7 +93,6 @@ class LocalEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         unsupported = {
-            "staged container": NOT_INSIDE,
             "mig": "the local engine gives whole GPUs, not slices",
             "route": NO_ROUTE,
             "usage": "nobody on this machine knows what others run on it",

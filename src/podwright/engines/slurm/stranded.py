@@ -19,7 +19,7 @@ from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked
 from podwright.runs.typed import grace_s_of
 
-CHANCE_S = 60.0
+CHANCE_S = 20.0
 """How long Slurm's controller, which finds a lost batch script by itself, is left to it."""
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
@@ -36,19 +36,34 @@ done
 exit 0
 """
 """Slurm drains the node that could not start a job, so that it goes to another: three times, whoever looks."""
+REQUEUE = """\
+while [ "$#" -gt 1 ]; do
+    [ -e "$2" ] || scontrol requeue "$1"
+    shift 2
+done
+exit 0
+"""
+"""Not where Slurm has done so meanwhile, and the run has begun again: its record tells that later than this folder."""
 
 
-def is_stranded(folder: RunFolder) -> bool:
-    """Return whether the last start of a run has pilots that left, and a leader that was not heard of since."""
+def stranded_start(folder: RunFolder) -> int | None:
+    """Return the number of the last start if its pilots left, and its leader was not heard of since; else None."""
     starts = list(record_folders(str(folder.record_path)))
     last = max((restart for _, restart, _ in starts), default=None)
     paths = {node: Path(path, "events.jsonl") for node, restart, path in starts if restart == last}
     leader = paths.pop(0, None)
     given_back = [time_s for time_s, kind in map(_last_event, paths.values()) if kind == "given_back"]
     if leader is None or not given_back or time.time() - max(given_back) < CHANCE_S:
-        return False
+        return None
     heard, kind = _last_event(leader)
-    return kind not in ("given_back", "end", "fenced") and heard < max(given_back)
+    if kind in ("given_back", "end", "fenced") or heard >= max(given_back):
+        return None
+    return last
+
+
+def put_back(reach: Reach, jobs: Mapping[str, str]) -> None:
+    """Put jobs into the queue again, each by the folder that its run's next start makes on the cluster."""
+    _run_each(reach, REQUEUE, jobs)
 
 
 def is_overdue(folder: RunFolder) -> bool:
@@ -59,9 +74,13 @@ def is_overdue(folder: RunFolder) -> bool:
 
 def release(reach: Reach, jobs: Mapping[str, str]) -> None:
     """Let held jobs go on, by the folder of their run on the cluster."""
+    _run_each(reach, RELEASE, jobs)
+
+
+def _run_each(reach: Reach, script: str, jobs: Mapping[str, str]) -> None:
     rows = [(job, folder) for folder, job in jobs.items()]
     if rows:
-        reach.call(["sh", "-c", RELEASE, "podwright", *chain.from_iterable(rows)])
+        reach.call(["sh", "-c", script, "podwright", *chain.from_iterable(rows)])
 
 
 def _last_event(path: Path) -> tuple[float, str]:

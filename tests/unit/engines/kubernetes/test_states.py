@@ -44,6 +44,16 @@ CREATION = [
         "limit requests.nvidia.com/gpu=64)",
     ),
     (
+        'Error creating: pods "toy-2222-0-x" is forbidden: exceeded quota: small, requested: limits.cpu=8,'
+        "limits.memory=512Mi, used: limits.cpu=0,limits.memory=0, limited: limits.cpu=7500m,limits.memory=1Gi",
+        "waits: the quota small is too small for a node of it (asked limits.cpu=8,limits.memory=512Mi, "
+        "limit limits.cpu=7500m,limits.memory=1Gi)",
+    ),
+    (
+        "exceeded quota: odd, requested: pods=some, used: pods=0, limited: pods=none",
+        "waits: the quota odd is used up (asked pods=some, used pods=0, limit pods=none)",
+    ),
+    (
         'Error creating: pods "toy-2222-0-x" is forbidden: violates PodSecurity "restricted:latest": unrestricted '
         'capabilities (container "pilot" must not include "IPC_LOCK" in securityContext.capabilities.add)',
         "waits: the namespace's Pod Security (restricted:latest) forbids it: unrestricted capabilities (container "

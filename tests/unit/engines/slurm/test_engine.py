@@ -196,7 +196,7 @@ def told(folder: RunFolder, node: int, kind: str, ago_s: float, restart: int = 0
     ("leader", "member", "is_put_back"),
     [
         (("result", 300.0), ("given_back", 90.0), True),
-        (("result", 300.0), ("given_back", 30.0), False),  # Slurm itself may still find out
+        (("result", 300.0), ("given_back", 10.0), False),  # Slurm itself may still find out
         (("result", 10.0), ("given_back", 90.0), False),  # the leader lives
         (("given_back", 91.0), ("given_back", 90.0), False),  # its script puts it back
         (("result", 300.0), ("result", 90.0), False),
@@ -215,7 +215,8 @@ def test_a_job_whose_pilots_left_and_whose_script_is_gone_is_put_back(
     told(folder, 0, *leader)
     told(folder, 1, *member)
     engine.status([folder])
-    assert cluster.named("scontrol") == [["scontrol", "requeue", "70"]] * is_put_back
+    asked = [call[-2:] for call in cluster.named("sh")]
+    assert asked == [["70", "/scratch/u/runs/toy-2222/start.1"]] * is_put_back
 
 
 def test_only_the_last_start_of_a_run_says_that_it_was_left(
@@ -227,7 +228,7 @@ def test_only_the_last_start_of_a_run_says_that_it_was_left(
     told(folder, 1, "given_back", 200.0)
     told(folder, 0, "pilot", 100.0, restart=1)
     engine.status([folder])
-    assert cluster.named("scontrol") == []
+    assert cluster.named("sh") == []
 
 
 def test_a_job_that_a_node_could_not_start_is_let_go_on(

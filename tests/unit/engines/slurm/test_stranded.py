@@ -1,4 +1,8 @@
-"""Jobs that Slurm holds because a node could not start them: released by whoever looks, a few times."""
+"""Jobs that Slurm leaves where they are, helped on by whoever looks.
+
+Held ones, since a node could not start them, are released a few times; those whose batch script died with its node are
+put back into the queue once their pilots have left.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import Here
-from podwright.engines.slurm.stranded import release
+from podwright.engines.slurm.stranded import put_back, release
 
 
 @pytest.fixture
@@ -34,3 +38,10 @@ def test_each_job_is_released_three_times(tmp_path: Path, calls: Path) -> None:
 def test_nothing_is_asked_where_none_is_held(calls: Path) -> None:
     release(Here(), {})
     assert not calls.exists()
+
+
+def test_a_job_is_put_back_unless_its_next_start_is_there(tmp_path: Path, calls: Path) -> None:
+    begun = tmp_path / "toy-2222" / "start.1"
+    begun.mkdir(parents=True)
+    put_back(Here(), {str(begun): "7", str(tmp_path / "toy-3333" / "start.4"): "8_2"})
+    assert calls.read_text().splitlines() == ["requeue 8_2"]
