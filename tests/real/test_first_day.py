@@ -27,7 +27,8 @@ for path in /etc/ssl/certs /usr/share/ca-certificates /etc/resolv.conf /etc/host
   if [ -d "$path" ]; then mkdir -p "$WORK/root$path"; else touch "$WORK/root$path"; fi
   mount --bind "$path" "$WORK/root$path"
 done
-exec chroot --userspec="$USER_ID:$USER_ID" "$WORK/root" /usr/bin/env -i HOME=/home/user PATH=/usr/local/bin:/usr/bin:/bin "$@"
+set -- HOME=/home/user PATH=/usr/local/bin:/usr/bin:/bin "$@"
+exec chroot --userspec="$USER_ID:$USER_ID" "$WORK/root" /usr/bin/env -i "$@"
 """
 
 
