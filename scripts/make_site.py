@@ -152,7 +152,7 @@ def render_contents(page: Page) -> str:
 
 def plain(text: str) -> str:
     """Takes the signs of Markdown out of a line."""
-    return re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", lambda match: match[1] or "", text)
+    return re.sub(r"!?\[([^]]*)\]\([^)]*\)|[`*]", lambda match: match[1] or "", text)
 
 
 def search_index(pages: dict[str, Page]) -> str:
