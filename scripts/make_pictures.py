@@ -74,11 +74,10 @@ def report(studio: Studio) -> None:
 
 def live(studio: Studio) -> None:
     """The live view of the same training, as a terminal shows it while the run goes on."""
-    screens = list(_screens(studio))
-    # The fullest screen before the end: ranks at work, values there.
-    running = [screen for screen in screens if "loss" in screen]
+    _train(studio)
+    text = (studio.folder / "typescript").read_bytes().decode("utf-8", "replace")
     page = studio.folder / "live.html"
-    page.write_text(_as_page((running or screens)[-1]))
+    page.write_text(_as_page(middle_screen(text)))
     studio.photograph(page, "live", 400, at="pre")
 
 
@@ -142,13 +141,17 @@ def _on_terminal(studio: Studio, columns: int, lines: int, output: Path) -> int:
     return child.wait()
 
 
-def _screens(studio: Studio) -> Iterator[str]:
-    """Yield what stood on the terminal before each redraw, with its colours."""
-    _train(studio)
-    text = (studio.folder / "typescript").read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
-    # The view goes up and clears line by line before it draws itself again.
-    for screen in re.split(r"(?:\r?\x1b\[2K|\x1b\[1A)+\r?", text):
-        yield re.sub(r"\x1b\[\?\d+[hl]", "", screen)
+def middle_screen(text: str) -> str:
+    """Return what stood on the terminal at half of the training, with its colours: the run at work, its values there.
+
+    The view goes up and clears line by line before it draws itself again.
+    """
+    screens = re.split(r"(?:\r?\x1b\[2K|\x1b\[1A)+\r?", text.replace("\r\n", "\n"))
+    bare = [re.sub(r"\x1b\[\?\d+[hl]", "", screen) for screen in screens]
+    at_work = [screen for screen in bare if "loss" in screen and "running" in screen]
+    if not at_work:
+        raise SystemExit("the live view never showed a value while the run was at work")
+    return at_work[len(at_work) // 2]
 
 
 def _as_page(screen: str) -> str:

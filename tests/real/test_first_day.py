@@ -1,7 +1,7 @@
 """A new machine: a root with Python, its venv and make alone, where an ordinary user types `make demo`. By night.
 
-Every Debian has apt, whose C++ library PyTorch and NumPy need too: here its commands, sudo and git only note that they
-were called. Packages come from where this machine's pip takes them.
+Every Debian has apt, whose C++ library PyTorch and NumPy need too: here its commands and sudo only note that they were
+called, and there is no git. Packages come from where this machine's pip takes them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def checkout(target: Path) -> None:
 def note_calls(folder: Path) -> None:
     """Programs that come first on the path, and note that somebody wanted what they stand for."""
     folder.mkdir(parents=True)
-    for name in ("apt", "apt-get", "sudo", "git"):
+    for name in ("apt", "apt-get", "sudo"):
         (folder / name).write_text(TOLD)
         (folder / name).chmod(0o755)
 
