@@ -73,6 +73,7 @@ docs: ready ## make the reference pages and docs/site
 
 pictures: ready ## make the pictures of the docs anew, from real output; minutes
 	$(BIN)/python -m scripts.make_pictures
+	$(BIN)/python -m scripts.run_pictures
 
 lock: ready ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt

@@ -1,194 +1,74 @@
-"""Makes the pictures of the docs from real output: a training, its live view, a sweep, and the design of a pod.
+"""Makes the pictures of designs that docs/design.md shows: drawings as a browser shows them, and a printed sheet.
 
-    .venv/bin/python -m scripts.make_pictures [NAME...]
-
-Each is what a command printed or wrote on this machine a moment ago, seen in Chromium at the size that docs show. It
-takes a few minutes, since the training is one.
+`python -m scripts.make_pictures` writes docs/images/design-*.png anew; it needs Chromium and pdftoppm.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import pty
-import re
-import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from podwright import theme
+from podwright.design.exports.fabric_drawing import fabric_svg
+from podwright.design.exports.rack_drawing import racks_svg
+from podwright.design.exports.sheets import rack_sheets
+from podwright.design.plan import Design, design_pod
+from podwright.spec import Pod, load_pod
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-BIN = Path(sys.executable).parent
 CHROMIUM = "/usr/bin/chromium"
-FRAMES = "examples/a2d2-small"
-WIDTH = 1200
-TERMINAL = (100, 16)
-"""Columns and lines of the terminal that the live view is seen in."""
-POD = "examples/superpod-140.yaml"
-
-
-class Studio:
-    """A home of its own for runs, and a browser."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        search = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        self.env = os.environ | {"PODWRIGHT_HOME": str(folder / "home"), "PATH": search}
-
-    def podwright(self, *words: str) -> str:
-        """Run a command as a user would, and return what it says."""
-        command = [str(BIN / "podwright"), *words]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True)
-        return done.stdout
-
-    def photograph(self, page: Path, name: str, height: int, at: str = "") -> None:
-        """Take a picture of a page, or of the part of it that a selector names."""
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as play:
-            path = CHROMIUM if Path(CHROMIUM).exists() else play.chromium.executable_path
-            browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            seen = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
-            seen.goto(page.as_uri())
-            seen.wait_for_load_state("networkidle")
-            wide = seen.evaluate("document.documentElement.scrollWidth - innerWidth")
-            if wide > 0 and page.suffix == ".html":
-                raise SystemExit(f"{name}: the page is {wide} pixels wider than the picture")
-            if at:
-                seen.locator(at).first.screenshot(path=IMAGES / f"{name}.png")
-            else:
-                seen.screenshot(path=IMAGES / f"{name}.png")
-            browser.close()
-
-
-def report(studio: Studio) -> None:
-    """The first screen of the report of the demonstration's training."""
-    _train(studio)
-    page = Path(studio.podwright("report", "last").split()[0])
-    studio.photograph(page, "report", 900)
-
-
-def live(studio: Studio) -> None:
-    """The live view of the same training, as a terminal shows it while the run goes on."""
-    _train(studio)
-    text = (studio.folder / "typescript").read_bytes().decode("utf-8", "replace")
-    page = studio.folder / "live.html"
-    page.write_text(_as_page(middle_screen(text)))
-    studio.photograph(page, "live", 400, at="pre")
-
-
-def sweep(studio: Studio) -> None:
-    """The map of a sweep of a hundred points."""
-    studio.podwright("run", "examples/sweep.yaml", "--json")
-    page = Path(studio.podwright("report", "last").split()[0])
-    studio.photograph(page, "sweep", 760)
-
-
-def fabric(studio: Studio) -> None:
-    """The compute fabric of a pod of 140 nodes."""
-    shutil.copy(_plan(studio) / "compute.svg", IMAGES / "fabric.svg")
-
-
-def racks(studio: Studio) -> None:
-    """The racks of the same pod."""
-    shutil.copy(_plan(studio) / "racks.svg", IMAGES / "racks.svg")
-
-
-def _plan(studio: Studio) -> Path:
-    """Return the folder of the pod's design."""
-    plan = studio.folder / "plan"
-    studio.podwright("design", POD, "--out", str(plan))
-    return plan
-
-
-def _train(studio: Studio) -> None:
-    if (studio.folder / "trained").exists():
-        return
-    scenes = [str(BIN / "python"), "programs/segmentation/scenes.py", FRAMES, "--frames", "480", "--scenes", "4"]
-    subprocess.run(scenes, cwd=ROOT, env=studio.env, check=True)
-    columns, lines = TERMINAL
-    code = _on_terminal(studio, columns, lines, studio.folder / "typescript")
-    if code:
-        raise SystemExit(f"the training ended with {code}: {studio.folder / 'typescript'}")
-    (studio.folder / "trained").touch()
-
-
-def _on_terminal(studio: Studio, columns: int, lines: int, output: Path) -> int:
-    """Run the training on a terminal of this size; keep all that it writes there."""
-    import fcntl
-    import struct
-    import termios
-
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    env = studio.env | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    command = [str(BIN / "podwright"), "run", "examples/segmentation.yaml"]
-    child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=follower, stdout=follower, stderr=follower)
-    os.close(follower)
-    with output.open("wb") as file:
-        while True:
-            try:
-                data = os.read(leader, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            file.write(data)
-    return child.wait()
-
-
-def middle_screen(text: str) -> str:
-    """Return what stood on the terminal at half of the training, with its colours: the run at work, its values there.
-
-    The view goes up and clears line by line before it draws itself again.
-    """
-    screens = re.split(r"(?:\r?\x1b\[2K|\x1b\[1A)+\r?", text.replace("\r\n", "\n"))
-    bare = [re.sub(r"\x1b\[\?\d+[hl]", "", screen) for screen in screens]
-    at_work = [screen for screen in bare if "loss" in screen and "running" in screen]
-    if not at_work:
-        raise SystemExit("the live view never showed a value while the run was at work")
-    return at_work[len(at_work) // 2]
-
-
-def _as_page(screen: str) -> str:
-    """Return a terminal's text and colours as a page."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(record=True, width=TERMINAL[0], file=io.StringIO(), force_terminal=True)
-    console.print(Text.from_ansi(screen.rstrip()))
-    form = "<!doctype html><meta charset=utf-8><body style='margin:0;background:#14171a;color:#e6e8ea'>"
-    style = "margin:0;padding:20px 24px;display:inline-block;font:15px/1.45 DejaVu Sans Mono,monospace"
-    code = console.export_html(inline_styles=True, code_format="{code}")
-    return f"{form}<pre style='{style}'>{code}</pre></body>"
-
-
-PICTURES: dict[str, Callable[[Studio], None]] = {
-    "report": report,
-    "live": live,
-    "sweep": sweep,
-    "fabric": fabric,
-    "racks": racks,
-}
-
-
-@contextmanager
-def studio() -> Iterator[Studio]:
-    """Give a place to work in, which is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
-        yield Studio(Path(folder))
+COLOURS = 64
 
 
 def main() -> None:
-    """Make the pictures that are named, or all."""
-    with studio() as place:
-        for name in sys.argv[1:] or PICTURES:
-            PICTURES[name](place)
-            print(f"docs/images/{name}")
+    """Draws everything and writes the pictures."""
+    tokens = theme.asset("tokens.css")
+    large = {"name": "large", "nodes": [{"hosts": "dgx[0001-1023]", "model": "dgx-h100"}]}
+    small, middle = (design_pod(load_pod(ROOT / "examples" / f"superpod-{nodes}.yaml")) for nodes in (20, 140))
+    designs = {"20": small, "140": middle, "1024": design_pod(Pod.model_validate(large))}
+    with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        for size, design in designs.items():
+            show(browser, fabric_svg(design, "compute", tokens), Path(folder), f"design-{size}-compute")
+            rows = racks_svg(design, tokens)
+            # The row in the middle has both nodes and the switches that all of them share.
+            row = sorted(rows, key=lambda name: (len(name), name))[len(rows) // 2]
+            show(browser, rows[row], Path(folder), f"design-{size}-racks")
+        print_sheet(browser, designs["140"], Path(folder), tokens)
+        browser.close()
+
+
+def show(browser: Browser, text: str, folder: Path, name: str) -> None:
+    """Shows a drawing and keeps what is seen."""
+    (folder / "drawing.svg").write_text(text, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((folder / "drawing.svg").as_uri())
+    page.locator("svg").first.screenshot(path=folder / "shown.png")
+    page.close()
+    keep(folder / "shown.png", name)
+
+
+def print_sheet(browser: Browser, design: Design, folder: Path, tokens: str) -> None:
+    """Prints the sheets of racks and keeps the first page."""
+    (folder / "racks.html").write_text(rack_sheets(design, tokens), encoding="utf-8")
+    page = browser.new_page()
+    page.goto((folder / "racks.html").as_uri())
+    page.pdf(path=folder / "racks.pdf", format="A4")
+    page.close()
+    command = ["pdftoppm", "-r", "80", "-f", "1", "-singlefile", "-png", "racks.pdf", "sheet"]
+    subprocess.run(command, cwd=folder, check=True)
+    keep(folder / "sheet.png", "design-140-sheet")
+
+
+def keep(shown: Path, name: str) -> None:
+    """Writes a picture with few colours, which is a quarter of its size and looks the same."""
+    with Image.open(shown) as picture:
+        picture.convert("RGB").quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from podwright.design import bom, lengths, plugs, sizing, wiring
+from podwright.design.ethernet import Underlay, check_ethernet, is_ethernet, underlay
 from podwright.design.floor import Floor
 from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
@@ -91,6 +92,18 @@ class Design:
         return plugs.settle(laid, self.sockets)
 
     @cached_property
+    def cage_groups(self) -> list[plugs.CageGroup]:
+        """Return the cables in groups whose cages hang together."""
+        return plugs.join(self.laid, self.sockets)
+
+    @cached_property
+    def underlay(self) -> Underlay | None:
+        """Return the numbers of an Ethernet compute fabric; None for another one."""
+        if self.compute is None or not is_ethernet(self.requirements):
+            return None
+        return underlay(self.requirements, self.compute, self.wired["compute"])
+
+    @cached_property
     def topology(self) -> Topology:
         """Return which hosts belong together."""
         return topology_of(self.pod)
@@ -114,7 +127,7 @@ class Design:
         for switch, cables in self._runs():
             if switch is not None and cables:
                 speeds[cables[0].fabric] = switch.speed_gbps or 0.0
-        parts = plugs.parts(self.laid, self.sockets, speeds)
+        parts = plugs.parts(self.cage_groups, self.sockets, speeds)
         return bom.bill(self.requirements, self.switches, self.floor, parts)
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:
@@ -145,6 +158,7 @@ def _design(pod: Pod) -> Design:
         if requirements.storage:
             others_hold = sizing.most_storage_nodes(requirements.storage)
         compute = sizing.size_compute(requirements.compute, others_hold)
+        check_ethernet(requirements, compute)
     if requirements.storage:
         storage = sizing.size_storage(requirements.storage)
     wired: dict[str, Wired] = {}

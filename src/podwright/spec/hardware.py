@@ -29,10 +29,17 @@ from podwright.spec.types import (
 )
 
 Connector = Literal["rj45", "sfp28", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
-Weight = Annotated[Number, Field(gt=0)]
+Positive = Annotated[Number, Field(gt=0)]
 StorageKind = Literal[
     "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph", "bind"
 ]
+
+
+class PortMode(Strict):
+    """Another way to use the cages of a switch: more ports, each slower."""
+
+    ports: Count = Field(description="ports of all cages")
+    speed_gbps: Speed = Field(alias="speed", description="speed of each")
 
 
 class SwitchModel(Strict):
@@ -45,6 +52,7 @@ class SwitchModel(Strict):
     speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
     connector: Connector | None = Field(default=None, description="what plugs into a cage of its ports")
     cage_ports: Count = Field(default=1, description="ports of one cage; 2: the panel counts them 1/1, 1/2, 2/1, ...")
+    modes: tuple[PortMode, ...] = Field(default=(), description="slower ports that its cages split into, by speed")
     uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
     uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
     management_port: Flag = Field(
@@ -52,7 +60,7 @@ class SwitchModel(Strict):
     )
     rack_units: Count | None = Field(default=None, description="height")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
-    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
     copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
     active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
@@ -73,7 +81,7 @@ class StorageModel(Strict):
     write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
     rack_units: Count | None = Field(default=None, description="height of one block")
     power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
-    weight_kg: Weight | None = Field(default=None, description="weight of one block, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight of one block, in kilograms")
     price: Price | None = Field(default=None, description="of one block, in the pod's currency")
     blocks_per_nodes: tuple[Count, Count] | None = Field(
         default=None, description="a published pairing: so many blocks for so many nodes"
@@ -87,6 +95,7 @@ STORAGE = HardwareKind("storage", "storage model", StorageModel)
 class ComputeFabric(Strict):
     """The network between GPUs."""
 
+    kind: Literal["infiniband", "ethernet"] = Field("infiniband", description="infiniband, or ethernet with RoCE")
     switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
@@ -102,6 +111,9 @@ class ComputeFabric(Strict):
     reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
     sharp: Flag = Field(default=False, description="switches add up all-reduces themselves (SHARP)")
     manager_cables: Whole = Field(default=4, description="cables of the fabric managers, in the reserved slots")
+    planes: Count = Field(default=1, description="Ethernet: fabrics side by side that every port is split over")
+    network: Line = Field(default="172.16.0.0/12", description="Ethernet: IPv4 network of its addresses")
+    first_asn: Count = Field(default=4200000000, description="Ethernet: first autonomous system number of its switches")
 
 
 class StorageFabric(Strict):
@@ -181,8 +193,11 @@ class NodeModel(Strict):
     numa: tuple[NumaNode, ...] = Field(default=(), description="its NUMA nodes")
     memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    heat_btu_h: Positive | None = Field(
+        default=None, description="heat it gives off, in BTU/h; left out: that of its power"
+    )
     rack_units: Count | None = Field(default=None, description="height")
-    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
     fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
     source: Text | None = Field(default=None, description="where these facts come from")
