@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs lock
+.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -71,6 +71,15 @@ docs: ready ## make the reference pages and docs/site
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_site
 
+pictures: ready ## make the pictures of the docs anew, from real output; minutes
+	$(BIN)/python -m scripts.make_pictures
+	$(BIN)/python -m scripts.run_pictures
+
 lock: ready ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
+	for group in strangers strangers-nightly; do \
+	  $(BIN)/uv pip compile -q --upgrade $(LOCKED) -c requirements/lock.txt \
+	    $$(awk -F '==' '/==/{print "--no-emit-package=" $$1}' requirements/lock.txt | sort -u) \
+	    requirements/$$group.in -o requirements/$$group.txt; \
+	done
 	echo uv | $(BIN)/uv pip compile -q --upgrade $(LOCKED) - -o requirements/bootstrap.txt

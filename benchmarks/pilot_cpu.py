@@ -1,6 +1,9 @@
 """What the pilot itself takes of a core while it samples once a second beside a rank that does nothing.
 
-    python benchmarks/pilot_cpu.py [--pairs 12] [--json OUT] [--window 5]
+    python benchmarks/pilot_cpu.py [--pairs 12] [--json OUT] [--window 5] [--says plain|loss]
+
+With `--says` the rank writes 100 lines a second: sentences without a value, or steps with a loss, which the pilot
+reads. The difference of the two is what guessing costs.
 
 The kernel's own account of each process of ours, over windows one after the other; one window is one measurement. A
 window is a multiple of the seconds between two samples, so each holds nearly the same work.
@@ -30,8 +33,10 @@ ROLES = {
 ALL = "all"
 WORKLOAD = """\
 name: idle
-command: sleep {seconds:.0f}
+command: {command}
 """
+SPEAKER = "import time\nwhile True:\n    print({text!r}, flush=True)\n    time.sleep(0.01)\n"
+TEXTS = {"plain": "a sentence of the length that lines have", "loss": "iter 10: loss 2.33, lr 0.001, time 12 ms"}
 
 
 def cpu_s(pid: int) -> float:
@@ -55,10 +60,13 @@ def role_of(process: Path, run_id: str) -> str | None:
     """`node`, `keep` or `rank` when it is a pilot of this run."""
     try:
         words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        variables = (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    at = next((i for i, word in enumerate(words) if word.endswith(f"{run_id}/job/pilot.pyz")), None)
-    return words[at + 1] if at is not None and words[at + 1] in ROLES else None
+    # Started as `python -I -S PILOT ROLE ...`, where the pilot may be a file or the keeper's sealed copy of it.
+    if words[1:3] != ["-I", "-S"] or f"PODWRIGHT_RUN={run_id}".encode() not in variables:
+        return None
+    return words[4] if words[4] in ROLES else None
 
 
 def watch(processes: dict[str, int], windows: int, window_s: float) -> dict[str, list[float]]:
@@ -77,10 +85,12 @@ def watch(processes: dict[str, int], windows: int, window_s: float) -> dict[str,
     return taken
 
 
-def run_idle(folder: Path, windows: int, window_s: float) -> dict[str, list[float]]:
-    """Start a run that sleeps, watch its pilots, end it."""
-    seconds = SETTLE_S + windows * window_s + 120
-    (folder / "idle.yaml").write_text(WORKLOAD.format(seconds=seconds))
+def run_idle(folder: Path, windows: int, window_s: float, says: str | None) -> dict[str, list[float]]:
+    """Start a run that sleeps, or writes lines, watch its pilots, end it."""
+    command = ["sleep", f"{SETTLE_S + windows * window_s + 120:.0f}"]
+    if says:
+        command = ["python", "-c", SPEAKER.format(text=TEXTS[says])]
+    (folder / "idle.yaml").write_text(WORKLOAD.format(command=json.dumps(command)))
     env = environment(folder / "home")
 
     def podwright(*words: str) -> str:
@@ -102,10 +112,11 @@ def main() -> int:
     """Watch one run."""
     made = parser("CPU use of an idle run's pilot, in percent of a core.", pairs=12)
     made.add_argument("--window", type=float, default=5.0, help="seconds of one measurement (default: %(default)s)")
+    made.add_argument("--says", choices=TEXTS, help="what the rank writes, 100 lines a second (default: nothing)")
     options = made.parse_args()
     facts = machine()
     with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
-        taken = run_idle(Path(folder), options.pairs, options.window)
+        taken = run_idle(Path(folder), options.pairs, options.window, options.says)
     taken[ALL] = [sum(values) for values in zip(*taken.values(), strict=True)]
     rows = [
         Row(name, bootstrap(taken[role], fmean), "%", GOALS.get(role))

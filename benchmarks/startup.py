@@ -15,7 +15,7 @@ BARE = "python -c pass"
 COMMANDS = {
     "podwright --help": (["podwright", "--help"], 8.0),
     "podwright --version": (["podwright", "--version"], None),
-    "podwright ps, no runs": (["podwright", "ps"], None),
+    "podwright ps, no runs": (["podwright", "ps"], 6.0),
     "torchx --help": (["torchx", "--help"], None),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from pathlib import Path, PurePosixPath
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -48,7 +53,7 @@ MENU = {
 }
 
 PAGE = """<!doctype html>
-<html lang="en">
+<html lang="en" data-up="{up}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -60,11 +65,17 @@ PAGE = """<!doctype html>
 <a class="skip" href="#content">Skip to the text</a>
 <nav aria-label="Pages">
 <p class="brand"><a href="{up}index.html">Podwright</a></p>
+<p class="search" hidden><label for="search">Search</label>
+<input id="search" type="search" placeholder="press /" autocomplete="off"></p>
+<ul id="found" aria-live="polite" hidden></ul>
 {menu}
 </nav>
 <main id="content">
 {body}
 </main>
+{contents}
+<script src="{up}assets/pages.js"></script>
+<script src="{up}assets/site.js"></script>
 </body>
 </html>
 """
@@ -116,37 +127,94 @@ def render_menu(pages: dict[str, Page], current: Page) -> str:
     return "\n".join(parts)
 
 
-def render_site() -> dict[str, str]:
-    """Gives every page of the site by its file name."""
-    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+def coloured(code: str, language: str, _: str) -> str:
+    """Renders a block of code with its words marked by what they are; the sheet has their colours."""
+    try:
+        lexer = get_lexer_by_name(language) if language else None
+    except ClassNotFound:
+        lexer = None
+    if lexer is None:
+        return ""
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def render_contents(page: Page) -> str:
+    """Renders the headings of a page; one or two need no list."""
+    heads = [
+        (str(token.attrGet("id")), inline.content)
+        for token, inline in itertools.pairwise(page.tokens)
+        if token.type == "heading_open" and token.tag == "h2"
+    ]
+    if len(heads) < 3:
+        return ""
+    rows = "\n".join(f'<li><a href="#{at}">{html.escape(plain(text))}</a></li>' for at, text in heads)
+    return f'<aside class="contents" aria-label="On this page"><h2>On this page</h2>\n<ul>\n{rows}\n</ul></aside>'
+
+
+def plain(text: str) -> str:
+    """Takes the signs of Markdown out of a line."""
+    return re.sub(r"!?\[([^]]*)\]\([^)]*\)|[`*]", lambda match: match[1] or "", text)
+
+
+def search_index(pages: dict[str, Page]) -> str:
+    """Gives a script that holds what is searched: a row for each heading, with the text below it."""
+    rows: list[dict[str, str]] = []
+    for page in pages.values():
+        row = {"page": plain(page.title), "title": plain(page.title), "at": f"{page.name}.html", "text": ""}
+        rows.append(row)
+        for before, token in itertools.pairwise(page.tokens):
+            if before.type == "heading_open" and before.tag != "h1":
+                at = f"{page.name}.html#{before.attrGet('id')}"
+                row = {"page": row["page"], "title": plain(token.content), "at": at, "text": ""}
+                rows.append(row)
+            elif token.type in ("inline", "fence") and before.type != "heading_open":
+                row["text"] += " " + " ".join(plain(token.content).split())
+    return f"const PAGES = {json.dumps(rows, ensure_ascii=False)};\n"
+
+
+def read_pages(markdown: MarkdownIt) -> dict[str, Page]:
+    """Reads all pages, in the order of their names; the menu must have each."""
     there = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md") if SITE not in path.parents}
     listed = {name for names in MENU.values() for name in names}
     if there != listed:
         raise SystemExit(f"make_site: the menu and docs/ differ in {', '.join(sorted(there ^ listed))}")
-    pages = {name: read_page(name, markdown) for name in sorted(listed)}
-    return {
+    return {name: read_page(name, markdown) for name in sorted(listed)}
+
+
+def render_site() -> dict[str, str]:
+    """Gives every page of the site by its file name, and the script that is searched."""
+    markdown = MarkdownIt("commonmark", {"html": True, "highlight": coloured}).enable("table")
+    pages = read_pages(markdown)
+    rendered = {
         f"{page.name}.html": PAGE.format(
             title=html.escape(page.title),
             up=page.up,
             menu=render_menu(pages, page),
             body=markdown.renderer.render(page.tokens, markdown.options, {}),
+            contents=render_contents(page),
         )
         for page in pages.values()
     }
+    return rendered | {"assets/pages.js": search_index(pages)}
+
+
+def write_site(target: Path) -> int:
+    """Writes the site anew; gives how many pages it has."""
+    shutil.rmtree(target, ignore_errors=True)
+    for folder in ("images", "assets"):
+        shutil.copytree(DOCS / folder, target / folder)
+    shutil.copy(TOKENS, target / "assets" / "tokens.css")
+    files = render_site()
+    for name, text in files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return len([name for name in files if name.endswith(".html")])
 
 
 def main() -> None:
-    """Writes the site anew."""
-    shutil.rmtree(SITE, ignore_errors=True)
-    for folder in ("images", "assets"):
-        shutil.copytree(DOCS / folder, SITE / folder)
-    shutil.copy(TOKENS, SITE / "assets" / "tokens.css")
-    files = render_site()
-    for name, text in files.items():
-        path = SITE / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    print(f"docs/site/index.html   {len(files)} pages")
+    """Writes docs/site."""
+    print(f"docs/site/index.html   {write_site(SITE)} pages")
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def cluster(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        podwright("lab", "down", "--name", name)
+        podwright("lab", "down", "--name", name, "--yes")
 
 
 def write(folder: Path, options: argparse.Namespace) -> None:

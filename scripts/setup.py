@@ -157,9 +157,9 @@ def works(python: Path) -> bool:
     return subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0
 
 
-def pip_settings() -> dict[str, str]:
+def pip_settings(python: Path = PYTHON) -> dict[str, str]:
     """Asks pip for the machine's settings, from its files and from PIP_*; the environment wins, as it does in pip."""
-    answer = subprocess.run([PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    answer = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
     settings: dict[str, str] = {}
     for line in sorted(answer.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
         key, _, value = line.partition("=")

@@ -33,8 +33,9 @@ def test_each_package_has_one_reason(section: str) -> None:
     assert list(reasons()[section]) == names
 
 
-def test_the_lock_pins_every_package_by_hash_and_names_no_place() -> None:
-    text = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["lock", "bootstrap", "strangers", "strangers-nightly"])
+def test_every_package_is_pinned_by_hash_and_no_place_is_named(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", text.strip())
     assert all("--hash=sha256:" in entry for entry in entries)
     assert "://" not in text

@@ -34,8 +34,8 @@ def links(page: str, text: str) -> list[tuple[Path, str]]:
 
 def test_every_link_inside_the_site_leads_somewhere() -> None:
     site = make_site.render_site()
-    pictures = {f"images/{path.name}" for path in (ROOT / "docs" / "images").iterdir()}
-    assets = {"assets/tokens.css", "assets/site.css", *pictures}
+    images = {f"images/{path.name}" for path in (ROOT / "docs" / "images").iterdir()}
+    assets = {"assets/tokens.css", "assets/site.css", "assets/site.js", *images}
     for page, text in site.items():
         for file, anchor in links(page, text):
             name = str(Path("/", file).resolve().relative_to("/"))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from podwright.spec.findings import one_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -29,6 +28,9 @@ class RunChoice:
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATES:
+            # Imported here: it brings the reader of YAML, and `ps` reads none.
+            from podwright.spec.findings import one_of
+
             raise refuse(f'"{self.state}" is not a state', one_of(self.state, "a state", STATES), field="--state")
 
     @property

@@ -22,13 +22,14 @@ _BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average
 _NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
 _VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
 _PAIRS = tuple(
-    re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}{_VALUE}", re.IGNORECASE)
+    re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}['\"]?{_VALUE}", re.IGNORECASE)
     for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
 )
-_COUNT = rf"['\"]?[ =:#\[(]{{0,3}}({NUMBER})(?: ?/ ?({NUMBER}))?"
+_COUNT = rf"['\"]?[ =:#\[(]{{0,3}}['\"]?({NUMBER})(?: ?/ ?({NUMBER}))?"
 _COUNTED = re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE)
-_BAR = re.compile(r"([0-9]{1,12})/([0-9]{1,12}) \[[0-9:?]{1,12}<")
-"""tqdm's counter: how many of how many, then the time it took."""
+_BAR = re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} • )")
+"""The counters of tqdm and of Rich, which Lightning has: how many of how many, then the time it took."""
+_TRAINING = ("epoch", "train", "step", "iter", "fit")
 _HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
 _COUNTERS = {"epoch": ("epoch", "epochs")}
 LINES_PER_S = 20.0
@@ -55,10 +56,17 @@ def guess(text: str) -> Dict[str, float]:
         if of:
             _put(values, whole, of)
     if "step" not in values:
-        for done, of in _BAR.findall(text)[-1:]:
-            _put(values, "step", done)
-            _put(values, "steps", of)
+        for bar in list(_BAR.finditer(text))[-1:]:
+            if _counts_steps(text[: bar.start()]):
+                _put(values, "step", bar.group(1))
+                _put(values, "steps", bar.group(2))
     return values
+
+
+def _counts_steps(head: str) -> bool:
+    """Return whether a bar is that of the training: programs show others too, such as `Tokenizing:` and `Saving:`."""
+    label = head.rpartition("%|")[0].rstrip(" :0123456789").lower()
+    return not label or any(word in label for word in _TRAINING)
 
 
 def _may_hold(line: bytes) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,10 +76,26 @@ def _workload(document: Document, path: Path, source: bytes, sets: tuple[str, ..
     _take_as_written(document)
     folder = path.absolute().parent
     before = [*no_gaps(tree, _PATCH), *_octal_in_patch(document)]
-    checks = (*workload_checks.CHECKS, lambda values: workload_checks.on_disk(values, folder))
+    checks = (
+        *workload_checks.CHECKS,
+        lambda values: workload_checks.on_disk(values, folder, _comments(document, source)),
+    )
     workload = checked(Workload, document, checks, before)
     workload._path, workload._source, workload._document = folder / path.name, source, document
     return workload
+
+
+def _comments(document: Document, source: bytes) -> Callable[[tuple[str, ...]], str]:
+    """Return what finds the comment behind a field, on its own line; nothing for one that the file does not have."""
+    lines = source.decode("utf-8", "replace").splitlines()
+
+    def comment(field: tuple[str, ...]) -> str:
+        place = document.places.get(field)
+        if place is None or place.line is None or place.file != document.file or place.line > len(lines):
+            return ""
+        return lines[place.line - 1].partition(" # ")[2].strip()
+
+    return comment
 
 
 def _model(kind: str) -> type[Workload] | type[Pod]:

@@ -6,7 +6,7 @@ These look at the values as written and not at the model, so that they speak eve
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -167,8 +167,11 @@ CHECKS = (
 )
 
 
-def on_disk(tree: Tree, folder: Path) -> Found:
-    """Check that what the file names beside itself is there; looks at the disk."""
+def on_disk(tree: Tree, folder: Path, comment: Callable[[tuple[str, ...]], str]) -> Found:
+    """Check that what the file names beside itself is there; looks at the disk.
+
+    Of data that is missing the file itself may say where it comes from, by a comment on its line.
+    """
     code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
     if isinstance(code, str) and _usable(code) and not _is_folder(folder / code):
         what = "is a file, not a folder" if _is_there(folder / code) else "there is no such folder"
@@ -179,7 +182,8 @@ def on_disk(tree: Tree, folder: Path) -> Found:
         message = f'"{short(value)}" is neither a path nor a selection'
         if "/" in value:
             message = "there is no such path"
-        yield Finding(("data", name), message, _RELATIVE)
+        said = comment(("data", name))
+        yield Finding(("data", name), message, f"its line says: {said}" if said else _RELATIVE)
     yield from _stdin_on_disk(tree, folder)
     for source in files:
         inside = not source.startswith("/") and not _escapes(source)

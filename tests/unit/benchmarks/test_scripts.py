@@ -52,19 +52,20 @@ def test_the_summary(script: Callable[[str], ModuleType], golden: Callable[[Path
 
 def test_the_pilot_is_known_by_its_command_line(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
     pilot_cpu = script("pilot_cpu")
-    job = "/home/runs/idle-2345/job/pilot.pyz"
+    own, other = "idle-2345", "idle-9999"
     cases = {
-        ("python3", "-I", "-S", job, "node", "order.json"): "node",
-        ("python3", "-I", "-S", job, "keep", "order.json"): "keep",
-        ("python3", "-I", "-S", job, "rank", "--", "sleep", "9"): "rank",
-        ("python3", "-I", "-S", job, "ship", "order.json"): None,
-        ("python3", "-I", "-S", job.replace("2345", "9999"), "node", "order.json"): None,
-        ("sleep", "9"): None,
+        ("python3", "-I", "-S", "/proc/self/fd/4", "node", "order.json", own): "node",
+        ("python3", "-I", "-S", "/home/runs/idle-2345/job/pilot.pyz", "keep", "order.json", own): "keep",
+        ("python3", "-I", "-S", "/proc/7/fd/4", "rank", "--", "sleep", "9", own): "rank",
+        ("python3", "-I", "-S", "/proc/self/fd/4", "ship", "order.json", own): None,
+        ("python3", "-I", "-S", "/proc/self/fd/4", "node", "order.json", other): None,
+        ("sleep", "9", own): None,
     }
-    for number, (words, role) in enumerate(cases.items()):
+    for number, ((*words, run_id), role) in enumerate(cases.items()):
         process = tmp_path / str(number)
         process.mkdir()
         (process / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
+        (process / "environ").write_bytes(f"HOME=/root\0PODWRIGHT_RUN={run_id}\0".encode())
         assert pilot_cpu.role_of(process, "idle-2345") == role
     assert pilot_cpu.role_of(tmp_path / "gone", "idle-2345") is None
 

@@ -159,7 +159,10 @@ def test_detached_run_is_cancelled_waited_for_and_removed(call: Run, files: dict
     assert (code, out) == (4, "")
     assert err.startswith(f"cancelled {name} after ")
     assert call("cancel", name) == (0, "", f"cancelled {name} had ended before\n")
-    assert call("rm", name) == (0, "", f"removed   {name}\n")
+    question = f"Remove {name} with logs, results and checkpoints? Nobody can be asked here"
+    assert call("rm", name) == (2, "", f"--yes: {question}\n\nhint: say --yes\n")
+    assert call("show", name)[0] == 0
+    assert call("rm", name, "--yes") == (0, "", f"removed   {name}\n")
     assert call("show", name) == (2, "", f"there is no run '{name}'\n\nhint: `podwright ps --all` lists them\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ HEAVY = ("typer", "rich", "pydantic", "yaml", "podwright.launch", "podwright.run
 PROBE = "import sys; from podwright.cli.main import main; main({args!r}); print(*sorted(sys.modules), file=sys.stderr)"
 
 
-def imported_by(*args: str) -> set[str]:
+def imported_by(*args: str, home: Path | None = None) -> set[str]:
     code = PROBE.format(args=list(args))
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = os.environ | ({"PODWRIGHT_HOME": str(home)} if home else {})
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     return set(ended.stderr.split())
 
 
@@ -44,3 +46,8 @@ def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def test_ps_reads_no_yaml_and_draws_nothing(tmp_path: Path) -> None:
+    modules = imported_by("ps", home=tmp_path / "home")
+    assert modules.isdisjoint({"yaml", "pydantic", "rich", "pyarrow", "podwright.report"})

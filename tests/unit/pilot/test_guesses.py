@@ -19,6 +19,15 @@ from podwright.pilot.guesses import BURST_LINES, LineValues, Recogniser, guess
             "Epoch 0:  50%|##| 5/10 [00:01<00:01, 4.9it/s, v_num=0, train_loss=0.5]",
             {"epoch": 0, "step": 5, "steps": 10, "train_loss": 0.5},
         ),
+        (
+            "{'loss': '1.831', 'learning_rate': '7e-06', 'epoch': '0.28'}",
+            {"loss": 1.831, "learning_rate": 7e-6, "epoch": 0.28},
+        ),
+        (
+            "Epoch 1/1  ━━╸       1/7 0:00:15 • -:--:-- 0.00it/s train_loss: 26.766",
+            {"epoch": 1, "epochs": 1, "step": 1, "steps": 7, "train_loss": 26.766},
+        ),
+        ("Training:   5%|# | 1/20 [00:00<00:05, 3.2it/s]", {"step": 1, "steps": 20}),
         ("Epoch 3/10", {"epoch": 3, "epochs": 10}),
         ("step 120/1000", {"step": 120, "steps": 1000}),
         ("[2/5] val/acc: 0.91  train loss 0.3", {"val_acc": 0.91, "train_loss": 0.3}),
@@ -43,6 +52,7 @@ def test_common_forms(line: str, values: dict[str, float]) -> None:
         "loss_fn=0x7f3a",
         "colour: 12",
         "stepping 3",
+        "Writing model shards: 100%|##########| 1/1 [00:00<00:00, 973.83it/s]",
         "",
     ],
 )

@@ -45,3 +45,16 @@ def test_a_workload_resolves_all_of_its_inputs(tmp_path: Path) -> None:
         "far": Input("path", "/data/frames"),
         "away": Input("url", "s3://b/x"),
     }
+
+
+def test_data_that_is_missing_is_told_with_what_its_line_says(tmp_path: Path) -> None:
+    (tmp_path / "workload.yaml").write_text(
+        "name: toy\ncommand: train\ndata:\n  frames: frames # made by `make frames`\n"
+    )
+    with pytest.raises(spec.Refusal) as caught:
+        spec.load_workload(tmp_path / "workload.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.hint) == (4, "its line says: made by `make frames`")
+    with pytest.raises(spec.Refusal) as caught:
+        spec.load_workload(tmp_path / "workload.yaml", ("data.frames=other",))
+    assert caught.value.problems[0].hint == "paths are relative to this file's folder"

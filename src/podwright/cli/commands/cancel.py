@@ -68,7 +68,7 @@ def rm_command(runs: RunRefs, yes: Yes = False, as_json: AsJson = False) -> int:
         named = find_all(session, runs)
         _refuse_active(named, yes)
         ids = [run.id for run in named]
-        if not output.confirm(f"Remove {', '.join(ids)} with logs, results and checkpoints?", yes):
+        if not output.confirm_destroying(f"Remove {', '.join(ids)} with logs, results and checkpoints?", yes):
             return 1
         for run in named:
             left = _remove(session, run, yes)

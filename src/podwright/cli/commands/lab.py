@@ -178,7 +178,7 @@ def lab_down_command(name: Name = None, yes: Yes = False) -> None:
     from podwright.lab import home
 
     lab = _lab(name)
-    if not output.confirm(f"End {lab.name} and remove {lab.folder}?", yes):
+    if not output.confirm_destroying(f"End {lab.name} and remove {lab.folder}?", yes):
         return
     lab.down()
     home.forget(lab.name)

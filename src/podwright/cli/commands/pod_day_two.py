@@ -80,4 +80,4 @@ def _may_take_down(name: str, yes: bool) -> bool:
 
     if not yes and not sys.stdin.isatty():
         raise refuse("services would be taken off the pod's hosts", hint="say so with --yes", field="--yes")
-    return output.confirm(f"Take all services of {name} off its hosts?", yes)
+    return output.confirm_destroying(f"Take all services of {name} off its hosts?", yes)

@@ -54,7 +54,7 @@ def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:
     if not yes and not sys.stdin.isatty():
         hint = "say --yes where nobody can be asked; --dry-run shows them"
         raise refuse(f"{what} would be removed, {figures.size(planned.size_bytes)}", hint, field="--yes")
-    return output.confirm(f"Remove {what}, {figures.size(planned.size_bytes)}?", yes)
+    return output.confirm_destroying(f"Remove {what}, {figures.size(planned.size_bytes)}?", yes)
 
 
 def _tell(pruned: Pruned, word: str, as_json: bool) -> int:

@@ -162,8 +162,17 @@ def width_of(stream: TextIO) -> int | None:
     return shutil.get_terminal_size((80, 24)).columns
 
 
+def confirm_destroying(question: str, yes: bool, answers: TextIO | None = None) -> bool:
+    """Ask before something is destroyed; without a terminal nobody can be asked, and only `--yes` answers."""
+    if not yes and not (answers or sys.stdin).isatty():
+        from podwright.spec.problems import refuse
+
+        raise refuse(f"{question} Nobody can be asked here", hint="say --yes", field="--yes")
+    return confirm(question, yes, answers)
+
+
 def confirm(question: str, yes: bool, answers: TextIO | None = None) -> bool:
-    """Ask before something is destroyed; only a person at a terminal is asked, and `--yes` has answered already."""
+    """Ask before something is done; only a person at a terminal is asked, and `--yes` has answered already."""
     answers = answers or sys.stdin
     if yes or not answers.isatty():
         return True

@@ -1,0 +1,174 @@
+"""Makes the pictures of runs that the docs show from real output: a training, its live view, a sweep.
+
+    .venv/bin/python -m scripts.run_pictures [NAME...]
+
+Each is what a command printed or wrote on this machine a moment ago, seen in Chromium at the size that docs show. It
+takes a few minutes, since the training is one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+BIN = Path(sys.executable).parent
+CHROMIUM = "/usr/bin/chromium"
+FRAMES = "examples/a2d2-small"
+WIDTH = 1200
+TERMINAL = (100, 16)
+"""Columns and lines of the terminal that the live view is seen in."""
+
+
+class Studio:
+    """A home of its own for runs, and a browser."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        search = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+        self.env = os.environ | {"PODWRIGHT_HOME": str(folder / "home"), "PATH": search}
+
+    def podwright(self, *words: str) -> str:
+        """Run a command as a user would, and return what it says."""
+        command = [str(BIN / "podwright"), *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
+
+    def photograph(self, page: Path, name: str, height: int, at: str = "") -> None:
+        """Take a picture of a page, or of the part of it that a selector names."""
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as play:
+            path = CHROMIUM if Path(CHROMIUM).exists() else play.chromium.executable_path
+            browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            seen = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
+            seen.goto(page.as_uri())
+            seen.wait_for_load_state("networkidle")
+            wide = seen.evaluate("document.documentElement.scrollWidth - innerWidth")
+            if wide > 0 and page.suffix == ".html":
+                raise SystemExit(f"{name}: the page is {wide} pixels wider than the picture")
+            if at:
+                seen.locator(at).first.screenshot(path=IMAGES / f"{name}.png")
+            else:
+                seen.screenshot(path=IMAGES / f"{name}.png")
+            browser.close()
+
+
+def report(studio: Studio) -> None:
+    """The first screen of the report of the demonstration's training."""
+    _train(studio)
+    page = Path(studio.podwright("report", "last").split()[0])
+    studio.photograph(page, "report", 900)
+
+
+def live(studio: Studio) -> None:
+    """The live view of the same training, as a terminal shows it while the run goes on."""
+    _train(studio)
+    text = (studio.folder / "typescript").read_bytes().decode("utf-8", "replace")
+    page = studio.folder / "live.html"
+    page.write_text(_as_page(middle_screen(text)))
+    studio.photograph(page, "live", 400, at="pre")
+
+
+def sweep(studio: Studio) -> None:
+    """The map of a sweep of a hundred points."""
+    studio.podwright("run", "examples/sweep.yaml", "--json")
+    page = Path(studio.podwright("report", "last").split()[0])
+    studio.photograph(page, "sweep", 760)
+
+
+def _train(studio: Studio) -> None:
+    if (studio.folder / "trained").exists():
+        return
+    scenes = [str(BIN / "python"), "programs/segmentation/scenes.py", FRAMES, "--frames", "480", "--scenes", "4"]
+    subprocess.run(scenes, cwd=ROOT, env=studio.env, check=True)
+    columns, lines = TERMINAL
+    code = _on_terminal(studio, columns, lines, studio.folder / "typescript")
+    if code:
+        raise SystemExit(f"the training ended with {code}: {studio.folder / 'typescript'}")
+    (studio.folder / "trained").touch()
+
+
+def _on_terminal(studio: Studio, columns: int, lines: int, output: Path) -> int:
+    """Run the training on a terminal of this size; keep all that it writes there."""
+    import fcntl
+    import struct
+    import termios
+
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    env = studio.env | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    command = [str(BIN / "podwright"), "run", "examples/segmentation.yaml"]
+    child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    with output.open("wb") as file:
+        while True:
+            try:
+                data = os.read(leader, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            file.write(data)
+    return child.wait()
+
+
+def middle_screen(text: str) -> str:
+    """Return what stood on the terminal at half of the training, with its colours: the run at work, its values there.
+
+    The view goes up and clears line by line before it draws itself again.
+    """
+    screens = re.split(r"(?:\r?\x1b\[2K|\x1b\[1A)+\r?", text.replace("\r\n", "\n"))
+    bare = [re.sub(r"\x1b\[\?\d+[hl]", "", screen) for screen in screens]
+    at_work = [screen for screen in bare if "loss" in screen and "running" in screen]
+    if not at_work:
+        raise SystemExit("the live view never showed a value while the run was at work")
+    return at_work[len(at_work) // 2]
+
+
+def _as_page(screen: str) -> str:
+    """Return a terminal's text and colours as a page."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(record=True, width=TERMINAL[0], file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(screen.rstrip()))
+    form = "<!doctype html><meta charset=utf-8><body style='margin:0;background:#14171a;color:#e6e8ea'>"
+    style = "margin:0;padding:20px 24px;display:inline-block;font:15px/1.45 DejaVu Sans Mono,monospace"
+    code = console.export_html(inline_styles=True, code_format="{code}")
+    return f"{form}<pre style='{style}'>{code}</pre></body>"
+
+
+PICTURES: dict[str, Callable[[Studio], None]] = {
+    "report": report,
+    "live": live,
+    "sweep": sweep,
+}
+
+
+@contextmanager
+def studio() -> Iterator[Studio]:
+    """Give a place to work in, which is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
+        yield Studio(Path(folder))
+
+
+def main() -> None:
+    """Make the pictures that are named, or all."""
+    with studio() as place:
+        for name in sys.argv[1:] or PICTURES:
+            PICTURES[name](place)
+            print(f"docs/images/{name}")
+
+
+if __name__ == "__main__":
+    main()
