@@ -21,6 +21,7 @@ from torch import Tensor
 
 from boxes import BINS, average_precision, count_right, keep_best
 from kit.loop import Task, run
+from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
@@ -109,27 +110,18 @@ def counts_of(guesses: Tensor, sure: Tensor, boxes: Tensor, kinds: Tensor) -> Te
     return torch.stack(rows)
 
 
-class Synthetic(Shapes):
-    """Noise, which no target ends."""
+class Synthetic(Noise, Shapes):
+    """Noise instead of pictures."""
 
     def __init__(self, config: Config, world: World) -> None:
-        self.config, self.world, self.target = config, world, float("inf")
+        self.config, self.world = config, world
         side = config.side - config.side % STRIDES[-1]
         self._set_up(side)
         noise = torch.randint(256, (config.batch, 3, side, side), dtype=torch.uint8, device=world.device)
         corner = torch.rand(config.batch, MOST, 2, device=world.device) / 2
         boxes = torch.cat([corner, corner + 0.1 + torch.rand_like(corner) / 4], 2)
-        self.truth = (noise, boxes, torch.randint(len(KINDS), (config.batch, MOST), device=world.device))
-        self.steps, self.train_samples, self.eval_samples = config.steps, config.steps * config.batch * world.size, 0
-
-    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """The same noise again and again."""
-        for _ in range(start, self.steps):
-            yield self.truth
-
-    def score(self) -> dict[str, float]:
-        """Nothing was learnt."""
-        return {"mean_ap": 0.0}
+        kinds = torch.randint(len(KINDS), (config.batch, MOST), device=world.device)
+        self.repeat((noise, boxes, kinds), config.steps, config.batch * world.size)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from kit.loop import Task, run
+from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
@@ -104,24 +105,15 @@ def likenesses(real: Tensor, drawn: Tensor, kinds: Tensor) -> dict[str, float]:
     return {"likeness": sum(each.values()) / len(each), **named}
 
 
-class Synthetic(Showers):
-    """Noise, which no target ends."""
+class Synthetic(Noise, Showers):
+    """Noise instead of showers."""
 
     def __init__(self, config: Config, world: World) -> None:
-        self.config, self.world, self.target = config, world, float("inf")
+        self.config, self.world = config, world
         self._set_up(config.side, COLOURS)
         noise = torch.rand(config.batch, COLOURS, config.side, config.side, device=world.device) * 2 - 1
-        self.truth = (noise, torch.randint(len(KINDS), (config.batch,), device=world.device))
-        self.steps, self.train_samples, self.eval_samples = config.steps, config.steps * config.batch * world.size, 0
-
-    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """The same noise again and again."""
-        for _ in range(start, self.steps):
-            yield self.truth
-
-    def score(self) -> dict[str, float]:
-        """Nothing was learnt."""
-        return {"likeness": 0.0}
+        kinds = torch.randint(len(KINDS), (config.batch,), device=world.device)
+        self.repeat((noise, kinds), config.steps, config.batch * world.size)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from digits import CLASSES, make
 from kit.loop import Task, run
+from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
@@ -107,10 +108,10 @@ class Digits(Task):
         return {"program": "resnet", "stages": [list(stage) for stage in SMALL]}
 
 
-class Synthetic(Task):
-    """The task: ResNet-50 on noise, which no target ends."""
+class Synthetic(Noise):
+    """The task: ResNet-50 on noise."""
 
-    benchmark, quality, target = "resnet", "accuracy", float("inf")
+    benchmark, quality = "resnet", "accuracy"
     flops_per_sample = 3 * GFLOP_FORWARD * 1e9
 
     def __init__(self, config: Config, world: World) -> None:
@@ -118,26 +119,14 @@ class Synthetic(Task):
         self.config, self.world = config, world
         self.net = Named(ResNet(1000)).to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = sgd(self.net)
+        self.epochs, self.batch = config.epochs, config.batch
         noise = torch.randint(256, (config.batch, 3, 224, 224), dtype=torch.uint8, device=world.device)
-        self.noise = (
-            noise.to(memory_format=torch.channels_last),
-            torch.randint(1000, (config.batch,), device=world.device),
-        )
-        self.epochs, self.steps, self.batch = config.epochs, config.steps, config.batch
-        self.train_samples, self.eval_samples = config.steps * config.batch * world.size, 0
-
-    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """The same noise again and again."""
-        for _ in range(start, self.steps):
-            yield self.noise
+        truth = torch.randint(1000, (config.batch,), device=world.device)
+        self.repeat((noise.to(memory_format=torch.channels_last), truth), config.steps, config.batch * world.size)
 
     def rate(self, progress: float) -> float:
         """Small: there is nothing to learn."""
         return 1e-3
-
-    def score(self) -> dict[str, float]:
-        """Nothing was learnt."""
-        return {"accuracy": 0.0}
 
     def shape(self) -> dict[str, Any]:
         """What must be equal for a checkpoint to fit."""

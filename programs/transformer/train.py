@@ -24,6 +24,7 @@ from torch import Tensor, nn
 import stories
 import text
 from kit.loop import Task, run
+from kit.noise import Noise
 from kit.optimizers import MasterAdamW
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch, whole_of
 from kit.rates import warm_then_cosine
@@ -158,24 +159,14 @@ class Text(Tokens):
         return {"token_accuracy": right_sum / asked_sum, "eval_loss": lost_sum / asked_sum}
 
 
-class Synthetic(Tokens):
-    """Noise, which no target ends."""
+class Synthetic(Noise, Tokens):
+    """Noise instead of text."""
 
     def __init__(self, config: Config, world: World) -> None:
         super().__init__(config, world)
-        self.target, self.steps = float("inf"), config.steps
         wanted = config.batch, self.size.context
-        self.noise = tuple(torch.randint(self.size.vocabulary, wanted, device=world.device) for _ in range(2))
-        self.train_samples, self.eval_samples = config.steps * config.batch * world.size, 0
-
-    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """The same noise again and again."""
-        for _ in range(start, self.steps):
-            yield self.noise
-
-    def score(self) -> dict[str, float]:
-        """Nothing was learnt."""
-        return {"token_accuracy": 0.0}
+        noise = tuple(torch.randint(self.size.vocabulary, wanted, device=world.device) for _ in range(2))
+        self.repeat(noise, config.steps, config.batch * world.size)
 
 
 def main(arguments: Sequence[str]) -> int:

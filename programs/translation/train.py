@@ -21,6 +21,7 @@ from torch import Tensor
 
 from bleu import bleu, counts
 from kit.loop import Task, run
+from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
@@ -107,21 +108,15 @@ class Pairs(Task):
         return {"program": "translation", "width": self.config.width, "layers": self.config.layers}
 
 
-class Synthetic(Pairs):
-    """Noise, which no target ends."""
+class Synthetic(Noise, Pairs):
+    """Noise instead of sentences."""
 
     def __init__(self, config: Config, world: World) -> None:
         super().__init__(config, world)
-        self.target, self.steps = float("inf"), config.steps
         vocabularies = (len(ENGLISH.words), len(GERMAN.words))
         wanted = config.batch, LONGEST
-        self.noise = tuple(torch.randint(END, count, wanted, device=world.device) for count in vocabularies)
-        self.train_samples = config.steps * config.batch * world.size
-
-    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
-        """The same noise again and again."""
-        for _ in range(start, self.steps):
-            yield self.noise
+        noise = tuple(torch.randint(END, count, wanted, device=world.device) for count in vocabularies)
+        self.repeat(noise, config.steps, config.batch * world.size)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,6 +1,8 @@
 """The report in a real browser: every kind of run, light and dark, narrow and wide, by mouse, by keyboard, on paper."""
 
+import csv
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -153,6 +155,54 @@ def test_curves_can_be_seen_over_steps(opener: Opener) -> None:
     page.locator('[data-curve="loss"] .u-over').hover(position={"x": 300, "y": 60})
     expect(page.locator('[data-curve="loss"] .values')).to_have_text(re.compile(r"^at step \d+\d"))
     expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
+
+
+def csv_of(page: Page, name: str) -> list[list[str]]:
+    """The file that the button gives."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"CSV of {name}", exact=True).click()
+    assert download.value.suggested_filename == f"{name.lower().replace(' ', '-')}.csv"
+    return list(csv.reader(Path(download.value.path()).read_text().splitlines()))
+
+
+def test_curves_of_a_sweep_are_named_by_what_was_varied_and_can_be_hidden(opener: Opener) -> None:
+    page = opener.open("sweep")
+    values = page.locator('[data-curve="loss"] .values')
+    expect(values).to_contain_text("learning_rate=")
+    for box in page.locator("#curve-picks [data-line]").all()[2:]:
+        box.uncheck()
+    expect(values.locator(".item")).to_have_text(
+        [re.compile(r"^learning_rate=0\.01, batch=1\d"), re.compile("batch=64")]
+    )
+    page.locator("#curve-picks").get_by_role("button", name="All", exact=True).click()
+    expect(values).to_contain_text("greatest")
+
+
+def test_a_logarithmic_scale_and_smoothing_change_the_picture_and_not_the_file(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    canvas = page.locator('[data-curve="loss"] canvas')
+    rows = csv_of(page, "loss")
+    pictures = [canvas.screenshot()]
+    page.locator("input[name=scale][value=log]").check()
+    pictures.append(canvas.screenshot())
+    page.locator("input[name=smoothing]").focus()
+    page.keyboard.press("End")
+    pictures.append(canvas.screenshot())
+    assert len(set(pictures)) == 3
+    assert csv_of(page, "loss") == rows
+    assert rows[0] == ["seconds", "loss"]
+    assert len(rows) > 20
+
+
+def test_every_chart_and_map_gives_its_values_as_a_file(opener: Opener) -> None:
+    page = opener.open("succeeded")
+    charts = page.locator(".chart, .half:has(table)")
+    assert page.locator(".csv").count() == charts.count()
+    assert csv_of(page, "GPU utilisation")[0] == ["seconds", "dgx001", "dgx002", "rank 0", "rank 1", "rank 2", "rank 3"]
+    sweep = opener.open("sweep")
+    assert csv_of(sweep, "mean IoU")[0] == ["", "1", "2", "4", "8", "16", "32", "64", "128"]
+    points = csv_of(sweep, "Points")
+    assert (points[0][:3], len(points)) == (["Run", "learning_rate", "batch"], 41)
 
 
 def test_pictures_are_shown(opener: Opener) -> None:

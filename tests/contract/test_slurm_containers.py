@@ -19,10 +19,13 @@ import pytest
 import yaml
 
 from podwright.lab.slurm.lab import SlurmLab
+from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import Run, pods
 from tests.contract.sites import END_S, SlurmSite, until
 from tests.real import images
 from tests.real.labs import slurm_lab
+from tests.real.serving import serving
+from tests.real.test_staging import PROGRAM, expected, make_files, seen, select
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm-containers")]
 
@@ -81,6 +84,7 @@ class ContainerSite(SlurmSite):
         pod = yaml.safe_load(place.lab.pod_file.read_text())
         pod["name"] = self.target
         pod["schedulers"][0]["container"] = kind
+        pod["cache"] = {"path": str(place.lab.shared / "cache of $USER")}
         path = folder / "pod.yaml"
         path.write_text(json.dumps(pod))
         pods.add(self.home, path)
@@ -126,6 +130,24 @@ def test_what_is_run_outside_can_only_be_read_inside(containers: ContainerSite) 
     run = containers.start(command=json.dumps(["sh", "-c", REWRITE]), image=containers.image)
     assert run.wait(END_S).state == "succeeded", run.explain()
     assert [line.text for line in run.logs()] == ["wrote results", "wrote checkpoints", "wrote record", "wrote lease"]
+
+
+@pytest.mark.parametrize("containers", ["pyxis", "charliecloud"], indirect=True)
+def test_data_that_lies_elsewhere_is_brought_inside(containers: ContainerSite, tmp_path: Path) -> None:
+    frames, lab = make_files(tmp_path / "frames"), containers.lab
+    code = tmp_path / "look"
+    code.mkdir()
+    (code / "look.py").write_text(PROGRAM)
+    tmp_path.chmod(0o755)
+    host = lab.machines.addresses[CONTROLLER].partition("/")[0]
+    with serving(lab.machines, CONTROLLER, host, tmp_path / "frames", tmp_path / "counts") as server:
+        select(containers.session, server.address, frames)
+        data = "{frames: 'selection:far'}"
+        command = "python3 look.py {data.frames}"
+        run = containers.start(command=command, code=str(code), image=containers.image, data=data, nodes=2)
+        assert run.wait(END_S).state == "succeeded", run.explain()
+        assert server.sent() == sum(path.stat().st_size for path in frames)
+    assert seen(run) == {expected(frames)}
 
 
 def test_the_same_file_runs_bare(containers: ContainerSite) -> None:

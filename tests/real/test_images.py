@@ -26,7 +26,9 @@ from podwright.images.squashfs import export
 from scripts import small_image
 from tests.contract import test_contract as contract
 from tests.contract.sites import END_S, LocalSite, until
+from tests.fixtures.counted import counted
 from tests.paths import CASES
+from tests.real.test_staging import PROGRAM, expected, make_files, seen, select
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 
@@ -152,6 +154,19 @@ def test_what_a_rank_sees_inside(site: ContainerSite, tmp_path: Path, monkeypatc
     assert (kept / "new").stat().st_uid == os.getuid()
     texts = [path.read_bytes() for path in run.folder.path.rglob("*") if path.is_file()]
     assert not any(b"tell-nobody" in text for text in texts)
+
+
+def test_data_that_lies_elsewhere_is_brought_inside(site: ContainerSite, tmp_path: Path) -> None:
+    frames = make_files(tmp_path / "frames")
+    (tmp_path / "look").mkdir()
+    (tmp_path / "look" / "look.py").write_text(PROGRAM)
+    with counted(tmp_path / "frames") as server:
+        select(site.session, server.address, frames)
+        data, code = "{frames: 'selection:far'}", str(tmp_path / "look")
+        run = site.start(command="python3 look.py {data.frames}", code=code, data=data, nodes=2)
+        assert run.wait(END_S).state == "succeeded", run.explain()
+        assert server.sent_bytes == sum(path.stat().st_size for path in frames)
+    assert seen(run) == {expected(frames)}
 
 
 def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -> None:

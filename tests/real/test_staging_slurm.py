@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import Run, pods
 from podwright.spec.problems import Refusal
 from tests.contract.sites import END_S, SlurmSite
-from tests.fixtures import counted
 from tests.real.labs import slurm_lab
+from tests.real.serving import LabServer, serving
 from tests.real.test_staging import FILES, PROGRAM, SIZE, expected, make_files, seen, select, staged
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.xdist_group("slurm-staging")]
@@ -27,10 +25,11 @@ TOTAL = FILES * (SIZE // 32 * 32)
 class StagingSite(SlurmSite):
     """A lab whose pod names a cache on each node's own disk, and a server of files on its controller."""
 
+    server: LabServer
+
     def __init__(self, lab: Any, folder: Path) -> None:
         super().__init__(lab, folder)
         self.files = make_files(folder / "frames")
-        self.counts = folder / "counts"
         self.limit("10GB")
 
     def limit(self, size: str) -> None:
@@ -39,24 +38,6 @@ class StagingSite(SlurmSite):
         cache = f"cache: {{path: '{INSIDE}/tmp/$SLURMD_NODENAME/cache', size: {size}}}\n"
         path.write_text(self.lab.pod_file.read_text() + cache)
         pods.add(self.home, path)
-
-    @contextmanager
-    def serving(self) -> Iterator[subprocess.Popen[str]]:
-        address = self.lab.machines.addresses[CONTROLLER].partition("/")[0]
-        words = [sys.executable, counted.__file__, str(self.files[0].parent), address, str(self.counts)]
-        command = self.lab.machines.command(CONTROLLER, words)
-        self.counts.write_text("0")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            self.address = f"http://{address}:{server.stdout.readline().strip()}"
-            try:
-                yield server
-            finally:
-                assert server.stdin is not None
-                server.stdin.close()
-
-    def sent(self) -> int:
-        return int(self.counts.read_text())
 
     def look(self, selection: str = "far") -> Run:
         command = f"{sys.executable} look.py {{data.frames}}"
@@ -76,8 +57,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagingSite]:
     folder.chmod(0o755)
     with slurm_lab(nodes=3) as lab:
         site = StagingSite(lab, folder)
-        with site.serving():
-            select(site.session, site.address, site.files)
+        host = lab.machines.addresses[CONTROLLER].partition("/")[0]
+        with serving(lab.machines, CONTROLLER, host, folder / "frames", folder / "counts") as site.server:
+            select(site.session, site.server.address, site.files)
             yield site
         site.close()
 
@@ -87,13 +69,13 @@ def test_two_nodes_read_the_source_once_and_a_second_run_is_warm(site: StagingSi
     record = run.wait(END_S)
     assert (record.state, record.reason) == ("succeeded", "")
     assert seen(run) == {expected(site.files)}
-    assert site.sent() == TOTAL
+    assert site.server.sent() == TOTAL
     events = staged(run)
     assert sum(event.from_source or 0 for event in events) == TOTAL
     assert sum(event.from_peers or 0 for event in events) == TOTAL
     again = site.look()
     assert again.wait(END_S).state == "succeeded"
-    assert site.sent() == TOTAL
+    assert site.server.sent() == TOTAL
     assert [event.reused for event in staged(again)] == [TOTAL, TOTAL]
 
 
@@ -103,14 +85,14 @@ def test_a_full_cache_gives_way_and_one_that_is_too_small_is_refused(site: Stagi
         other = path.with_name(f"other {path.name}")
         other.write_bytes(path.read_bytes()[::-1])
         others.append(other)
-    select(site.session, site.address, others, "others")
-    before = site.sent()
+    select(site.session, site.server.address, others, "others")
+    before = site.server.sent()
     site.limit(f"{TOTAL + SIZE}B")
     run = site.look("others")
     record = run.wait(END_S)
     assert (record.state, record.reason) == ("succeeded", "")
     assert seen(run) == {expected(others)}
-    assert site.sent() == before + TOTAL
+    assert site.server.sent() == before + TOTAL
     site.limit(f"{TOTAL - 1}B")
     with pytest.raises(Refusal, match=r"are more than the .* of a node's cache"):
         site.look()

@@ -15,12 +15,11 @@ from typing import Any
 
 from podwright.design.bom import Item
 from podwright.design.plan import design_pod
+from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
 from podwright.spec import Costs, Pod
 
-YEAR_H = 8760.0
-YEARS = 5.0
-"""Over which the price of hardware is spread when the pod does not say."""
 _KINDS = {"node": "nodes", "storage": "storage", "rack": "racks", "cable": "cables"}
+_KINDS |= {"transceiver": "cables", "cable manager": "racks"}
 _ALSO = (
     "insurance",
     "licences",
@@ -188,10 +187,10 @@ def is_priced(pod: Pod) -> bool:
 def reckon_pod(pod: Pod, bill: Sequence[Item]) -> PodCosts:
     """Reckon a pod from its file and its bill of materials."""
     costs = pod.costs
-    years, gpus, power_w = costs.years or YEARS, _gpus(pod), _power_w(bill)
+    years, gpus, power_w = costs.years or YEARS, _gpus(pod), known_power_w(bill)
     bought = list(_bought(bill))
     capital = sum(item.amount or 0.0 for item in bought)
-    items = [*bought, *_running(costs, years, capital, power_w), _space(pod, years, bill), *_also(costs, years)]
+    items = [*bought, *_running(costs, years, capital, bill), _space(pod, years, bill), *_also(costs, years)]
     compute = len(pod.compute_hosts())
     sheet = CostSheet(costs.currency, tuple(items))
     return PodCosts(sheet, years, gpus, compute, costs.utilization or 1.0, power_w, costs.pue, costs.gpu_hour_price)
@@ -203,13 +202,6 @@ def _gpus(pod: Pod) -> int:
         if "compute" in group.roles and group.model.gpus:
             gpus += len(group.hosts) * group.model.gpus.count
     return gpus
-
-
-def _power_w(bill: Iterable[Item]) -> float | None:
-    known = [item.power_w * item.count for item in bill if item.power_w is not None]
-    if not known:
-        return None
-    return sum(known)
 
 
 def _bought(bill: Sequence[Item]) -> Iterable[CostItem]:
@@ -235,19 +227,15 @@ def _listed(items: Sequence[Item]) -> str:
     return ", ".join(dict.fromkeys(item.name for item in items))
 
 
-def _running(costs: Costs, years: float, capital: float, power_w: float | None) -> Iterable[CostItem]:
-    support, finance, pue = costs.support_percent, costs.finance_percent, costs.pue
+def _running(costs: Costs, years: float, capital: float, bill: Sequence[Item]) -> Iterable[CostItem]:
+    support, finance = costs.support_percent, costs.finance_percent
     yield _share("support", support, capital * years, "support_percent of what was bought, each year")
     # What is owed goes down evenly over the years, so that half of it is owed on average.
     yield _share("financing", finance, capital * years / 2, "finance_percent of half of what was bought, each year")
-    hours = YEAR_H * years
-    power: float | None = None
-    if costs.power_price_kwh is not None and power_w is not None:
-        power = power_w / 1000 * hours * costs.power_price_kwh
+    power_w, power = known_power_w(bill), electricity(costs, bill)
     shown = "power not known" if power_w is None else f"{power_w / 1000:,.1f} kW, the full draw of what is known"
-    yield CostItem("electricity", power, f"{shown}, every hour; power_price_kwh")
-    cooling = None if power is None or pue is None else power * (pue - 1)
-    yield CostItem("cooling", cooling, "pue, on top of electricity")
+    yield CostItem("electricity", power.machines if power else None, f"{shown}, every hour; power_price_kwh")
+    yield CostItem("cooling", power.cooling if power else None, "pue, on top of electricity")
     yield _times("staff", costs.staff_year, years, "staff_year")
 
 

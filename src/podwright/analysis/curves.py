@@ -114,15 +114,15 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0, limit: 
     }
 
 
-def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]]) -> dict[str, Any]:
-    """Return one value of several runs as lines of one chart."""
+def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequence[str]) -> dict[str, Any]:
+    """Return one value of several runs as lines of one chart, under their labels."""
     chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
     limit = min(_POINTS, max(_LEAST_POINTS, _CHART_POINTS // max(len(runs), 1)))
     for i, (data, span) in enumerate(runs):
         curve = next((curve for curve in curves_of(data) if curve.name == name), None)
         if curve is None:
             continue
-        chart["lines"].append(curve_json(curve, span, str(data.record.get("id")), i, limit))
+        chart["lines"].append(curve_json(curve, span, labels[i], i, limit))
         if curve.goal and chart["goal"] is None:
             chart |= {"goal": curve.goal.bound, "goalText": f"goal {curve.goal.text}"}
     return chart

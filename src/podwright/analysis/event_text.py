@@ -29,6 +29,7 @@ from podwright.runs.events import (
 from podwright.theme import words
 
 _SEEN = {"xid": "XID", "ecc": "ECC error", "oom": "out of memory", "throttle": "throttled", "gpu_lost": "GPU lost"}
+_SOFTWARE = {"python": "Python", "torch": "torch", "cuda": "CUDA", "nccl": "NCCL", "cudnn": "cuDNN", "driver": "driver"}
 _COMMON = frozenset({"time", "epoch", "node", "sequence"})
 
 
@@ -45,24 +46,26 @@ class Moment:
 
 def moment(event: Event, story: Story) -> Moment:
     """Return an event with when, where and what."""
-    describe = _TEXT.get(event.kind, _plain)
+    text = _TEXT.get(event.kind, _plain)(event)
     kind = event.kind.replace("_", " ")
     if isinstance(event, DeviceSeen):
         kind = _SEEN.get(event.what or "", "seen")
+    if isinstance(event, RankFailed):
+        text = _because(failure(event, story), event.why)
     return Moment(
         at=words.duration(story.span.at(event.time)),
         clock=words.clock(event.time),
         where=story.name(event.place),
         kind=kind,
-        text=describe(event),
+        text=text,
     )
 
 
-def failure(event: RankFailed) -> str:
+def failure(event: RankFailed, story: Story) -> str:
     """Return `rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped`."""
     parts = ["a rank" if event.rank is None else f"rank {event.rank}"]
-    if event.host:
-        parts.append(f"on {event.host}")
+    if event.at_node is not None:
+        parts.append(f"on {story.name(event.at_node)}")
     parts.append(f"was killed by {event.signal}" if event.signal else f"exited with {event.code}")
     parts += _lasted("after", event.after_s)
     return " ".join(parts) + _stopped(event.stopped)
@@ -188,6 +191,12 @@ def _plain(event: Event) -> str:
     return ", ".join(f"{name} {value}" for name, value in own.items())
 
 
+def versions_text(versions: Mapping[str, Any]) -> str:
+    """Return `Python 3.11.7, torch 2.3.0, CUDA 12.4`, as far as it is known."""
+    known = [f"{title} {versions[name]}" for name, title in _SOFTWARE.items() if versions.get(name)]
+    return ", ".join(known) or "software that could not be found"
+
+
 def _recognised(event: Recognised) -> str:
     return ", ".join(f"{row.get('name')} (by a {row.get('how')})" for row in event.names)
 
@@ -205,8 +214,9 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "goal": _goal,
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
-    "failed": lambda event: _because(failure(event), event.why),
     "hang": hang,
+    "software": lambda event: f"ranks start with {versions_text(vars(event))}",
+    "stack": lambda event: f"rank {event.rank} was ended where it was: {' / '.join(event.lines[:3])}",
     "retry": _retry,
     "seen": seen,
     "sensor": lambda event: f"{event.name} cannot be read: {event.error}",

@@ -1,6 +1,7 @@
 """Figures that a run has one of each: how each is read and shown. Pure."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,12 +13,29 @@ Read = Callable[[Story], float | None]
 
 @dataclass(frozen=True)
 class RunFigure:
-    """What it is called, how it is read and shown; what is counted differs by whole numbers."""
+    """What it is called, how it is read and shown; what is counted differs by whole numbers.
+
+    `less_is_better` is None where nobody said what is good.
+    """
 
     name: str
     read: Read
     show: Callable[[float | None], str]
     counted: bool = False
+    less_is_better: bool | None = None
+
+
+_LESS = frozenset(["cer", "error", "loss", "mae", "mse", "nll", "perplexity", "ppl", "rmse", "wer"])
+_MORE = frozenset(["acc", "accuracy", "auc", "bleu", "f1", "iou", "precision", "psnr", "recall", "ssim"])
+"""Parts of names that leave no doubt."""
+
+
+def less_is_better(name: str) -> bool | None:
+    """Return what the name of a value says about it: a loss is better small, an accuracy large, of others None."""
+    parts = set(re.split(r"[^a-z0-9]+", name.lower()))
+    if parts & _LESS:
+        return True
+    return False if parts & _MORE else None
 
 
 def field(name: str) -> Read:
@@ -52,7 +70,8 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """Return the figure of what each run cost, named with the currency."""
     costs = [story.data.record.get("cost") for story in stories]
     currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
-    return RunFigure(f"cost, {' or '.join(sorted(currencies))}".removesuffix(", "), _amount, words.number)
+    name = f"cost, {' or '.join(sorted(currencies))}".removesuffix(", ")
+    return RunFigure(name, _amount, words.number, less_is_better=True)
 
 
 def _amount(story: Story) -> float | None:

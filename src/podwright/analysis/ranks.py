@@ -1,10 +1,10 @@
 """Who took part in a run, where, and when: ranks, nodes, attempts, the span of time. Pure."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podwright.analysis.data import ReportData
+from podwright.pilot.protocol import node_names
 from podwright.runs.events import (
     AttemptStarted,
     EngineEnded,
@@ -118,17 +118,6 @@ def _texts(value: object) -> list[str]:
     return [str(item) for item in value]
 
 
-def node_names(hosts: Mapping[int, str]) -> dict[int, str]:
-    """Return what each node is called: its host, or its number when several nodes share one, as on one machine."""
-    times = Counter(hosts.values())
-    names = {}
-    for node, host in hosts.items():
-        names[node] = f"node {node}"
-        if host and times[host] == 1:
-            names[node] = host
-    return names
-
-
 def attempts_of(data: ReportData, span: Span) -> list[Attempt]:
     """Return every attempt with its end: the first retry, failure, hang or end after its GO, else the next GO."""
     goes = data.of(AttemptStarted)
@@ -178,7 +167,7 @@ def _rank(start: RankStarted, end: RankEnded | None, hosts: Mapping[int, str], n
     return RankSummary(
         rank=start.rank,
         node=start.node,
-        name=names.get(start.node, f"node {start.node}"),
+        name=names.get(start.node, f"node{start.node}"),
         host=hosts.get(start.node) or words.NONE,
         pid=_shown(start.pid),
         cores=words.fold(start.cores) or words.NONE,
@@ -229,7 +218,7 @@ class Story:
         """Return what a node is called."""
         if node is None:
             return words.NONE
-        return self.names.get(node, f"node {node}")
+        return self.names.get(node, f"node{node}")
 
 
 def story_of(data: ReportData) -> Story:

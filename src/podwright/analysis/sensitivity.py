@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podwright.analysis.costs import PodCosts, reckon_pod
@@ -73,5 +73,5 @@ def _bill(pod: Pod, bill: Sequence[Item], name: str, value: float) -> list[Item]
         price = item.price
         if is_meant and price == old:
             price = value
-        rows.append(Item(item.kind, item.name, item.item, item.count, price, item.power_w))
+        rows.append(replace(item, price=price))
     return rows

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
@@ -65,6 +69,36 @@ def seconds_of(text: str, field: str) -> float:
         raise refuse(problem.message, problem.hint, field=field) from None
 
 
+def ranks_of(text: str, run_id: str, count: int) -> frozenset[int]:
+    """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
+    from podwright.spec.problems import refuse
+
+    ranks: set[int] = set()
+    for part in text.split(","):
+        if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
+            raise refuse(f'"{text}" names no ranks', "write it like `0,3-5`", field="--rank")
+        first, last = int(span[1]), int(span[2] or span[1])
+        if last < first or last >= count:
+            raise refuse(f"{run_id} has no {part.strip()}", f"it has 0 to {count - 1}", field="--rank")
+        ranks.update(range(first, last + 1))
+    return frozenset(ranks)
+
+
+def node_of(text: str, record: Record) -> int:
+    """Return the number of the node of this name, the one that every command shows, or of this number."""
+    from podwright.pilot.protocol import node_names
+    from podwright.spec.problems import refuse
+
+    names = node_names(dict(enumerate(record.hosts)))
+    if text in names.values():
+        return next(number for number, name in names.items() if name == text)
+    if re.fullmatch("[0-9]{1,9}", text) and int(text) < record.nodes:
+        return int(text)
+    known = f"they are {', '.join(names.values())}, or by number" if names else "they have numbers"
+    hint = f"{known} from 0 to {record.nodes - 1}"
+    raise refuse(f"{record.id} has no node {text}", hint, field="--node")
+
+
 RunRef = Annotated[
     str,
     typer.Argument(metavar="RUN", help="An id, an unambiguous start of one, or `last`.", autocompletion=complete_run),
@@ -90,5 +124,6 @@ Sets = Annotated[
     list[str],
     typer.Option("--set", metavar="FIELD=VALUE", help="Use this instead of what the file says; may be repeated."),
 ]
+Node = Annotated[str, typer.Option("--node", metavar="N", help="The node of the run: its name, or its number from 0.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

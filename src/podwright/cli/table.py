@@ -188,7 +188,8 @@ _ROWS = (
         "predict",
         "Predict collectives and training on some nodes of a pod",
         "podwright predict pod.yaml --nodes 16",
-        "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm.",
+        "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm. "
+        "`--series sizes.csv` fits measured trainings instead, with rows of count, batch, minutes and epochs.",
     ),
     Command(
         "capacity",

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from podwright.design.lengths import Laid
+from podwright.design.floor import CABLE_MANAGER, Floor
+from podwright.design.plugs import CablePart
 from podwright.design.racks import model_name, switch_model
 from podwright.design.requirements import Requirements
 from podwright.design.wiring import Switch
 from podwright.spec import SwitchModel
 
+if TYPE_CHECKING:
+    from podwright.spec.pod import CablePrices
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line: what it is in short and in full, how many, and of each its price and power, None where not given."""
+    """One line: what it is in short and in full, how many, and of each its price and power, None where not given.
+
+    A cable or transceiver belongs to a fabric, and is plugged into so many ports.
+    """
 
     kind: str
     name: str
@@ -23,6 +31,8 @@ class Item:
     count: int
     price: float | None
     power_w: float | None
+    fabric: str = ""
+    ends: int = 0
 
     @property
     def amount(self) -> float | None:
@@ -51,16 +61,19 @@ class Feed:
         return self.per_gpu_bytes_s >= self.needed_bytes_s
 
 
-def bill(requirements: Requirements, switches: Iterable[Switch], laid: Iterable[Laid], racks: int) -> list[Item]:
-    """List everything, in the order nodes, switches, fabric managers, storage, racks, cables."""
+def bill(
+    requirements: Requirements, switches: Iterable[Switch], floor: Floor, parts: Mapping[CablePart, int]
+) -> list[Item]:
+    """List everything, in the order nodes, switches, fabric managers, storage, racks, cables, transceivers."""
     height = f"{requirements.pod.racks.rack_units} units"
     return [
         *_nodes(requirements),
         *_switches(requirements, switches),
         *_managers(requirements),
         *_storage(requirements),
-        Item("rack", height, f"rack, {height}", racks, None, None),
-        *_cables(requirements, laid),
+        Item("rack", height, f"rack, {height}", len(floor.racks), None, None),
+        *_cable_managers(floor),
+        *_parts(requirements.pod.costs.cable_prices, parts),
     ]
 
 
@@ -122,9 +135,19 @@ def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[It
 
 
 def _managers(requirements: Requirements) -> list[Item]:
-    if not requirements.managers:
+    models = list(requirements.manager_models.values())
+    if not models:
         return []
-    return [Item("manager", "ufm", "fabric manager (UFM), 1 unit", requirements.managers, None, None)]
+    title, power_w = "fabric manager (UFM), 1 unit", None
+    if models[0] is not None:
+        title, power_w = models[0].title or title, models[0].power_w
+    return [Item("manager", "ufm", title, len(models), None, power_w)]
+
+
+def _cable_managers(floor: Floor) -> list[Item]:
+    if not floor.cable_managers:
+        return []
+    return [Item(CABLE_MANAGER, CABLE_MANAGER, f"{CABLE_MANAGER}, 1 unit", floor.cable_managers, None, None)]
 
 
 def _storage(requirements: Requirements) -> list[Item]:
@@ -140,14 +163,13 @@ def _storage(requirements: Requirements) -> list[Item]:
     return rows
 
 
-def _cables(requirements: Requirements, laid: Iterable[Laid]) -> list[Item]:
-    prices = requirements.pod.costs.cable_prices
-    counted = Counter((cable.fabric, medium, length_m) for cable, length_m, medium in laid)
+def _parts(prices: CablePrices, parts: Mapping[CablePart, int]) -> list[Item]:
+    """Return cables and then transceivers, fabric by fabric, short ones first."""
     rows = []
-    for fabric, medium, length in sorted(counted, key=lambda key: (key[0], key[1], key[2] or 0)):
-        item = f"{fabric} cable, length not known"
-        if length is not None:
-            item = f"{fabric} cable, {medium}, {length:g} m"
-        price = getattr(prices, medium, None)
-        rows.append(Item("cable", medium, item, counted[(fabric, medium, length)], price, None))
+    for part in sorted(parts, key=lambda part: (part.kind, part.fabric, part.medium, part.length_m or 0, part.text)):
+        price = getattr(prices, part.medium, None)
+        if part.kind == "transceiver" and price is None and prices.fibre is not None:
+            # A price of fibre alone holds those of its transceivers.
+            price = 0.0
+        rows.append(Item(part.kind, part.medium, part.text, parts[part], price, None, part.fabric, part.ends))
     return rows

@@ -48,11 +48,27 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
         raise _no_fabric(devices, file)
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
+    panels: dict[Port, str] = {}
     for name in there:
         links |= fabrics[name].links
         rates |= fabrics[name].rates
-    findings = [*_compare(links, seen.ports()), *_slow(links, rates, seen)]
+        panels |= fabrics[name].panels
+    say = _PortWords(panels)
+    findings = [*_compare(links, seen.ports(), say), *_slow(links, rates, seen, say)]
     return Checked(there, len(links) // 2, findings, inferred)
+
+
+class _PortWords:
+    """Says which port is meant: as programs count it, and as its panel does where that is another name."""
+
+    def __init__(self, panels: Mapping[Port, str]) -> None:
+        self._panels = panels
+
+    def port(self, port: Port) -> str:
+        """Return a port in words; an adapter has one, and is called by its own name."""
+        name = port.device if " " in port.device else f"{port.device} port {port.number}"
+        panel = self._panels.get(port)
+        return f"{name} ({panel})" if panel else name
 
 
 def _names_any(devices: set[str], wired: Wired) -> bool:
@@ -67,7 +83,7 @@ def _no_fabric(devices: set[str], file: str) -> Refusal:
     return refuse("names no switch of this design", hint=hint, file=file)
 
 
-def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port]) -> Iterator[Deviation]:
+def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port], say: _PortWords) -> Iterator[Deviation]:
     """Yield devices that are not there, then what is wrong with the cables that are, each once, then missing cables."""
     there = {*actual, *actual.values()}
     absent = [(port, peer) for port, peer in sorted(designed.items()) if port not in there and peer not in there]
@@ -80,10 +96,10 @@ def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port]) -> Iter
         if designed.get(port) == peer or cable in said:
             continue
         said.add(cable)
-        yield _wrong(port, peer, designed)
+        yield _wrong(port, peer, designed, say)
     for port, peer in absent:
         if port < peer and not {_owner(port), _owner(peer)} & set(gone):
-            yield Deviation("missing", f"{_port_text(port)} is not joined to {_port_text(peer)}")
+            yield Deviation("missing", f"{say.port(port)} is not joined to {say.port(peer)}")
 
 
 def _gone(designed: Mapping[Port, Port], absent: list[tuple[Port, Port]]) -> dict[str, int]:
@@ -93,7 +109,9 @@ def _gone(designed: Mapping[Port, Port], absent: list[tuple[Port, Port]]) -> dic
     return {device: count for device, count in missing.items() if count == wanted[device] > 1}
 
 
-def _slow(designed: Mapping[Port, Port], rates: Mapping[Port, str], seen: SeenFabric) -> Iterator[Deviation]:
+def _slow(
+    designed: Mapping[Port, Port], rates: Mapping[Port, str], seen: SeenFabric, say: _PortWords
+) -> Iterator[Deviation]:
     """Yield links of another width or speed, each once; where all are alike it is one thing to mend."""
     actual = seen.rates()
     wrong: dict[tuple[str, str], list[Port]] = defaultdict(list)
@@ -110,24 +128,17 @@ def _slow(designed: Mapping[Port, Port], rates: Mapping[Port, str], seen: SeenFa
             yield Deviation("speed", f"all {compared:,} links run at {rate}; they are designed for {wanted}")
             continue
         for port in ports:
-            ends = f"{_port_text(port)} to {_port_text(designed[port])}"
+            ends = f"{say.port(port)} to {say.port(designed[port])}"
             yield Deviation("speed", f"{ends} runs at {rate}; it is designed for {wanted}")
 
 
-def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port]) -> Deviation:
-    wanted = [f"{_port_text(end)} belongs to {_port_text(designed[end])}" for end in (port, peer) if end in designed]
+def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port], say: _PortWords) -> Deviation:
+    wanted = [f"{say.port(end)} belongs to {say.port(designed[end])}" for end in (port, peer) if end in designed]
     if wanted:
-        return Deviation("wrong", f"{_port_text(port)} is joined to {_port_text(peer)}; {', '.join(wanted)}")
-    return Deviation("unknown", f"{_port_text(port)} is joined to {_port_text(peer)}; the design has no such cable")
+        return Deviation("wrong", f"{say.port(port)} is joined to {say.port(peer)}; {', '.join(wanted)}")
+    return Deviation("unknown", f"{say.port(port)} is joined to {say.port(peer)}; the design has no such cable")
 
 
 def _owner(port: Port) -> str:
     """Return the device that a port belongs to: an adapter is named with its host."""
     return port.device.partition(" ")[0]
-
-
-def _port_text(port: Port) -> str:
-    # An adapter has one port.
-    if " " in port.device:
-        return port.device
-    return f"{port.device} port {port.number}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from podwright.design.bom import total
+from podwright.design.floor import Rack
 from podwright.design.growth import Growth
 from podwright.design.lengths import Laid
 from podwright.design.plan import NEEDED_BYTES_S, Design
-from podwright.design.racks import Rack
+from podwright.design.running import electricity
 
 
 def design_json(design: Design, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[str, Any]:
@@ -91,6 +92,8 @@ def _racks(design: Design) -> dict[str, Any]:
         "count": len(floor.racks),
         "power_w": round(floor.power_w),
         "unknown_power": list(floor.unknown_power),
+        "weight_kg": round(floor.weight_kg),
+        "unknown_weight": list(floor.unknown_weight),
         "racks": [_rack(rack) for rack in floor.racks],
     }
 
@@ -100,6 +103,7 @@ def _rack(rack: Rack) -> dict[str, Any]:
     return {
         "name": rack.name,
         "power_w": round(rack.power_w),
+        "weight_kg": round(rack.weight_kg),
         "used_units": rack.used_units,
         "devices": devices,
     }
@@ -117,10 +121,12 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
                 "price": item.price,
                 "amount": item.amount,
                 "power_w": item.power_w,
+                "ports": item.ends or None,
             }
             for item in items
         ],
         "price": {"amount": amount, "currency": design.pod.costs.currency, "without": without},
+        **_owned(design, amount),
         "storage_systems": [
             {
                 "name": feed.name,
@@ -134,6 +140,22 @@ def _bom(design: Design, needed_bytes_s: int) -> dict[str, Any]:
             for feed in design.feeds(needed_bytes_s)
         ],
     }
+
+
+def _owned(design: Design, bought: float) -> dict[str, Any]:
+    """Return the electricity of the years that a pod stands, and the total with it."""
+    power = electricity(design.pod.costs, design.bill())
+    if power is None:
+        return {"electricity": None, "total": bought}
+    document = {
+        "amount": power.amount,
+        "cooling": power.cooling,
+        "power_w": power.power_w,
+        "power_price_kwh": power.price_kwh,
+        "pue": power.pue,
+        "years": power.years,
+    }
+    return {"electricity": document, "total": bought + power.amount}
 
 
 def _cable(laid: Laid) -> dict[str, Any]:

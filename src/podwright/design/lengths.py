@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from math import ceil
 from typing import NamedTuple
 
-from podwright.design.racks import Floor, RackPlace
+from podwright.design.floor import Floor, RackPlace
 from podwright.design.wiring import Cable
 from podwright.spec import Racks, SwitchModel
 
@@ -23,6 +23,8 @@ SOLD_M = (
 )
 # By speed in Gb/s: longest passive copper and longest active optical cable, where the switch's entry does not say.
 REACH_M = {100: (5.0, 100.0), 200: (2.0, 100.0), 400: (2.0, 0.0)}
+# Cables that come with their plugs on; fibre goes into transceivers.
+ASSEMBLED = ("dac", "aoc", "cat6")
 
 
 class Laid(NamedTuple):

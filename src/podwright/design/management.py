@@ -200,7 +200,7 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
     for host in requirements.pod.hosts():
         if host not in own:
             yield _ports(host, requirements.models[host])
-    yield from (_Ports(f"ufm{i + 1}", 2, 0, has_bmc=True) for i in range(requirements.managers))
+    yield from (_Ports(name, 2, 0, has_bmc=True) for name in requirements.manager_models)
     names = [switch.name for switch in switches if switch.tier != "leaf"]
     for system in requirements.systems:
         if not system.paired:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from podwright.design import bom, lengths, sizing, wiring
+from podwright.design import bom, lengths, plugs, sizing, wiring
+from podwright.design.floor import Floor
 from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
-from podwright.design.racks import Floor, lay_out
+from podwright.design.racks import lay_out
 from podwright.design.requirements import Requirements, requirements_of, speed_warnings
+from podwright.design.sockets import Sockets
 from podwright.design.systems import storage_ends
 from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
@@ -75,13 +77,18 @@ class Design:
         return _placed(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
+    def sockets(self) -> Sockets:
+        """Return where the ports are: their cages, and what the panels call them."""
+        return Sockets(self.requirements, self.switches)
+
+    @cached_property
     def laid(self) -> list[lengths.Laid]:
         """Return all cables with their lengths and kinds."""
         laid: list[lengths.Laid] = []
         for switch, cables in self._runs():
             if switch:
                 laid += lengths.lay(cables, self.floor, self.pod.racks, switch)
-        return laid
+        return plugs.settle(laid, self.sockets)
 
     @cached_property
     def topology(self) -> Topology:
@@ -103,7 +110,12 @@ class Design:
 
     def bill(self) -> list[bom.Item]:
         """Return the bill of materials."""
-        return bom.bill(self.requirements, self.switches, self.laid, len(self.floor.racks))
+        speeds: dict[str, float] = {}
+        for switch, cables in self._runs():
+            if switch is not None and cables:
+                speeds[cables[0].fabric] = switch.speed_gbps or 0.0
+        parts = plugs.parts(self.laid, self.sockets, speeds)
+        return bom.bill(self.requirements, self.switches, self.floor, parts)
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:
         """Return what each storage system gives a GPU."""
@@ -152,7 +164,7 @@ def _design(pod: Pod) -> Design:
 def _check_names(design: Design) -> None:
     """Refuse hosts and storage systems that have the name of something else in the design: a name is one device."""
     taken = {switch.name: f"a {switch.fabric} {switch.tier} switch" for switch in design.switches}
-    taken |= {f"ufm{number + 1}": "a fabric manager" for number in range(design.requirements.managers)}
+    taken |= dict.fromkeys(design.requirements.manager_models, "a fabric manager")
     for name in _storage_names(design):
         _check_name(name, taken, "storage")
         taken[name] = "a storage system"

@@ -7,92 +7,52 @@ stand in the middle of the floor. The floor is laid out for the nodes that are p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 from operator import itemgetter
-from typing import NamedTuple
 
+from podwright.design.floor import CABLE_MANAGER, Device, Floor, Rack, RackPlace, devices_of
 from podwright.design.requirements import Requirements
 from podwright.design.topology import slot_of
 from podwright.design.wiring import Switch
-from podwright.spec import SwitchModel
+from podwright.spec import NodeModel, SwitchModel
 from podwright.spec.problems import Refusal, refuse
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """Something in a rack; a power that nobody published is None and counts as nothing."""
-
-    name: str
-    kind: str
-    model: str
-    rack_units: int
-    power_w: float | None
-
-
-class RackPlace(NamedTuple):
-    """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
-
-    rack: str
-    unit: int
-    row: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rack:
-    """One rack with its devices, lowest first."""
-
-    name: str
-    row: int
-    column: int
-    devices: tuple[tuple[int, Device], ...]
-
-    @property
-    def power_w(self) -> float:
-        """Return what is known of its power."""
-        return sum(device.power_w or 0 for _, device in self.devices)
-
-    @property
-    def used_units(self) -> int:
-        """Return the rack units that are taken."""
-        return sum(device.rack_units for _, device in self.devices)
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """All racks, and where each device stands."""
-
-    racks: list[Rack]
-    places: dict[str, RackPlace]
-    unknown_power: tuple[str, ...]
-
-    @property
-    def power_w(self) -> float:
-        """Return what is known of the power of all racks."""
-        return sum(rack.power_w for rack in self.racks)
-
-    @property
-    def power_text(self) -> str:
-        """Return the power of all racks as people read it: at least so much where some of it is not known."""
-        known = f"{self.power_w / 1000:,.1f} kW"
-        return f"at least {known}" if self.unknown_power else known
-
-    def rack_and_unit(self, device: str) -> tuple[str, int | str]:
-        """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
-        place = self.places.get(device)
-        if place is None:
-            return "", ""
-        return place.rack, place.unit
-
-
-@dataclass(frozen=True, slots=True)
 class _Limits:
-    """What one rack takes."""
+    """What one rack takes, and how many of its switches share a cable manager (0: there is none)."""
 
     rack_units: int
     power_w: float
+    per_manager: int
+
+    def managers(self, switches: int) -> int:
+        """Return the rack units of the cable managers of so many switches in one rack."""
+        return ceil(switches / self.per_manager) if self.per_manager else 0
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A rack that is being filled: what is in it, and what that takes."""
+
+    devices: list[Device] = field(default_factory=list)
+    rack_units: int = 0
+    switches: int = 0
+    power_w: float = 0.0
+
+    def takes(self, device: Device, limits: _Limits) -> bool:
+        """Return whether a device fits, its share of a cable manager included."""
+        height = self.rack_units + device.rack_units + limits.managers(self.switches + device.is_switch)
+        return height <= limits.rack_units and self.power_w + (device.power_w or 0) <= limits.power_w
+
+    def add(self, device: Device) -> None:
+        """Put a device in."""
+        self.devices.append(device)
+        self.rack_units += device.rack_units
+        self.switches += device.is_switch
+        self.power_w += device.power_w or 0
 
 
 def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> Floor:
@@ -101,7 +61,7 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
     given = requirements.pod.racks
-    limits = _Limits(given.rack_units, given.limit_w)
+    limits = _Limits(given.rack_units, given.limit_w, given.switches_per_manager)
     nodes = [_node(requirements, host) for host in requirements.hosts]
     leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
     around = _around(requirements, switches, central)
@@ -109,10 +69,10 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
         _check(device, limits)
     slots = _rows(requirements, limits, nodes, leaves, around)
     there = {*requirements.models, *(switch.name for switch in switches)}
-    there |= {f"ufm{i + 1}" for i in range(requirements.managers)}
+    there |= set(requirements.manager_models)
     for system in requirements.systems:
         there.update(system.names)
-    floor = _number(requirements, slots, there)
+    floor = _number(requirements, slots, there, limits)
     if given.count is not None and len(floor.racks) > given.count:
         raise _too_few(requirements, limits, len(floor.racks))
     return floor
@@ -156,36 +116,56 @@ def _empty_racks(count: int) -> list[list[Device]]:
     return [[] for _ in range(count)]
 
 
-def _number(requirements: Requirements, slots: list[list[Device]], there: set[str]) -> Floor:
+def _number(requirements: Requirements, slots: list[list[Device]], there: set[str], limits: _Limits) -> Floor:
     """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        everything = _stack(devices, requirements.pod.racks.rack_units)
-        stacked = [(unit, device) for unit, device in everything if device.name in there]
+        stacked = _stack(devices, name, limits, there)
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
-    unknown: set[str] = set()
-    for rack in racks:
-        unknown |= {device.model for _, device in rack.devices if device.power_w is None}
-    return Floor(racks, places, tuple(sorted(unknown)))
+    devices = [device for device in devices_of(racks) if device.kind != CABLE_MANAGER]
+    power = {device.model for device in devices if device.power_w is None}
+    weight = {device.model for device in devices if device.weight_kg is None}
+    return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)))
 
 
-def _stack(devices: Sequence[Device], height: int) -> list[tuple[int, Device]]:
-    """Put what is heavy at the bottom and switches at the top, near the tray."""
-    low, high = 1, height + 1
+def _stack(devices: Sequence[Device], rack: str, limits: _Limits, there: set[str]) -> list[tuple[int, Device]]:
+    """Put what is heavy at the bottom and switches at the top, near the tray; what is only planned keeps its room."""
+    low, high = 1, limits.rack_units + 1
     stacked = []
-    for device in devices:
-        if device.kind in ("node", "storage", "manager"):
-            stacked.append((low, device))
-            low += device.rack_units
-        else:
-            high -= device.rack_units
-            stacked.append((high, device))
-    return sorted(stacked, key=itemgetter(0))
+    for device in [device for device in devices if not device.is_switch]:
+        stacked.append((low, device))
+        low += device.rack_units
+    switches = [device for device in devices if device.is_switch]
+    managed = _with_managers(switches, rack, limits.per_manager, there)
+    for device in managed:
+        high -= device.rack_units
+        stacked.append((high, device))
+    there = there | {device.name for device in managed if device.kind == CABLE_MANAGER and device.name}
+    return sorted(((unit, device) for unit, device in stacked if device.name in there), key=itemgetter(0))
+
+
+def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, there: set[str]) -> list[Device]:
+    """Return switches from the top down, each group of them with its cable manager in its middle.
+
+    A manager without a name is one whose switches are all planned.
+    """
+    if not per_manager:
+        return list(switches)
+    devices: list[Device] = []
+    for first in range(0, len(switches), per_manager):
+        group = switches[first : first + per_manager]
+        middle = ceil(len(group) / 2)
+        name = ""
+        if any(device.name in there for device in group):
+            name = f"{rack}-cm{first // per_manager + 1:02d}"
+        manager = Device(name, CABLE_MANAGER, CABLE_MANAGER, 1, None)
+        devices += [*group[:middle], manager, *group[middle:]]
+    return devices
 
 
 def _letters(row: int) -> str:
@@ -200,17 +180,12 @@ def _letters(row: int) -> str:
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:
     """Fill racks in the order given."""
-    racks: list[list[Device]] = [[]]
-    height, power = 0, 0.0
+    racks: list[_Filling] = []
     for device in devices:
-        if height + device.rack_units > limits.rack_units or power + (device.power_w or 0) > limits.power_w:
-            racks.append([])
-            height, power = 0, 0.0
-        racks[-1].append(device)
-        height, power = height + device.rack_units, power + (device.power_w or 0)
-    if not racks[0]:
-        return []
-    return racks
+        if not racks or not racks[-1].takes(device, limits):
+            racks.append(_Filling())
+        racks[-1].add(device)
+    return [rack.devices for rack in racks]
 
 
 def _kinds(nodes: Iterable[Device]) -> list[Device]:
@@ -219,14 +194,13 @@ def _kinds(nodes: Iterable[Device]) -> list[Device]:
 
 def _node(requirements: Requirements, host: str) -> Device:
     model = requirements.models[host]
-    return Device(host, "node", model.name or "node", model.rack_units or 1, model.power_w)
+    return Device(host, "node", model.name or "node", model.rack_units or 1, model.power_w, model.weight_kg)
 
 
 def _switch(requirements: Requirements, switch: Switch) -> Device:
     model = switch_model(requirements, switch)
-    return Device(
-        switch.name, f"{switch.fabric} {switch.tier}", model_name(model), model.rack_units or 1, model.power_w
-    )
+    kind = f"{switch.fabric} {switch.tier}"
+    return Device(switch.name, kind, model_name(model), model.rack_units or 1, model.power_w, model.weight_kg)
 
 
 def model_name(model: SwitchModel) -> str:
@@ -274,9 +248,16 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
     """Return what belongs to no unit, as planned: management hosts, managers, spines, cores, storage."""
     own = set(requirements.hosts)
     hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
-    named = [Device(f"ufm{i + 1}", "manager", "fabric manager", 1, None) for i in range(requirements.managers)]
+    named = [_manager(name, model) for name, model in requirements.manager_models.items()]
     above = [switch for switch in switches if switch.tier not in ("leaf", "aggregation")]
     return [*hosts, *named, *_blocks(requirements), *(_switch(requirements, switch) for switch in [*above, *central])]
+
+
+def _manager(name: str, model: NodeModel | None) -> Device:
+    if model is None:
+        return Device(name, "manager", "fabric manager", 1, None)
+    title = model.name or "fabric manager"
+    return Device(name, "manager", title, model.rack_units or 1, model.power_w, model.weight_kg)
 
 
 def _blocks(requirements: Requirements) -> list[Device]:
@@ -286,15 +267,19 @@ def _blocks(requirements: Requirements) -> list[Device]:
         model = system.given.model
         if model is not None and system.planned:
             title, height = model.name or system.given.kind, model.rack_units or 1
-            devices += [Device(name, "storage", title, height, model.power_w) for name in system.names_planned]
+            devices += [
+                Device(name, "storage", title, height, model.power_w, model.weight_kg) for name in system.names_planned
+            ]
     return devices
 
 
 def _check(device: Device, limits: _Limits) -> None:
-    if device.rack_units > limits.rack_units:
+    height = device.rack_units + limits.managers(int(device.is_switch))
+    if height > limits.rack_units:
+        beside = " with its cable manager" if height > device.rack_units else ""
         raise refuse(
-            f"{device.model} is {device.rack_units} rack units high, and a rack has {limits.rack_units}",
-            hint=f"use racks with at least {device.rack_units} units",
+            f"{device.model}{beside} is {height} rack units high, and a rack has {limits.rack_units}",
+            hint=f"use racks with at least {height} units",
             field="racks.rack_units",
         )
     if (device.power_w or 0) > limits.power_w:

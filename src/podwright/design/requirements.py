@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
 
 PORTS_PER_UNIT = 8
+# The fabric manager whose facts are known, and the slowest fabric that it is made for.
+MANAGER, MANAGER_GBPS = "ufm-appliance", 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Requirements:
         if switch is None or switch.kind == "ethernet" or switch.management_port:
             return ()
         if fabric == "compute" and self.managers:
-            return tuple(f"ufm{number}" for number in range(1, self.managers + 1))
+            return tuple(self.manager_models)
         return self.hosts[:2]
 
     def switch_of(self, fabric: str) -> SwitchModel | None:
@@ -111,6 +113,16 @@ class Requirements:
             return 0
         cables = min(self.compute.manager_cables, self.reserved * self.compute.node_ports)
         return ceil(cables / 2)
+
+    @property
+    def manager_models(self) -> dict[str, NodeModel | None]:
+        """Return the fabric managers by name, with their model where it is known."""
+        from podwright.spec import node_model
+
+        model = None
+        if self.compute_switch is not None and (self.compute_switch.speed_gbps or 0) >= MANAGER_GBPS:
+            model = node_model(MANAGER)
+        return {f"ufm{number + 1}": model for number in range(self.managers)}
 
 
 def requirements_of(pod: Pod) -> Requirements:

@@ -157,6 +157,11 @@ class Request:
         paths = {name: given.text for name, given in self.data.items() if given.kind == "path"}
         return paths | {name: staged.path for name, staged in self.staged.items() if staged.path}
 
+    @property
+    def manifests(self) -> str:
+        """Return where an order finds the manifests of data: beside it, or beside its parent's."""
+        return f"../../{self.run_id}/job/" if self.is_parent else ""
+
     def shown_paths(self) -> dict[str, str]:
         """Return the absolute paths that ranks must see: those of the target, and what links in them lead into."""
         paths = self.target_paths()
@@ -294,8 +299,6 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("mig", "resources.mig", lambda w, r: w.resources.mig is not None),
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
-    ("selection", "data", lambda w, r: bool(r.pinned)),
-    ("staged container", "data", lambda w, r: bool(r.staged) and w.runtime == "container"),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""
@@ -345,6 +348,6 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         loader=bool(workload.data),
-        data=staged_entries(request.staged, request.run_id, request.is_parent),
+        data=staged_entries(request.staged, of_engine.pop("manifests", request.manifests)),
         **of_engine,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import hashlib
 import importlib.util
@@ -67,11 +68,21 @@ def pilot_zip(compiled: bool = True) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "__main__.py", PILOT_MAIN.encode())
         for path in sorted(folder.glob("*.py")):
-            source = path.read_bytes()
+            source = _without_docstrings(path.read_bytes())
             _add(archive, f"pilot/{path.name}", source)
             if compiled:
                 _add(archive, f"pilot/{path.stem}.pyc", _bytecode(source, f"pilot/{path.name}"))
     return buffer.getvalue()
+
+
+def _without_docstrings(source: bytes) -> bytes:
+    """Return a module with its lines where they are, and without what is written there for people: it travels a lot."""
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            last = node.end_lineno or node.lineno
+            lines[node.lineno - 1 : last] = [b" " * node.col_offset + b'""\n', *[b"\n"] * (last - node.lineno)]
+    return b"".join(lines)
 
 
 def _bytecode(source: bytes, name: str) -> bytes:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
 
 
-NOT_INSIDE = "the cache that data is staged to is not shown inside a container; `data stage` copies it to a folder"
-
-
 @dataclass(frozen=True)
 class StagedData:
     """An input that the pilots bring to their nodes: its manifest, and what it takes to read its source."""
@@ -41,13 +38,12 @@ def _file(name: str) -> str:
     return f"data-{name}.gz"
 
 
-def staged_entries(staged: Staged, run_id: str, is_parent: bool) -> list[dict[str, Any]]:
-    """Return what the order says of these inputs; parts find the manifests in their parent's folder."""
-    beside = f"../../{run_id}/job/" if is_parent else ""
+def staged_entries(staged: Staged, folder: str) -> list[dict[str, Any]]:
+    """Return what the order says of these inputs; `folder` is where it finds the manifests."""
     entries = []
     for name, given in sorted(staged.items()):
         digest = hashlib.sha256(given.manifest).hexdigest()
-        entries.append({"name": name, "manifest": f"{beside}{_file(name)}", "sha256": digest, "site": dict(given.site)})
+        entries.append({"name": name, "manifest": f"{folder}{_file(name)}", "sha256": digest, "site": dict(given.site)})
     return entries
 
 

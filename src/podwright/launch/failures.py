@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from podwright.pilot.protocol import node_name
 from podwright.runs import Record
-from podwright.runs.events import DeviceSeen, Event, RankFailed
+from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack
 from podwright.theme import words
+
+MOST_CALLS = 8
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:
@@ -15,16 +18,21 @@ def explain(record: Record, events: Sequence[Event]) -> list[str]:
     failures = [event for event in events if isinstance(event, RankFailed)]
     if failures:
         if failures[-1].rank is not None:
-            lines = [_who(failures[-1])]
+            lines = [_who(failures[-1], record)]
         lines += [line for line in failures[-1].tail if line.strip()][-5:]
+    lines += [f"stack {line}" for line in last_stack(events)]
     for event in events:
         if isinstance(event, DeviceSeen):
-            lines.append(f"seen {event.device}: {event.text or event.what}")
+            where = " ".join(filter(None, (node_name(record.hosts, event.node), event.device)))
+            lines.append(f"seen {where}: {event.text or event.what}")
     return lines
 
 
-def _who(failed: RankFailed) -> str:
-    sentence = f"rank {failed.rank} on {failed.host} {failed.why}"
+def _who(failed: RankFailed, record: Record) -> str:
+    name = failed.host
+    if failed.at_node is not None and record.hosts:
+        name = node_name(record.hosts, failed.at_node)
+    sentence = f"rank {failed.rank} on {name} {failed.why}"
     if failed.after_s is not None:
         sentence += f" after {failed.after_s:.0f} s"
     if len(failed.stopped) == 1:
@@ -32,3 +40,17 @@ def _who(failed: RankFailed) -> str:
     if failed.stopped:
         return f"{sentence}; ranks {words.fold(failed.stopped)} were stopped"
     return sentence
+
+
+def last_stack(events: Iterable[Event]) -> list[str]:
+    """Return where the rank was that hung last, the innermost call first: its main thread, not all of them."""
+    stacks = [event for event in events if isinstance(event, RankStack)]
+    if not stacks:
+        return []
+    lines = [line.strip() for line in stacks[-1].lines]
+    heads = [number for number, line in enumerate(lines) if line.startswith(("Current thread", "Thread"))]
+    # The last is the first thread that the program had: where it is waited for.
+    calls = [line for line in lines[heads[-1] :] if line.startswith("File ")] if heads else []
+    if not calls:
+        return []
+    return [f"rank {stacks[-1].rank} was at", *calls[:MOST_CALLS]]

@@ -24,6 +24,7 @@ from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.layout import point_ids
+from podwright.runs.record import BRINGS_DATA
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
@@ -283,6 +284,8 @@ class _Look:
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
         why = status.reason
+        if status.state == "there" and record.reason.startswith(BRINGS_DATA):
+            return record
         if status.state == "there" and not why and _was_waiting(folder, record):
             why = STARTING
         if record.state == "pending" and why and why != record.reason:

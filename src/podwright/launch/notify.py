@@ -1,28 +1,35 @@
-"""Tells somebody that a run has ended: runs a command of the user's, whether or not a client still looks.
+"""Tells somebody that a run has ended, whether or not a client still looks: by a command of the user's, by a webhook.
 
-    python -m podwright.launch.notify HOME RUN WORD...
+    python -m podwright.launch.notify HOME RUN [WORD...]
 
 The command gets the run's document on its standard input, and PODWRIGHT_RUN and PODWRIGHT_STATE in its environment.
+The webhook of the home's settings gets the same document, with a sentence under `text` as chats show it. Its address is
+a secret: it is read here, stands on no command line and in no log.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from podwright.launch.settings import read_settings
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.launch.run import Run
 
 LOG = "notify.log"
+PATIENCE_S = 20.0
 
 
 def command_of(text: str) -> list[str]:
@@ -54,8 +61,37 @@ def main(home: str, run_id: str, *command: str) -> int:
 
     with Session.open(Path(home)) as session:
         record = find(session, run_id).wait()
+    document = record.as_json()
+    said = tell_webhook(read_settings(Path(home)).webhook, document)
+    if said:
+        print(said, flush=True)
+    if not command:
+        return int(bool(said))
     env = {**os.environ, "PODWRIGHT_RUN": record.id, "PODWRIGHT_STATE": record.state}
-    return subprocess.run(command, input=json.dumps(record.as_json()).encode(), env=env, check=False).returncode
+    return subprocess.run(command, input=json.dumps(document).encode(), env=env, check=False).returncode
+
+
+class StayHere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: the record goes to the address that was named, and to no other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Take the answer as it is."""
+
+
+def tell_webhook(address: str | None, document: Mapping[str, Any]) -> str:
+    """Post a run's document; return what went wrong, in words that do not name the address."""
+    if address is None:
+        return ""
+    reason = f": {document['reason']}" if document.get("reason") else ""
+    body = {"text": f"{document['id']} {document['state']}{reason}", **document}
+    request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE_S):
+            return ""
+    except urllib.error.HTTPError as error:
+        return f"the webhook answered {error.code}"
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return f"the webhook could not be told: {type(error).__name__}"
 
 
 if __name__ == "__main__":

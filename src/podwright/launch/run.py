@@ -21,7 +21,7 @@ from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, Sample, last_results
+from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample, last_results
 from podwright.runs.layout import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
@@ -202,6 +202,10 @@ class Run:
             lines = self.folder.log_lines()
         return (line for line in lines if rank is None or line.rank == rank)
 
+    def log_tail(self, last_bytes: int | None = None) -> LogTail:
+        """Return a reader that gives the lines that come; of those that are there the last, or all."""
+        return LogTail(self.folder, last_bytes)
+
     def follow_logs(self) -> Iterator[list[LogLine]]:
         """Yield the lines that are there, then those that come, as they come, until the run is over."""
         tail = LogTail(self.folder)
@@ -323,7 +327,7 @@ class Run:
 
     def explain(self, record: Record | None = None) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
-        lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen))
+        lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen, RankStack))
         if self.folder.is_readable and (missed := left_behind(self.folder.asked.code, self.folder.path, lines)):
             lines.append(f"hint {missed}")
         return lines

@@ -1,29 +1,27 @@
-"""The keep role: on one machine it is what slurmd or a kubelet is on a cluster.
+"""The keeper of one run: on one machine it is what slurmd or a kubelet is on a cluster.
 
 It starts the pilots of all nodes, starts a lost one anew with a greater restart count, leaves no orphan, and writes
-what it did. It is detached from the client that started it and holds a lock as long as it lives: that is how anyone
-can tell whether a local run still has somebody who cares for it. A file `cancelled` in the run's folder stops it.
+what it did. A file `cancelled` in the run's folder stops it.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import random
 import signal
 import socket
 import subprocess
-import sys
 import time
-from contextlib import suppress
-from typing import Any, Dict, List, Optional, Set, Tuple
+from contextlib import contextmanager, suppress
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
+from .kept import STOPPED, Kept
 from .loop import Loop
 from .paths import FolderWatch, scratch_of
-from .plain import open_to_add, open_to_read
-from .processes import adopt_orphans, exit_facts, kill_tree, send
+from .places import MachineShare
+from .plain import open_to_add
+from .processes import exit_facts, kill_tree, send
 from .protocol import (
     EXIT_BAD_ORDER,
     EXIT_FAILED,
@@ -33,13 +31,10 @@ from .protocol import (
     EXIT_STOPPED,
     KEY_KIND,
     KEY_TIME,
-    Order,
-    parse_order,
-    record_folders,
     record_name,
     rows_of,
 )
-from .sealed import ORDER, PILOT, Program, path_of, read_whole, seal
+from .sealed import ORDER, PILOT, Program, path_of, seal
 
 REPLACEMENTS = 10
 """Of one node of one run: more than any machine loses by chance, few enough to end a pilot that cannot start."""
@@ -48,8 +43,6 @@ EXIT_NO_CONTAINER = 125
 """As podman and Docker say it."""
 EXIT_NO_FOLDER = 73
 """As sysexits.h says that a file cannot be made."""
-STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
 OUTCOMES: Dict[int, Tuple[str, str]] = {
     0: ("succeeded", ""),
     EXIT_FAILED: ("failed", ""),
@@ -61,42 +54,6 @@ OUTCOMES: Dict[int, Tuple[str, str]] = {
     EXIT_NO_CONTAINER: ("failed", "its container could not be started; see pilot.log"),
 }
 """What the end of node 0 says of the run, should its own last word be lost. Any other end is a lost node."""
-
-
-class Kept:
-    """One run: its order, its folder and the lock that says it is cared for."""
-
-    def __init__(self, order_file: str) -> None:
-        self.order_file = os.path.abspath(order_file)
-        self.job = os.path.dirname(self.order_file)
-        self.order_data = read_whole(self.order_file)
-        self.order: Order = parse_order(self.order_data, self.order_file)
-        self.folder = os.path.normpath(os.path.join(self.job, self.order.folder))
-        self.lock = os.open(os.path.join(self.folder, "keeper.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-    def take(self) -> bool:
-        """Take the lock; return False when another keeper has it."""
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        os.ftruncate(self.lock, 0)
-        os.pwrite(self.lock, f"{os.getpid()}\n".encode(), 0)
-        return True
-
-    @property
-    def is_cancelled(self) -> bool:
-        return os.path.exists(os.path.join(self.folder, "cancelled"))
-
-    def end(self, now: float, verdict: Dict[str, Any]) -> None:
-        """Write the end of a run that never started."""
-        lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
-        lines.write({KEY_TIME: round(now, 3), KEY_KIND: "end", **verdict})
-        lines.close(CLOSE_S)
-
-    def is_over(self) -> bool:
-        rows = rows_of(os.path.join(self.folder, "engine.jsonl"))
-        return any(row.get(KEY_KIND) == "end" for row in rows)
 
 
 class Pilot:
@@ -117,43 +74,52 @@ class Pilot:
         return self.pid is None and self.code is None
 
 
+class Bench(NamedTuple):
+    """What all keepers of one process share; `pids` are those of every process that stands for a node now."""
+
+    program: Program
+    loop: Loop
+    clock: Clock
+    pids: Set[int]
+
+
 class Keeper:
     """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
 
-    def __init__(self, kept: Kept, program: Program, loop: Loop, clock: Clock) -> None:
-        self._kept, self._order, self._loop = kept, kept.order, loop
-        self._program, self._sealed_order = program, seal(kept.order_data, "order.json")
+    def __init__(self, kept: Kept, share: MachineShare, bench: Bench) -> None:
+        self._kept, self._order, self._share = kept, kept.order, share
+        self._bench, self._loop = bench, bench.loop
+        self._sealed_order = seal(kept.order_data, "order.json")
         self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
-        self._now = clock.now
         self._folder_watch = FolderWatch(kept.folder, self._order.gone_s)
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
         self._leave_by: Optional[float] = None
         self._verdict: Optional[Dict[str, Any]] = None
         self._job = f"{socket.gethostname()}.{os.getpid()}.{time.time_ns()}"
+        self.say("kept", pid=os.getpid(), job=self._job, place=share.number)
+        self._start_due()
 
     def say(self, kind: str, **fields: Any) -> None:
-        self._lines.write({KEY_TIME: round(self._now(), 3), KEY_KIND: kind, **fields})
+        self._lines.write({KEY_TIME: round(self._bench.clock.now(), 3), KEY_KIND: kind, **fields})
 
-    def run(self) -> bool:
-        """Keep the run to its end; return whether it was stopped from outside."""
-        self.say("kept", pid=os.getpid(), job=self._job)
-        stopped = False
-        while not self._is_over():
-            self._start_due()
-            for number in self._loop.turn(self._patience()) & STOPPING:
-                stopped = True
-                self._stop(number)
-            if self._verdict is None and (self._kept.is_cancelled or self._folder_watch.is_gone()):
-                self._stop(signal.SIGTERM)
-            self._look()
-        kill_tree(os.getpid())
+    def look(self) -> bool:
+        """Look after the run; return whether it is over, and nothing of it is left."""
+        if self._verdict is None and (self._kept.is_cancelled or self._folder_watch.is_gone()):
+            self.stop(signal.SIGTERM)
+        self._look_at_pilots()
+        self._start_due()
+        if not self._is_over():
+            return False
+        kill_tree(os.getpid(), spare=self._bench.pids)
         self.say("end", **(self._verdict or {}))
         self._lines.close(CLOSE_S)
         os.close(self._sealed_order)
-        return stopped
+        self._kept.let_go()
+        return True
 
-    def _patience(self) -> float:
+    def patience(self) -> float:
+        """Return how long nobody needs to look, if nothing happens."""
         waiting = [pilot for pilot in self._pilots if pilot.is_waiting]
         waits = [pilot.start_at - time.monotonic() for pilot in waiting]
         return max(0.01, min([0.5, *waits]))
@@ -177,13 +143,16 @@ class Keeper:
             "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
             "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
-            PILOT: path_of(self._program.pilot),
+            PILOT: path_of(self._bench.program.pilot),
             ORDER: path_of(self._sealed_order),
         }
-        stub = self._program.stub_line(self._kept.order_file)
+        gpus = self._share.gpus_of_node(pilot.node, order.nodes)
+        if gpus is not None:
+            environ["CUDA_VISIBLE_DEVICES"] = gpus
+        stub = self._bench.program.stub_line(self._kept.order_file)
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
-            ship = self._program.role_line("ship", self._kept.order_file)
+            ship = self._bench.program.role_line("ship", self._kept.order_file)
             with suppress(OSError):
                 os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
@@ -192,18 +161,20 @@ class Keeper:
 
     def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
         file = self._open_log(log)
-        child = subprocess.Popen(
-            argv,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=errors,
-            start_new_session=True,
-            pass_fds=(self._program.pilot, self._sealed_order),
-        )
+        with _bound_to(self._share.cpus):
+            child = subprocess.Popen(
+                argv,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=errors,
+                start_new_session=True,
+                pass_fds=(self._bench.program.pilot, self._sealed_order),
+            )
         os.close(file)
         # Reaped by the loop, never by subprocess.
         child.returncode = 0
+        self._bench.pids.add(child.pid)
         return child.pid
 
     def _open_log(self, name: str) -> int:
@@ -213,7 +184,7 @@ class Keeper:
         except OSError:
             return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
-    def _look(self) -> None:
+    def _look_at_pilots(self) -> None:
         for pilot in self._pilots:
             if pilot.pid is not None and pilot.pid in self._loop.ended:
                 self._ended(pilot, self._loop.ended.pop(pilot.pid))
@@ -228,10 +199,11 @@ class Keeper:
     def _ended(self, pilot: Pilot, status: int) -> None:
         code, name = exit_facts(status)
         pid, pilot.pid = pilot.pid, None
+        self._bench.pids.discard(pid or 0)
         self.say("node_end", node=pilot.node, restart=pilot.restart, code=code, signal=name)
         self._end_shipper(pilot, code in OUTCOMES)
         # What the dead pilot left behind has no parent but this process.
-        kill_tree(os.getpid(), spare=self._processes())
+        kill_tree(os.getpid(), spare=self._bench.pids)
         if self._leave_by is not None or self._verdict is not None:
             pilot.code = code
         elif code == EXIT_GIVEN_BACK:
@@ -240,11 +212,6 @@ class Keeper:
             pilot.code = code
         else:
             self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
-
-    def _processes(self) -> Set[int]:
-        """Return every process that stands for a node now."""
-        pilots = {pilot.pid for pilot in self._pilots if pilot.pid}
-        return pilots | {pilot.shipper for pilot in self._pilots if pilot.shipper}
 
     def _record(self, pilot: Pilot) -> str:
         base = self._kept.folder if self._order.shared else scratch_of(self._kept.job, self._order.scratch, pilot.node)
@@ -263,8 +230,11 @@ class Keeper:
             send(pilot.shipper, signal.SIGTERM)
         deadline = time.monotonic() + LEAVE_S
         while pilot.shipper not in self._loop.ended and time.monotonic() < deadline:
-            self._loop.turn(0.1)
+            # No turn of the loop: a signal that comes now is for all runs.
+            self._loop.reap()
+            time.sleep(0.02)
         self._loop.ended.pop(pilot.shipper, None)
+        self._bench.pids.discard(pilot.shipper)
         pilot.shipper = None
 
     def _replace(self, pilot: Pilot, why: str) -> None:
@@ -293,7 +263,7 @@ class Keeper:
             elif pilot.code is None:
                 pilot.code = EXIT_FAILED
 
-    def _stop(self, number: int) -> None:
+    def stop(self, number: int) -> None:
         self._verdict = STOPPED
         for pilot in self._pilots:
             if pilot.pid is not None:
@@ -310,69 +280,14 @@ class Keeper:
         return over
 
 
-def main(argv: List[str]) -> int:
-    """Keep the runs of the orders one after the other, after the run in the folder that `--after` names."""
-    after, order_files = "", argv
-    if argv[0] == "--after":
-        after, order_files = argv[1], argv[2:]
-    runs = [Kept(path) for path in order_files]
-    runs = [run for run in runs if run.take() and not run.is_over()]
-    loop, clock = Loop(), Clock()
-    # Read before anything of these runs can write there.
-    program = Program(os.path.dirname(os.path.abspath(sys.argv[0])))
-    loop.catch_signals()
-    adopt_orphans()
-    # The client that started us waits for this line and no longer.
-    print("kept", flush=True)
-    _detach_output()
-    verdict = wait_for(after, runs, loop) if after and runs else None
-    for run in runs:
-        if verdict is not None or run.is_cancelled:
-            run.end(clock.now(), verdict or STOPPED)
-        elif Keeper(run, program, loop, clock).run():
-            verdict = STOPPED
-    return 0
-
-
-def parts_of(folder: str) -> List[str]:
-    """Return the folders of a run's points, or its own when it has none."""
+@contextmanager
+def _bound_to(cpus: List[int]) -> Iterator[None]:
+    """Let what is started meanwhile have these CPUs: a child has those of its parent from its first moment on."""
+    own = os.sched_getaffinity(0)
+    with suppress(OSError):  # a CPU may have gone since
+        os.sched_setaffinity(0, cpus)
     try:
-        with open_to_read(os.path.join(folder, "run.json")) as file:
-            count = int(json.load(file).get("points", 0))
-    except (OSError, ValueError):
-        count = 0
-    return [f"{os.path.normpath(folder)}-{point + 1}" for point in range(count)] or [folder]
-
-
-def succeeded(folder: str) -> Optional[bool]:
-    """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client tell."""
-    files = [os.path.join(folder, "engine.jsonl")]
-    for node, _, path in record_folders(os.path.join(folder, "record")):
-        if node == 0:
-            files.append(os.path.join(path, "events.jsonl"))
-    files.append(os.path.join(folder, "client.jsonl"))
-    for path in files:
-        for row in rows_of(path):
-            if row.get(KEY_KIND) in ("end", "lost"):
-                return row.get("state") == "succeeded"
-    return None
-
-
-def wait_for(folder: str, waiting: List[Kept], loop: Loop) -> Optional[Dict[str, Any]]:
-    """Wait until the run in `folder` is over; return None when it succeeded, else what becomes of the runs after it."""
-    name = os.path.basename(os.path.normpath(folder))
-    failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
-    while True:
-        ends = [succeeded(part) for part in parts_of(folder)]
-        if all(ends):
-            return None
-        if None not in ends:
-            return failed
-        if loop.turn(0.5) & STOPPING or all(run.is_cancelled for run in waiting):
-            return STOPPED
-
-
-def _detach_output() -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setaffinity(0, own)

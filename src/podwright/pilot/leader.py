@@ -17,7 +17,7 @@ from .journal import Journal
 from .lease import MOST_BACK, Leases
 from .leavings import Keeping
 from .links import free_port
-from .member import Member, find_hang, why_absent, why_incomplete, worn_out
+from .member import Member, find_hang, name_of, tell_all, why_absent, why_incomplete, worn_out
 from .protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 from .stageround import StageRound
 
@@ -153,8 +153,7 @@ class Leader:
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
-        for member in self.members.values():
-            member.link.send({KEY_KIND: "beat"})
+        tell_all(self.members, {KEY_KIND: "beat"})
         if self.epoch is not None:
             self._leases.renew(self.epoch)
         if self.phase == "run":
@@ -185,7 +184,7 @@ class Leader:
 
     def _judge_absence(self, most_s: float) -> None:
         """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
-        why = why_absent(self.members.values(), self._monotonic(), most_s)
+        why = why_absent(self.members, self._monotonic(), most_s)
         if not why:
             return
         count = self._leases.count_back(self._restart)
@@ -285,11 +284,11 @@ class Leader:
             self._fail(node, failure)
 
     def _fail(self, node: int, failure: Dict[str, Any]) -> None:
-        rank, host = failure["rank"], self.members[node].host
+        rank, name = failure["rank"], name_of(self.members, node)
         stopped = [other for other in range(self._order.world_size) if other != rank]
         fields = {name: failure[name] for name in ("rank", "code", "signal", "after_s", "why", "tail")}
-        self._say("failed", node=node, host=host, stopped=stopped, **fields)
-        who = f"node {node} on {host}:" if rank is None else f"rank {rank} on {host}"
+        self._say("failed", node=node, host=self.members[node].host, stopped=stopped, **fields)
+        who = f"{name}:" if rank is None else f"rank {rank} on {name}"
         why = f"{who} {failure['why']}"
         if failure.get("fatal"):
             self.stop_for_good("failed", why, failure["code"], FAILURE_GRACE_S)
@@ -303,7 +302,8 @@ class Leader:
         hang = find_hang(self.members.values(), limit)
         if hang:
             self._say("hang", **hang._asdict())
-            self._retry(f"rank {hang.rank} on {self.members[hang.node].host} hangs: {hang.why}", None)
+            tell_all(self.members, {KEY_KIND: "stacks", "rank": hang.rank})
+            self._retry(f"rank {hang.rank} on {name_of(self.members, hang.node)} hangs: {hang.why}", None)
 
     def _retry(self, why: str, code: Optional[int]) -> None:
         if self.attempts.retries_spent >= self._order.retries:
@@ -315,7 +315,7 @@ class Leader:
 
     def _lost(self, node: int, how: str) -> None:
         self.attempts.plan_replacement()
-        self._say("retry", attempt=self.attempts.number + 1, why=f"node {node} {how}", lost=node)
+        self._say("retry", attempt=self.attempts.number + 1, why=f"{name_of(self.members, node)} {how}", lost=node)
         self._stop(FAILURE_GRACE_S)
 
     def _stop(self, grace_s: float) -> None:
@@ -385,8 +385,7 @@ class Leader:
         self._dismiss(state, reason, code)
 
     def _dismiss(self, state: str, reason: str, code: Optional[int]) -> None:
-        for member in self.members.values():
-            member.link.send({KEY_KIND: "end", "state": state})
+        tell_all(self.members, {KEY_KIND: "end", "state": state})
         self._verdict = (state, reason, code)
         self._enter_phase("end")
 

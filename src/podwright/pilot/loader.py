@@ -8,7 +8,8 @@
             save({"loader": loader.state_dict(), ...})
 
 Standard library and torch alone; pyarrow for Parquet. A sample is a dictionary: of a folder the bytes of its files by
-role, of a tar shard those of its members by suffix, of Parquet a row. `decode` makes of it what the program wants.
+role, of a tar shard those of its members by suffix, of Parquet a row. `decode` makes of it what the program wants, and
+is given a mapping that reads a file when it is asked for.
 
 The order of an epoch follows from seed and epoch, not from the ranks: a step takes the next samples of all, and each
 rank its share of them. So the state is one number, how many were taken, and a run goes on with any number of ranks.
@@ -19,10 +20,13 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import struct
 import tarfile
 from bisect import bisect_right
+from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from math import isqrt
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 try:
     from torch.utils.data import DataLoader, Dataset
@@ -32,6 +36,8 @@ except ImportError:  # the order of samples can be looked at without it
 MASK = (1 << 64) - 1
 ROUNDS = 6
 BLOCK = 512
+HEADER = struct.Struct("100s24x12s20x1s100x5s83x1s")
+"""Of a member of a tar: its name, its size, its kind, "ustar", and the first byte of a longer name."""
 MOST_OPEN = 64
 
 
@@ -44,23 +50,26 @@ def mixed(number: int) -> int:
 
 
 class Permutation:
-    """A shuffle of 0 to length - 1 that holds no list: a Feistel network, walked until it ends inside.
+    """A shuffle of 0 to length - 1 that holds no list: a Feistel network over a rectangle, walked until it ends inside.
 
     It is the same on every machine and in every version of Python and torch.
     """
 
     def __init__(self, length: int, seed: int) -> None:
         self._length = length
-        self._half = max(1, (max(length - 1, 1).bit_length() + 1) // 2)
-        self._keys = [mixed(mixed(seed) + round_) for round_ in range(ROUNDS)]
+        self._rows = isqrt(max(length - 1, 0)) + 1
+        self._columns = -(-length // self._rows) or 1
+        keys = [mixed(mixed(seed) + round_) for round_ in range(ROUNDS)]
+        self._keys = list(zip(keys[::2], keys[1::2]))
 
     def __getitem__(self, position: int) -> int:
-        half, low = self._half, (1 << self._half) - 1
+        rows, columns = self._rows, self._columns
         while True:
-            left, right = position >> half, position & low
-            for key in self._keys:
-                left, right = right, left ^ (mixed(right ^ key) & low)
-            position = left << half | right
+            row, column = divmod(position, columns)
+            for key, other in self._keys:
+                row = (row + mixed(column ^ key)) % rows
+                column = (column + mixed(row ^ other)) % columns
+            position = row * columns + column
             if position < self._length:
                 return position
 
@@ -104,12 +113,34 @@ def shares(length: int, taken: int, batch_size: int, rank: int, world: int) -> I
             yield share
 
 
-class Place(NamedTuple):
-    """Where a file of a sample lies: all of a file, or a member of a tar."""
+SampleRow = Tuple[Any, ...]
+"""A sample before it is read: the path of its shard ("" for files), what is known of it already as a dictionary, and
+then in turn a role, an offset and a size, or a role, the path of a file and -1. One tuple: there may be millions."""
 
-    path: str
-    offset: int = 0
-    size: int = -1
+
+class LazySample(Mapping):  # type: ignore[type-arg]
+    """What `decode` is given: files by role, each read when it is asked for."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: SampleRow) -> None:
+        self._row = row
+
+    def __getitem__(self, role: str) -> Any:
+        row = self._row
+        if role in row[1]:
+            return row[1][role]
+        for at in range(2, len(row), 3):
+            if row[at] == role:
+                return _read(row[0], row[at + 1], row[at + 2])
+        raise KeyError(role)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._row[1]
+        yield from self._row[2::3]
+
+    def __len__(self) -> int:
+        return len(self._row[1]) + (len(self._row) - 2) // 3
 
 
 class SampleFolder(Dataset):  # type: ignore[type-arg]
@@ -117,7 +148,7 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
 
     def __init__(self, folder: str, decode: Optional[Callable[[Dict[str, Any]], Any]] = None, split: str = "") -> None:
         self._folder, self._decode = folder, decode
-        self._samples: List[Dict[str, Any]] = []
+        self._samples: List[SampleRow] = []
         self._tables: List[Tuple[str, int]] = []
         self.blocks: List[int] = []
         self._ends: List[int] = []
@@ -143,14 +174,15 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
         else:
             self._samples.append(self._of_files(row))
 
-    def _of_files(self, row: Dict[str, str]) -> Dict[str, Any]:
-        sample: Dict[str, Any] = {}
+    def _of_files(self, row: Dict[str, str]) -> SampleRow:
+        known: Dict[str, str] = {}
+        files: List[Any] = []
         for role, name in row.items():
             if role in ("split", "class"):
-                sample[role] = name
+                known[role] = name
             elif not role.endswith("_bytes"):
-                sample[role] = Place(os.path.join(self._folder, name))
-        return sample
+                files += (role, os.path.join(self._folder, name), -1)
+        return ("", known, *files)
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -159,11 +191,10 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
         block = bisect_right(self._ends, number)
         path, group = self._tables[block]
         inside = number - (self._ends[block] - self.blocks[block])
-        sample = self._row(block, path, group, inside) if path else self._read(self._samples[inside])
-        return self._decode(sample) if self._decode else sample
-
-    def _read(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        return {role: _bytes(value) if isinstance(value, Place) else value for role, value in sample.items()}
+        sample: Any = self._row(block, path, group, inside) if path else LazySample(self._samples[inside])
+        if self._decode:
+            return self._decode(sample)
+        return sample if path else dict(sample)
 
     def _row(self, block: int, path: str, group: int, inside: int) -> Dict[str, Any]:
         if self._held[0] != block:
@@ -188,21 +219,22 @@ def _rows(folder: str, split: str) -> Iterator[Dict[str, str]]:
             yield {"file": os.path.join(inside, name), "class": os.path.basename(inside)}
 
 
-def _members(path: str) -> List[Dict[str, Any]]:
+def _members(path: str) -> List[SampleRow]:
     """Return the samples of a shard: members of one name up to its first dot, by what follows it."""
-    samples: Dict[str, Dict[str, Any]] = {}
+    samples: Dict[str, SampleRow] = {}
     try:
         members = _quickly(path)
-    except ValueError:  # a name or a size in another form
+    except (ValueError, struct.error):  # a name or a size in another form, or an end that is cut off
         members = []
     for member, offset, size in members or _slowly(path):
-        above, slash, name = member.rpartition("/")
-        stem, _, suffix = name.partition(".")
-        key = above + slash + stem
+        start = member.rfind("/") + 1
+        dot = member.find(".", start)
+        key, suffix = (member, "") if dot < 0 else (member[:dot], member[dot + 1 :])
         sample = samples.get(key)
         if sample is None:
-            sample = samples[key] = {"key": key}
-        sample[suffix] = Place(path, offset, size)
+            samples[key] = (path, {"key": key}, suffix, offset, size)
+        else:
+            samples[key] = (*sample, suffix, offset, size)
     return list(samples.values())
 
 
@@ -211,18 +243,19 @@ def _quickly(path: str) -> List[Tuple[str, int, int]]:
 
     `tarfile` takes ten times as long, and this is done at the start of every rank.
     """
-    members, offset = [], 0
+    members, offset, unpack = [], 0, HEADER.unpack_from
     with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size < BLOCK:
+        whole = os.fstat(file.fileno()).st_size
+        if whole < BLOCK:
             return []
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            while data[offset : offset + 1] not in (b"", b"\0"):
-                head = data[offset : offset + BLOCK]
-                if head[257:262] != b"ustar" or head[156:157] not in (b"0", b"\0", b"5") or head[345:346] != b"\0":
+            while offset < whole and data[offset]:
+                name, size_text, kind, magic, prefix = unpack(data, offset)
+                if magic != b"ustar" or kind not in (b"0", b"\0", b"5") or prefix != b"\0":
                     return []
-                size = int(head[124:136].rstrip(b"\0 ") or b"0", 8)
-                if head[156:157] != b"5":
-                    members.append((head[:100].partition(b"\0")[0].decode(), offset + BLOCK, size))
+                size = int(size_text.rstrip(b"\0 ") or b"0", 8)
+                if kind != b"5":
+                    members.append((name.partition(b"\0")[0].decode(), offset + BLOCK, size))
                 offset += BLOCK + (size + BLOCK - 1) // BLOCK * BLOCK
     return members
 
@@ -242,24 +275,25 @@ class _Shards:
         self._files: Dict[str, int] = {}
         self._owner = 0
 
-    def read(self, place: Place) -> bytes:
+    def read(self, path: str, offset: int, size: int) -> bytes:
         if self._owner != os.getpid():  # a worker must not share what its parent opened
             self._files, self._owner = {}, os.getpid()
-        number = self._files.get(place.path)
+        number = self._files.get(path)
         if number is None:
             if len(self._files) >= MOST_OPEN:
                 os.close(self._files.pop(next(iter(self._files))))
-            number = self._files[place.path] = os.open(place.path, os.O_RDONLY | os.O_CLOEXEC)
-        return os.pread(number, place.size, place.offset)
+            number = self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(number, size, offset)
 
 
 _SHARDS = _Shards()
 
 
-def _bytes(place: Place) -> bytes:
-    if place.size >= 0:
-        return _SHARDS.read(place)
-    with open(place.path, "rb") as file:
+def _read(shard: str, place: Any, size: int) -> bytes:
+    """Return a member of a shard, which lies at an offset; or a whole file, which lies at a path."""
+    if shard:
+        return _SHARDS.read(shard, place, size)
+    with open(place, "rb") as file:
         return file.read()
 
 

@@ -10,7 +10,7 @@ from .masking import Masker
 from .plain import open_to_add
 from .protocol import PROGRESS
 
-TAIL_LINES = 30
+TAIL_LINES, STACK_LINES = 30, 120
 LINE_BYTES = 64 * 1024
 """A longer line is cut here, so that a rank that never ends a line cannot fill the pilot's memory."""
 LAUNCHER = "-"
@@ -90,6 +90,10 @@ class RankLog:
         self._shown[stream], self._rest[stream] = self._node.now(), rest[end:]
         self._node.merge(self.name, PROGRESS, [text])
         return [text]
+
+    def expect_stack(self) -> None:
+        """Hold more lines than a failure needs: where each thread of a rank was."""
+        self.tail = deque(maxlen=STACK_LINES)
 
     def _is_due(self, stream: str) -> bool:
         return not 0 <= self._node.now() - self._shown.get(stream, 0.0) < PROGRESS_S

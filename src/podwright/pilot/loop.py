@@ -11,6 +11,7 @@ from typing import Any, Callable, Deque, Dict, List, Set
 
 from .processes import reap
 
+STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 WATCHED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 

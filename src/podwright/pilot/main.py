@@ -11,7 +11,8 @@ USAGE = """\
 The pilot of Podwright: runs beside the workload on every node of a run.
 
   pilot.pyz node ORDER                          the pilot of one node
-  pilot.pyz keep [--after RUN_FOLDER] ORDER...  all nodes of a run on this machine; several orders one after the other
+  pilot.pyz keep [--after RUN_FOLDER] [--at-once N] [--gpus LIST] ORDER...
+                                                all nodes of runs on this machine, so many runs side by side
   pilot.pyz rank -- COMMAND                     one rank, started by a launcher
   pilot.pyz contain ORDER COMMAND               the pilot of one node, in the container that the command starts
   pilot.pyz ship ORDER                          send this node's record to standard output as frames
@@ -28,7 +29,7 @@ def _node(argv: List[str]) -> int:
 
 
 def _keep(argv: List[str]) -> int:
-    from .keeper import main as run
+    from .keep import main as run
 
     return run(argv)
 
@@ -79,9 +80,9 @@ LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1}
 
 def _orders(role: str, argv: List[str]) -> List[str]:
     """Return the order files a command line names."""
-    if role == "keep" and argv[0] == "--after":
-        return argv[2:]
     if role == "keep":
+        while argv and argv[0].startswith("--"):
+            argv = argv[2:]
         return argv
     return argv[:1] if role in ("node", "contain", "ship") else []
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from .protocol import Order
+from .protocol import Order, node_names
 
 _STUCK_STATES = (("T", "its process is stopped"), ("t", "it is being traced"), ("D", "it waits in the kernel"))
 """The state letters of /proc that no running rank keeps, the most certain first."""
@@ -58,6 +58,12 @@ class Member:
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
 
 
+def tell_all(members: Mapping[int, Member], message: Dict[str, Any]) -> None:
+    """Send every node the same."""
+    for member in members.values():
+        member.link.send(message)
+
+
 def why_incomplete(order: Order, here: Set[int]) -> str:
     """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
     missing = [str(node) for node in range(order.nodes) if node not in here]
@@ -69,11 +75,16 @@ def why_incomplete(order: Order, here: Set[int]) -> str:
     return f"node {names} did not join within {order.join_timeout_s:g} s"
 
 
-def why_absent(members: Iterable[Member], now: float, most_s: float) -> str:
+def name_of(members: Mapping[int, Member], node: int) -> str:
+    """Return what a node is called; one that never joined has its number only."""
+    return node_names({number: member.host for number, member in members.items()}).get(node, f"node{node}")
+
+
+def why_absent(members: Mapping[int, Member], now: float, most_s: float) -> str:
     """Return which node was not heard of for longer than that, in words; nothing where all were."""
-    for member in members:
+    for node, member in members.items():
         if now - member.heard > most_s:
-            return f"node {member.node} on {member.host} was gone and did not come back within {most_s:g} s"
+            return f"{name_of(members, node)} was gone and did not come back within {most_s:g} s"
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 import uuid
 from contextlib import suppress
@@ -34,6 +35,7 @@ from .sampling import Sampling, own_share
 from .setup import SetupFailed, place_loader, rank_environment, run_setup, unpack
 
 TURN_S, BUSY_TURN_S = 0.5, 0.05
+LOOKING_S = 1.0
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -74,6 +76,7 @@ class Node:
         self._memory: Optional[MemoryLimit] = None
         self.keeping = Keeping(self.paths.code, self.paths.workdir, None if place.node else order.keep)
         self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
+        self._looking = threading.Thread(target=self._say_software, daemon=True)
         self._data = NodeData(self.order, self.paths, place, self.loop)
 
     # the life of a node
@@ -137,6 +140,8 @@ class Node:
         if self._memory:
             self._memory.remove()
         self.paths.clear()
+        if self._looking.is_alive():
+            self._looking.join(LOOKING_S)
         self.journal.close()
         # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
         with suppress(OSError):
@@ -166,6 +171,7 @@ class Node:
             if self.order.loader:
                 place_loader(os.path.join(self.paths.scratch, "lib"), environ)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
+            self._looking.start()
             self.keeping.note()
         except (SetupFailed, OSError) as error:
             lines = getattr(error, "tail", [])
@@ -177,6 +183,15 @@ class Node:
             self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)
         except Exception as error:  # binding is a gain, never a condition
             self.say("sensor", name="binding", error=str(error))
+
+    def _say_software(self) -> None:
+        """Tell what ranks start with, in a thread: its folders may be on a slow file system, and nobody waits."""
+        from .software import software
+
+        try:
+            self.say("software", **software(self.order.command, self._environ))
+        except Exception as error:  # nice to know, never a condition
+            self.say("sensor", name="software", error=str(error))
 
     def _stage_code(self, began: float) -> None:
         if not self.order.code:
@@ -204,6 +219,7 @@ class Node:
     def take(self, message: Dict[str, Any]) -> None:
         """Do what the leader says; a kind this pilot does not know is a later one's and is passed over."""
         handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end, "stage": self._data.stage}
+        handlers["stacks"] = self._on_stacks
         handler = handlers.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
@@ -220,11 +236,18 @@ class Node:
         launch = self.order.launcher != "mpi" or self.place.node == 0
         self.ranks.start(go, self._environ, self.paths.code, launch)
 
+    def _on_stacks(self, message: Dict[str, Any]) -> None:
+        """Have the ranks say where they are as they end: the attempt hangs, and its end follows this message."""
+        self.ranks.stack_of = int(message["rank"])
+
     def _on_stop(self, message: Dict[str, Any]) -> None:
         if not self._stopping:
             self._stopping = True
             self._stop_at = time.monotonic() + float(message["grace_s"])
-            self.ranks.signal(signal.SIGTERM)
+            if self.ranks.stack_of is None:
+                self.ranks.signal(signal.SIGTERM)
+            else:
+                self.ranks.abort()
 
     def _finish_stop(self, role: Role) -> None:
         """Kill what is left of the tree, after the grace period or as soon as the ranks are gone."""

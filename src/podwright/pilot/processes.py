@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 from typing import Dict, List, Optional, Set, Tuple
@@ -87,6 +88,35 @@ def send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
+        pass
+
+
+def abort(root: int) -> bool:
+    """End the Python processes of a rank by SIGABRT: with PYTHONFAULTHANDLER they print where each thread is.
+
+    Of a Python only itself: its workers are many and say little. Return whether there is any.
+    """
+    pids = [root] if _is_python(root) else [pid for pid in descendants(root) if _is_python(pid)]
+    for pid in pids:
+        _leave_no_core(pid)
+        send(pid, signal.SIGABRT)
+        send(pid, signal.SIGCONT)  # one that is stopped would not hear the first
+    return bool(pids)
+
+
+def _is_python(pid: int) -> bool:
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith("python")
+    except OSError:
+        return False
+
+
+def _leave_no_core(pid: int) -> None:
+    """Keep the end of a process from writing its memory to disk; 1 also stops those that are piped to a program."""
+    try:
+        hard = resource.prlimit(pid, resource.RLIMIT_CORE)[1]
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0 if hard == 0 else 1, hard))
+    except (OSError, ValueError):
         pass
 
 

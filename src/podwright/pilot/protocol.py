@@ -14,7 +14,7 @@ import struct
 import sys
 import zlib
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .lines import parse_line as parse_line
 from .lines import parse_lines as parse_lines
@@ -299,6 +299,19 @@ def _inflate(data: bytes) -> bytes:
 def frame_crc(place: str, payload: str) -> int:
     """Return a checksum over node, epoch and sequence too: a digit damaged on the way must not move a piece."""
     return zlib.crc32(f"{place} {payload}".encode())
+
+
+def node_name(hosts: Sequence[str], node: int) -> str:
+    """Return what a node of a run is called, by the hosts of all of them in their order."""
+    return node_names(dict(enumerate(hosts))).get(node, f"node{node}")
+
+
+def node_names(hosts: Mapping[int, str]) -> Dict[int, str]:
+    """Return what nodes are called everywhere: by the host where no other node of the run is on it, else `node1`."""
+    times: Dict[str, int] = {}
+    for host in hosts.values():
+        times[host] = times.get(host, 0) + 1
+    return {node: host if host and times[host] == 1 else f"node{node}" for node, host in hosts.items()}
 
 
 def record_name(node: int, restart: int) -> str:

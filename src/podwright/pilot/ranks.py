@@ -20,7 +20,7 @@ from .launchers import Go, launch_lines
 from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
 from .place import OWN_RANK, RANKS
-from .processes import exit_facts, kill_tree, send
+from .processes import abort, exit_facts, kill_tree, send
 from .protocol import RANK_NAMES, Order, parse_line
 
 READ_BYTES = 65536
@@ -69,6 +69,8 @@ class Ranks:
         self.socket_name = ""
         self.ranks: Dict[int, RankProcess] = {}
         self.failure: Optional[RankFailure] = None
+        self.stack_of: Optional[int] = None
+        """The rank whose stack is told when it ends: the attempt is ended since this one hangs."""
         self.began = self.heard = time.monotonic()
         self.running = False
         self.places: List[Dict[str, Any]] = []
@@ -89,7 +91,7 @@ class Ranks:
 
     def start(self, go: Go, environ: Dict[str, str], cwd: str, launch: bool) -> None:
         """Start an attempt; `launch` is False on nodes whose ranks another node's mpirun starts."""
-        self.ranks, self.failure, self.running = {}, None, True
+        self.ranks, self.failure, self.stack_of, self.running = {}, None, None, True
         self._cwd = cwd
         self.began = self.heard = time.monotonic()
         environ = {name: value for name, value in environ.items() if name not in OF_THE_PILOT}
@@ -267,6 +269,8 @@ class Ranks:
         self._drain(rank)
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
+        if rank.number == self.stack_of and rank.log.tail:
+            self._say("stack", rank=rank.number, lines=_text(rank.log))
         if code != 0:
             self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
         self.on_change()
@@ -341,6 +345,15 @@ class Ranks:
         if number in (signal.SIGTERM, signal.SIGINT) and not self.ranks:
             for pid in self._launchers:
                 send(pid, number)
+
+    def abort(self) -> None:
+        """End the ranks so that Python prints where it was; what is no Python is asked to end as always."""
+        for rank in self.ranks.values():
+            if rank.child is None or rank.code is not None:
+                continue
+            rank.log.expect_stack()
+            if not abort(rank.child):
+                send(rank.child, signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the whole tree beneath this pilot, until nothing of it is left."""

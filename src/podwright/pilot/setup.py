@@ -100,6 +100,7 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
         PODWRIGHT_SCRATCH=paths["scratch"],
         PODWRIGHT_CHECKPOINT=paths["checkpoint"],
         PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
+        PYTHONFAULTHANDLER=environ.get("PYTHONFAULTHANDLER", "1"),
     )
     if order.launcher != "plain":
         environ.update(WORLD_SIZE=str(order.world_size), LOCAL_WORLD_SIZE=str(order.ranks_per_node))

@@ -41,7 +41,7 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
     stories = [story_of(data) for data in runs]
     if is_sweep(stories):
         return render_sweep(stories)
-    payload, measure = overlay.payload_of(stories), standing.measure_of(stories)
+    payload, measure = overlay.payload_of(stories, overlay.ids_of(stories)), standing.measure_of(stories)
     view = {
         "title": f"{words.count(len(stories), 'run')} compared",
         "sentence": standing.sentence_of(stories),
@@ -49,6 +49,7 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
         "runs": [_head(i, story, measure) for i, story in enumerate(stories)],
         "rows": _rows(stories, measure),
         "curves": [_table(entry["key"], stories) for entry in payload["curves"]],
+        "lines": overlay.ids_of(stories),
         "sections": [("verdict", "Verdict"), ("figures", "Figures"), ("training", "Loss and quality")],
         "read_at": words.date_and_clock(max((data.read_at for data in runs), default=None)),
     }

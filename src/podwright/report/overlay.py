@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from podwright.analysis import curves
-from podwright.analysis.figures import RunFigure, four, result, results_of
+from podwright.analysis.figures import RunFigure, four, less_is_better, result, results_of
 from podwright.analysis.ranks import Story
 from podwright.analysis.told import NO_CURVE
 from podwright.theme import words
 
 
-def payload_of(stories: Sequence[Story]) -> dict[str, Any]:
+def payload_of(stories: Sequence[Story], labels: Sequence[str]) -> dict[str, Any]:
     """Return the data of a page of several runs: each curve is a chart with a line a run, from the start of each."""
     names: dict[str, None] = {}
     for story in stories:
         names |= dict.fromkeys(curve.name for curve in curves.curves_of(story.data))
     runs = [(story.data, story.span) for story in stories]
-    overlaid = [curves.overlaid(name, runs) for name in names]
+    overlaid = [curves.overlaid(name, runs, labels) for name in names]
     # The axis begins with the clock, or before it where a program told values before it said that it started.
     times = [0.0]
     for chart in overlaid:
@@ -24,6 +24,11 @@ def payload_of(stories: Sequence[Story]) -> dict[str, Any]:
             times += line["time"]
     longest = max((story.span.at(story.span.end) for story in stories), default=1.0)
     return {"from": min(times), "to": longest, "attempts": [], "charts": [], "curves": overlaid}
+
+
+def ids_of(stories: Sequence[Story]) -> list[str]:
+    """Return the id of each run."""
+    return [str(story.data.record.get("id")) for story in stories]
 
 
 def result_names(stories: Sequence[Story]) -> list[str]:
@@ -36,4 +41,4 @@ def result_names(stories: Sequence[Story]) -> list[str]:
 
 def result_figure(name: str) -> RunFigure:
     """Return the figure of one value that the programs told."""
-    return RunFigure(words.metric_name(name), result(name), four)
+    return RunFigure(words.metric_name(name), result(name), four, less_is_better=less_is_better(name))

@@ -24,7 +24,7 @@ from podwright.theme import standalone, words
 _SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.js", "charts.js"})
 """What every page of ours has, and the theme keeps."""
 _STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
-_SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "page.js")
+_SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "csv.js", "page.js")
 _MOST_EVENTS = 500
 _SAID_ELSEWHERE = frozenset({"result", "rank", "rank_end"})
 _RANK_COLUMNS = {

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -36,6 +36,7 @@ class SweepCell:
     text: str
     shade: int
     title: str
+    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class FigureMap:
     across: Axis
     down: Axis
     rows: tuple[tuple[str, tuple[SweepCell, ...]], ...]
+    colour: str
+    """What a strong colour means."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def render_sweep(stories: Sequence[Story]) -> str:
     axes, figures = axes_of(stories), _figures(stories)
     ranked = _ranked(stories)
     drawn = ranked[:MANY]
-    payload = overlay.payload_of(drawn)
+    labels = _labels(drawn, axes)
+    payload = overlay.payload_of(drawn, labels)
     over_matrix = _over_matrix(stories, axes, figures)
     view = {
         "title": _title(stories),
@@ -83,6 +87,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "ranked_by": _ranked_by(stories),
         "curves": [(entry["key"], entry["title"], len(entry["lines"])) for entry in payload["curves"]],
         "drawn": len(drawn),
+        "lines": labels,
         "sections": _sections(bool(over_matrix["maps"] or over_matrix["shares"]), bool(payload["curves"])),
         "read_at": words.date_and_clock(max((story.data.read_at for story in stories), default=None)),
     }
@@ -140,8 +145,10 @@ def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     if goal:
         names.sort(key=lambda name: name != goal.metric)
     figures = [overlay.result_figure(name) for name in names]
-    figures.append(RunFigure("time to train", field("time_to_train_s"), words.duration))
-    figures.append(RunFigure("duration", field("duration_s"), words.duration))
+    if goal and goal.metric in names:
+        figures[0] = replace(figures[0], less_is_better=not goal.at_least)
+    figures.append(RunFigure("time to train", field("time_to_train_s"), words.duration, less_is_better=True))
+    figures.append(RunFigure("duration", field("duration_s"), words.duration, less_is_better=True))
     figures.append(cost_figure(stories))
     return [figure for figure in figures if _known(figure, stories)]
 
@@ -211,6 +218,14 @@ def _at(story: Story, axes: Sequence[Axis]) -> str:
     return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or str(story.data.record.get("id"))
 
 
+def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
+    """Return what was varied, point by point; points that are alike in it have their names too."""
+    places = [_at(story, axes) for story in stories]
+    ids, counts = overlay.ids_of(stories), Counter(places)
+    pairs = zip(places, ids, strict=True)
+    return [place if counts[place] == 1 else f"{place} ({run_id})" for place, run_id in pairs]
+
+
 def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
     """Return `97 succeeded` and so on, each state with the look of its sign; one that starts looks as if it ran."""
     counts = Counter(story.data.state for story in stories)
@@ -251,6 +266,8 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
     values = {place: _known(figure, stories) for place, stories in places.items()}
     medians = {place: median(known) for place, known in values.items() if known}
     least, greatest = min(medians.values()), max(medians.values())
+    best = _best_place(figure, places, medians)
+    turned = bool(figure.less_is_better)
 
     def cell(row: Any, column: Any) -> SweepCell:
         place = str(row), str(column)
@@ -260,21 +277,42 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
             return SweepCell(words.NONE, 0, f"{at}: {_why_empty(stories)}")
         text = figure.show(medians[place])
         title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
-        return SweepCell(text, _shade(medians[place], least, greatest), title)
+        if place == best:
+            title += ", the best"
+        return SweepCell(text, _shade(medians[place], least, greatest, turned), title, place == best)
 
     def cells(row: Any) -> tuple[SweepCell, ...]:
         return tuple(cell(row, column) for column in across.values)
 
-    return FigureMap(figure.name, across, down, tuple((str(row), cells(row)) for row in down.values))
+    rows = tuple((str(row), cells(row)) for row in down.values)
+    return FigureMap(figure.name, across, down, rows, _colour(figure, best))
+
+
+def _best_place(
+    figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], medians: Mapping[tuple[str, str], float]
+) -> tuple[str, str] | None:
+    """Return where the figure is best, among places where a point succeeded; None where nobody said what is good."""
+    measured = [place for place in medians if any(map(standing.is_measured, places[place]))]
+    if figure.less_is_better is None or not measured:
+        return None
+    return (min if figure.less_is_better else max)(measured, key=lambda place: medians[place])
+
+
+def _colour(figure: RunFigure, best: object) -> str:
+    if figure.less_is_better is None:
+        return "the stronger the colour, the more"
+    return "the stronger the colour, the better" + ("; the best has a frame" if best else "")
 
 
 def _why_empty(stories: Sequence[Story]) -> str:
     return verdict.verdict_of(stories[0]).sentence if stories else "no such point"
 
 
-def _shade(value: float, least: float, greatest: float) -> int:
+def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
     # Where all are equal, each is the least.
     share = (value - least) / ((greatest - least) or 1.0)
+    if turned:
+        share = 1.0 - share
     return round(_MOST_SHADE * share)
 
 

@@ -114,7 +114,7 @@ def _failed(story: Story) -> Verdict:
     if event is None:
         sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
         return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
-    what, tail = _what_failed(event)
+    what, tail = _what_failed(event, story)
     reasons = []
     if event.why and event.why not in what:
         reasons.append(words.sentence(event.why))
@@ -125,10 +125,10 @@ def _failed(story: Story) -> Verdict:
     return Verdict("Failed", "failed", sentence, (*reasons, *_seen(story)), tail, command)
 
 
-def _what_failed(event: RankFailed | RankHung) -> tuple[str, tuple[str, ...]]:
+def _what_failed(event: RankFailed | RankHung, story: Story) -> tuple[str, tuple[str, ...]]:
     if isinstance(event, RankHung):
         return moments.hang(event), ()
-    return moments.failure(event), event.tail[-_TAIL_LINES:]
+    return moments.failure(event, story), event.tail[-_TAIL_LINES:]
 
 
 def _last_failure(story: Story) -> RankFailed | RankHung | None:

@@ -266,10 +266,13 @@ def _size(path: str) -> int:
 
 
 class LogTail:
-    """Follows the merged logs of all nodes; lines come in order of time within one reading."""
+    """Follows the merged logs of all nodes; lines come in order of time within one reading.
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+    `last_bytes`: how much of each file is read that is there at the first reading; None: all of it.
+    """
+
+    def __init__(self, folder: RunFolder, last_bytes: int | None = None) -> None:
+        self._folder, self._last_bytes = folder, last_bytes
         self._seen: dict[tuple[int, int], int] = {}
 
     def read(self) -> list[LogLine]:
@@ -277,6 +280,7 @@ class LogTail:
         lines: list[LogLine] = []
         for node, path in self._folder.log_files():
             lines += self._fresh(node, path)
+        self._last_bytes = None
         return sorted(lines, key=lambda line: line.t)
 
     def _fresh(self, node: int, path: Path) -> Iterator[LogLine]:
@@ -285,6 +289,8 @@ class LogTail:
             with open_untrusted(path.parent, path.name) as file:
                 status = os.fstat(file.fileno())
                 key, before = (status.st_dev, status.st_ino), -1
+                if self._last_bytes is not None:  # a line that is cut there is no line, and is left out
+                    self._seen[key] = max(0, status.st_size - self._last_bytes)
                 while self._seen.get(key, 0) != before:
                     before = self._seen.get(key, 0)
                     data, self._seen[key] = piece_of(file, before)

@@ -310,6 +310,25 @@ class Thinned(PilotEvent):
     text: str = ""
 
 
+class SoftwareFound(PilotEvent):
+    """What the ranks of a node start with."""
+
+    kind = "software"
+    python: str = ""
+    torch: str = ""
+    cuda: str = ""
+    nccl: str = ""
+    cudnn: str = ""
+
+
+class RankStack(PilotEvent):
+    """Where a rank was that hung: what its Python printed as it was ended."""
+
+    kind = "stack"
+    rank: int
+    lines: tuple[str, ...] = ()
+
+
 class Recognised(PilotEvent):
     """Values were found in what a rank wrote for people: by a pattern of `results:`, or by a common form."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -180,6 +180,9 @@ def iso(unix_s: float | None) -> str | None:
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+BRINGS_DATA = "brings its data to its nodes"
+
+
 class Fold:
     """Takes events in the order they are read and gives the record they add up to.
 
@@ -203,6 +206,7 @@ class Fold:
         self._why, self._why_at = "", 0.0
         self._gone_at: float | None = None
         self._silent: kinds.TargetSilent | None = None
+        self._staging: dict[int, tuple[float, float]] = {}
         self._last = asked.created_at
 
     def take(self, events: Iterable[Event]) -> None:
@@ -228,6 +232,9 @@ class Fold:
                 self._engine_end = event
             case kinds.Retry() | kinds.LeaderLost() | kinds.GivenBack() if event.epoch >= self._epoch:
                 self._why, self._why_at = event.why or "", event.time
+            case kinds.StagingProgress() if event.epoch >= self._epoch:
+                self._staging[event.node] = (event.size_bytes or 0.0, event.of or 0.0)
+                self._why, self._why_at = _brings(self._staging.values()), event.time
             # Clients' notes are read after the pilots' events: one from before these says nothing of now.
             case kinds.Waiting() if self._state == "pending" and event.time >= self._why_at:
                 self._why = event.why
@@ -338,6 +345,12 @@ class Fold:
         if self._end is None or self._engine_end is None:
             return False
         return (self._end.state, self._engine_end.state) == ("terminated", "failed")
+
+
+def _brings(nodes: Collection[tuple[float, float]]) -> str:
+    """Return how far a run is that waits for its data; each node tells its bytes, and how many there will be."""
+    whole = sum(of for _, of in nodes)
+    return f"{BRINGS_DATA}, {sum(there for there, _ in nodes) / max(whole, 1.0):.0%} of it is there"
 
 
 def _seconds(began: float | None, ended: float) -> float | None:

@@ -28,6 +28,8 @@ from podwright.spec.types import (
     Whole,
 )
 
+Connector = Literal["rj45", "sfp28", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
+Weight = Annotated[Number, Field(gt=0)]
 StorageKind = Literal[
     "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph", "bind"
 ]
@@ -41,6 +43,8 @@ class SwitchModel(Strict):
     kind: Literal["infiniband", "ethernet"] | None = Field(default=None, description="infiniband or ethernet")
     ports: Count = Field(description="ports for nodes and other switches")
     speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
+    connector: Connector | None = Field(default=None, description="what plugs into a cage of its ports")
+    cage_ports: Count = Field(default=1, description="ports of one cage; 2: the panel counts them 1/1, 1/2, 2/1, ...")
     uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
     uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
     management_port: Flag = Field(
@@ -48,6 +52,7 @@ class SwitchModel(Strict):
     )
     rack_units: Count | None = Field(default=None, description="height")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
     copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
     active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
@@ -68,6 +73,7 @@ class StorageModel(Strict):
     write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
     rack_units: Count | None = Field(default=None, description="height of one block")
     power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
+    weight_kg: Weight | None = Field(default=None, description="weight of one block, in kilograms")
     price: Price | None = Field(default=None, description="of one block, in the pod's currency")
     blocks_per_nodes: tuple[Count, Count] | None = Field(
         default=None, description="a published pairing: so many blocks for so many nodes"
@@ -149,6 +155,9 @@ class Nic(Strict):
     speed_gbps: Speed = Field(alias="speed", description="such as 200Gb/s")
     numa: Whole | None = Field(default=None, description="the NUMA node it belongs to")
     gpus: tuple[Whole, ...] = Field(default=(), description="the GPUs that are nearest to it")
+    panel: Line | None = Field(default=None, description="what the panel calls the port, such as OSFP4P2")
+    cage: Line | None = Field(default=None, description="the cage that it shares with another port, such as OSFP4")
+    connector: Connector | None = Field(default=None, description="what plugs into it")
 
 
 class NumaNode(Strict):
@@ -173,6 +182,7 @@ class NodeModel(Strict):
     memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
     rack_units: Count | None = Field(default=None, description="height")
+    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
     fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
     source: Text | None = Field(default=None, description="where these facts come from")

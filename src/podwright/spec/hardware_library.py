@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,3 +78,15 @@ def _peaks() -> dict[str, float]:
 def gpu_peak_tflops(name: str) -> float | None:
     """Return what a GPU, as its driver names it, can reach in bf16; None of one that is not listed."""
     return _peaks().get(name)
+
+
+@cache
+def _plugs() -> dict[tuple[str, ...], str]:
+    with (_FOLDER / "plugs.csv").open(newline="", encoding="utf-8") as file:
+        key_of = itemgetter("what", "place", "connector", "ports", "gbps", "mode")
+        return {key_of(row): row["part"] for row in csv.DictReader(file)}
+
+
+def plug_part(what: str, place: str, connector: str, ports: int, gbps: float, mode: str) -> str:
+    """Return the part number of a transceiver or cable; nothing where none is listed."""
+    return _plugs().get((what, place, connector, str(ports), f"{gbps:g}", mode), "")

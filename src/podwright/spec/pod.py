@@ -41,6 +41,7 @@ from podwright.spec.types import (
     Size,
     Strict,
     Text,
+    Whole,
 )
 from podwright.spec.yaml_document import Document, parse
 
@@ -160,6 +161,9 @@ class Racks(Strict):
     cooling_w: Power | None = Field(
         default=None, alias="cooling", description="most heat a rack can be rid of; left out: as much as its power"
     )
+    switches_per_manager: Whole = Field(
+        default=2, description="switches that share a cable manager of one unit; 0: there are no managers"
+    )
     per_row: Count = Field(default=16, description="racks in a row")
     pitch_m: Annotated[Number, Field(gt=0)] = Field(default=0.6, description="width of a rack, in metres")
     row_m: Annotated[Number, Field(gt=0)] = Field(default=2.4, description="from row to row, in metres")
@@ -179,7 +183,10 @@ class CablePrices(Strict):
 
     dac: Price | None = Field(default=None, description="passive copper")
     aoc: Price | None = Field(default=None, description="active optical")
-    fibre: Price | None = Field(default=None, description="fibre with a transceiver at both ends")
+    fibre: Price | None = Field(
+        default=None, description="fibre; with its share of the transceivers where those have no price"
+    )
+    transceiver: Price | None = Field(default=None, description="one transceiver, for one port or for two")
     cat6: Price | None = Field(default=None, description="twisted pair, for management")
 
 

@@ -207,7 +207,9 @@ class Workload(Strict):
         " common forms need no pattern",
     )
     matrix: dict[FieldName, tuple[Point, ...]] = Field(
-        default={}, description="one run for each combination of these values"
+        default={},
+        description="one run for each combination of these values; on `local` side by side as far as `cpus`, `gpus` and"
+        " `memory` fit, one after the other without `cpus`",
     )
     slurm: SlurmOptions = Field(default=SlurmOptions(), description="what Slurm alone needs")
     kubernetes: KubernetesOptions = Field(default=KubernetesOptions(), description="what Kubernetes alone needs")

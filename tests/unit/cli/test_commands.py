@@ -114,7 +114,7 @@ def _started(path: str, state: str) -> str:
 @pytest.mark.usefixtures("home")
 def test_run_follows_to_the_end(call: Run, files: dict[str, str]) -> None:
     code, out, err = call("run", files["good"])
-    assert (code, out) == (0, "")
+    assert (code, out) == (0, "rank 0\n")
     words = [line.split()[0] for line in err.splitlines() if not line.startswith(" ")]
     assert words == ["run", "joined", "succeeded", "report", "next"]
     report = re.search(r"^report    file://(.*)$", err, re.MULTILINE)
@@ -133,7 +133,7 @@ def test_run_prints_one_document_with_json(call: Run, files: dict[str, str]) -> 
 @pytest.mark.usefixtures("home")
 def test_a_failed_run_shows_who_failed_and_its_last_lines(call: Run, files: dict[str, str]) -> None:
     code, out, err = call("run", files["bad"])
-    assert (code, out) == (1, "")
+    assert (code, out) == (1, "before\nbroken\n")
     rank = re.search(r"^failed    rank (\d) on \S+ exited with 3 after ", err, re.MULTILINE)
     assert rank is not None
     name = err.split()[1]
@@ -228,7 +228,7 @@ def test_logs_by_ranks_pattern_and_time(call: Run, good: str) -> None:
     [
         (("--rank", "1-0"), "--rank: {good} has no 1-0\n\nhint: it has 0 to 1\n"),
         (("--rank", "x"), '--rank: "x" names no ranks\n\nhint: write it like `0,3-5`\n'),
-        (("--node", "5"), "--node: {good} has no 5\n\nhint: it has 0 to 0\n"),
+        (("--node", "5"), "--node: {good} has no node 5\n\nhint: they are "),
         (("--regex", "["), "--regex: is no regular expression: unterminated character set at position 0\n"),
         (("--regex", "a", "--grep", "a"), "--regex: goes without --grep\n\nhint: give one of the two\n"),
         (("--since", "soon"), '--since: "soon" is not a time'),
@@ -243,7 +243,9 @@ def test_logs_refuse_what_would_print_nothing(call: Run, good: str, words: tuple
 def test_logs_of_a_host_it_is_not_on(call: Run, good: str) -> None:
     code, _, err = call("logs", good, "--node", "nowhere")
     assert code == 2
-    assert err.startswith(f"--node: {good} has no node on nowhere\n\nhint: its hosts: ")
+    assert err.startswith(f"--node: {good} has no node nowhere\n\nhint: they are ")
+    name = re.findall("they are (.*), or by number from 0 to 0", err)[0]
+    assert call("logs", good, "--node", name)[:2] == call("logs", good, "--node", "0")[:2]
 
 
 def test_runs_are_chosen(call: Run, good: str) -> None:
@@ -446,7 +448,7 @@ def test_live_view_shows_nodes_and_ctrl_c_leaves_the_run_going(call: Run, files:
     top = json.loads(call("top", "--json")[1])
     (row,) = (row for row in top if row["id"] == name[0])
     assert "cpu_percent" in row["node_values"][0]["values"]
-    assert re.search(rf"^{name[0]}  +\S+  +\d+%", call("top", "--once")[1], re.MULTILINE)
+    assert re.search(rf"^{name[0]} .*running\n  \S+  +\d+%", call("top", "--once")[1], re.MULTILINE)
     assert call("cancel", name[0])[0] == 0
     assert call("wait", name[0])[0] == 4
 

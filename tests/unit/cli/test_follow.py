@@ -15,7 +15,9 @@ import pytest
 
 from podwright.cli.commands.wait import wait_for
 from podwright.cli.terminal import follow, live
+from podwright.cli.terminal.program import ProgramOutput
 from podwright.cli.terminal.progress import Progress
+from podwright.runs import LogLine
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
 from tests.paths import CASES as ALL_CASES
@@ -34,6 +36,8 @@ class Scripted:
         self.script, self.ends = script, ends
         self.children: list[Scripted] = []
         self.lines: list[str] = []
+        self.output: list[list[LogLine]] = []
+        """What its ranks have written since the look before, for each look."""
         self.state = script[-1][0] if script else "pending"
         asked = Asked(self.id, "segmentation", "local", "local", 0.0, 2, 1, {"launcher": "torchrun", "goal": GOAL})
         self.folder: Any = SimpleNamespace(path=Path("/runs") / self.id, asked=asked)
@@ -57,6 +61,9 @@ class Scripted:
                 raise KeyboardInterrupt
             rows = ({"t": 0.0, "e": [0, 0], **event} for event in events)
             yield SimpleNamespace(record=self._record(state), events=parsed(*rows), samples=[])
+
+    def log_tail(self, last_bytes: int | None = None) -> Any:
+        return SimpleNamespace(read=lambda: self.output.pop(0) if self.output else [])
 
     def explain(self) -> list[str]:
         return self.lines
@@ -96,6 +103,42 @@ def test_a_run_that_reaches_its_goal(golden: Golden, capsys: pytest.CaptureFixtu
     golden(CASES / "succeeded.txt", captured.err)
 
 
+def written(*lines: tuple[int, str, str]) -> list[LogLine]:
+    """What ranks wrote: (rank, stream, text)."""
+    return [LogLine(1.0, 0, rank, stream, text) for rank, stream, text in lines]
+
+
+def test_what_rank_0_says_is_shown_but_not_what_it_tells_us(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Scripted([("running", []), ("running", []), ("succeeded", [])], duration_s=1.0)
+    run.output = [
+        written((0, "o", "loading"), (1, "o", "rank 1 is here"), (0, "o", '{"podwright": {"loss": 0.5}}')),
+        written((0, "p", "10%"), (0, "o", ":::MLLOG {}")),
+        written((0, "e", "done")),
+    ]
+    followed(run)
+    assert capsys.readouterr().out == "loading\ndone\n"
+    run.output = [written((0, "o", "loading"))]
+    follow.follow(run, write_nothing, follow.Watching(quiet=True))
+    assert capsys.readouterr().out == ""
+    follow.follow(run, write_nothing, follow.Watching(as_json=True))
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.splitlines()[0]) == ("", "loading")
+
+
+def test_a_line_of_several_ranks_is_shown_once_with_who_wrote_it() -> None:
+    now = [0.0]
+    output = ProgramOutput(None, 4, lambda: now[0])
+    assert output.take(written(*((rank, "o", "epoch 1") for rank in (0, 2, 1)))) == []
+    assert output.take(written((3, "o", "epoch 1"), (2, "o", "odd"))) == ["[0-3] epoch 1"]
+    assert output.take(written((1, "o", "later"))) == []
+    now[0] = 1.0
+    assert output.take(written((1, "p", "  5%"), (0, "p", " 10%"))) == ["[2] odd", "[1] later"]
+    assert output.open_line == " 10%"
+    assert output.take(written((0, "e", "100%"))) == []
+    assert output.open_line == "  5%"
+    assert output.rest() == ["[0] 100%", "[1]   5%"]
+
+
 def test_a_failed_run_is_explained(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
     retry = {"k": "retry", "n": 0, "attempt": 2, "why": "rank 3 on dgx002 exited with 1"}
     run = Scripted([("running", [GO, retry]), ("failed", [])], reason="rank 3 on dgx002 exited with 1")
@@ -122,7 +165,10 @@ def test_a_report_that_cannot_be_written_is_no_failure(
 def test_ctrl_c_leaves_the_run_going(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt):
         followed(Scripted([("running", [GO]), ("running", [{"k": "ctrl-c"}])]))
-    assert capsys.readouterr().err.splitlines()[-1] == "podwright attach segmentation-7f3k"
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "left      the run goes on; to come back:",
+        "podwright attach segmentation-7f3k",
+    ]
 
 
 def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:

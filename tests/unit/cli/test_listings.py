@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,8 +15,9 @@ import pytest
 from podwright.cli.commands import ps, show, top
 from podwright.cli.terminal import follow, output
 from podwright.cli.terminal.progress import Progress
+from podwright.cli.terminal.status import machine_pieces
 from podwright.runs import Record
-from podwright.runs.events import PilotStarted, Sample
+from podwright.runs.events import PilotStarted, RankStarted, ResultTold, Sample
 from podwright.runs.record import from_row
 from tests.paths import CASES as ALL_CASES
 
@@ -146,11 +148,48 @@ def test_top(golden: Golden) -> None:
     golden(CASES / "top" / "two-runs.txt", text(top.listing([_busy(), Progress(RECORDS[0])], 80)))
 
 
-def test_one_node_here_is_called_the_machine_whose_values_it_has() -> None:
-    progress = Progress(record(state="running", nodes=1, **ACTIVE))
-    progress.take(progress.record, [], [Sample(1.0, (0, 0), 0, {"cpu_percent": 42.2, "memory_used_bytes": 2.0**36})])
-    [_, row] = top.listing([progress], 80)
-    assert row.split() == ["segmentation-7f3k", "machine", "42%", "64", "GiB", "-", "-", "-", "-"]
+def test_a_straggler_is_marked_and_a_mean_does_not_hide_it() -> None:
+    progress = _busy()
+    slow = {"gpu.3.utilization_percent": 12.0}
+    progress.take(progress.record, [], [Sample(float(second), (0, 0), 0, slow) for second in range(10)])
+    marked = [line.split() for line in top.listing([progress], 80) if line.endswith("straggler")]
+    assert marked == [["gpu", "3", "12%", "-", "400", "W", "straggler"]]
+    assert "".join(text for text, _ in machine_pieces(progress)) == "gpu 83% mean, straggler 12% dgx001 gpu 3"
+
+
+def test_step_and_loss_stand_beside_the_gpu_of_their_rank() -> None:
+    progress = _busy()
+    told = {"step": 120.0, "steps": 1000.0, "loss": 0.4121}
+    at = {"time": 2.0, "epoch": (0, 0), "node": 0}
+    progress.take(progress.record, [RankStarted(**at, rank=5, gpu=5), ResultTold(**at, rank=5, values=told)], [])
+    rows = [line.split() for line in top.listing([progress], 80)]
+    assert ["gpu", "5", "120/1000", "0.412", "95%", "-", "400", "W"] in rows
+    assert ["gpu", "4", "94%", "-", "400", "W"] in rows
+
+
+def test_a_screen_that_is_too_low_still_shows_the_straggler() -> None:
+    rows = [top.Row(f"line {number}", "warn" if number == 18 else "") for number in range(20)]
+    shown = [row.text for row in top._fitting(rows, 5)]
+    assert shown == ["line 0", "line 1", "line 2", "line 18", "... 16 more; `podwright top --once` prints all"]
+
+
+def test_states_have_colours_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    lines = ps.listing(RECORDS, 80, NOW)
+    assert ps.coloured(lines, RECORDS, io.StringIO()) == lines
+    shown = ps.coloured(lines, RECORDS, Terminal())
+    assert "\x1b[31mfailed\x1b[0m" in shown[4]
+    assert [re.sub("\x1b\\[[0-9]*m", "", line) for line in shown] == lines
+
+
+def test_the_metric_of_the_goal_comes_first() -> None:
+    goal = {"metric": "mean_iou", "at_least": 0.65}
+    assert ps.outcome(record(goal=goal)) == "mean_iou 0.712  loss 0.31"
 
 
 def test_top_of_nothing() -> None:

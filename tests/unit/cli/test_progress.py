@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from podwright.cli.terminal.live import picture
+from podwright.cli.terminal.pace import Pace
 from podwright.cli.terminal.progress import Progress, goal_text
+from podwright.cli.terminal.status import status, used_of
 from podwright.runs import Record
 from podwright.runs.events import Event, Joined, PilotStarted, ResultTold, Sample
 from tests.paths import CASES as ALL_CASES
@@ -68,6 +70,47 @@ def test_picture(name: str, nodes: int, gpus: int, golden: Callable[[Path, str],
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_picture_fits_a_terminal_without_gpus(width: int) -> None:
     assert "epoch 3/6" in drawn(with_nodes(2, 0), width)
+
+
+def told(step: float, at: float, **values: float) -> Event:
+    return ResultTold(time=at, epoch=(0, 0), node=0, rank=0, values={"step": step, "steps": 1000.0, **values})
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_status_has_all_that_is_asked_of_it_on_any_terminal(width: int) -> None:
+    progress = with_nodes(1, 8)
+    progress.take(progress.record, [told(100, 10.0), told(120, 15.0, loss=0.412)], [])
+    lines = ["".join(text for text, _ in line) for line in status(progress, 72.4, width)]
+    assert max(map(len, lines)) <= width
+    shown = " ".join(" ".join(lines).split())
+    for part in ("running", "ETA 3m 40s", "4/s", "gpu 72% mean, slowest 72% dgx001 gpu 0", "1m 12s"):
+        assert part in shown
+    assert len(lines) == (1 if width > 120 else 2)
+
+
+def test_the_pace_is_of_this_attempt_and_of_all_epochs() -> None:
+    now = [0.0]
+    pace = Pace(lambda: now[0])
+    pace.take(0.0, 0, {"step": 10, "steps": 100})
+    assert (pace.rate(), pace.left_s()) == ("", None)
+    pace.take(10.0, 0, {"step": 20})
+    pace.take(99.0, 1, {"step": 99})
+    assert (pace.rate(), pace.left_s()) == ("1/s", 80.0)
+    now[0] = 30.0
+    assert pace.left_s() == 50.0
+    pace.begin_anew()
+    assert (pace.rate(), pace.left_s()) == ("", None)
+    for epoch, at in ((1, 0.0), (2, 60.0)):
+        for step in (10, 100):
+            pace.take(at + step / 10, 0, {"step": step, "epoch": epoch, "epochs": 4})
+    assert (pace.rate(), pace.left_s()) == ("10/s", 120.0)
+
+
+def test_memory_is_shown_of_all_there_is() -> None:
+    assert used_of(71.2 * 2**30, 80 * 2**30) == "71.2/80 GiB"
+    assert used_of(512 * 2**20, 80 * 2**30) == "0.5/80 GiB"
+    assert used_of(2**30, None) == "1 GiB"
+    assert used_of(None, 2**30) == "-"
 
 
 def test_picture_before_anything_is_told() -> None:

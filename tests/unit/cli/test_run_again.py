@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,77 @@ def test_the_end_is_told(work: Path, call: Call) -> None:
         time.sleep(0.05)
     document = json.loads(part.read_text())
     assert (document["id"], document["state"]) == (run_id, "succeeded")
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Takes what is posted; under /moved it sends the sender elsewhere."""
+
+    got: list[tuple[str, bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.got.append((self.path, body))
+        self.send_response(302 if self.path.endswith("moved") else 204)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.got.append((self.path, b""))
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def hook() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    """A server on the loopback: its address, and what it got."""
+    got: list[tuple[str, bytes]] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("OwnHook", (Hook,), {"got": got}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", got
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("path", "log"), [("s3cret", ""), ("s3cret/moved", "the webhook answered 302\n")])
+def test_the_webhook_of_the_home_is_told_and_its_address_is_nowhere(
+    work: Path, call: Call, hook: tuple[str, list[tuple[str, bytes]]], path: str, log: str
+) -> None:
+    address, got = hook
+    home = work.parent / "home"
+    home.mkdir(mode=0o700)
+    (home / "settings.yaml").write_text(f"webhook: {address}/{path}\n")
+    code, out, err = call("run")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        f"{home}/settings.yaml: can be read by others, and its address is a secret\n\nhint: `chmod 600"
+    )
+    (home / "settings.yaml").chmod(0o600)
+    run_id = started(call)
+    notes = home / "runs" / run_id / "notify.log"
+    deadline = time.monotonic() + 60
+    while not got or notes.read_text() != log:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    [(asked, body)] = got
+    document = json.loads(body)
+    assert (asked, document["text"], document["state"]) == (f"/{path}", f"{run_id} succeeded", "succeeded")
+    kept = [file.read_bytes() for file in (home / "runs").rglob("*") if file.is_file()]
+    assert not any(b"s3cret" in content for content in kept)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://example.org/s3cret", "ftp://example.org/s3cret", "s3cret", "http://[s3cret"]
+)
+def test_an_address_that_cannot_be_is_refused_without_repeating_it(work: Path, call: Call, address: str) -> None:
+    home = work.parent / "home"
+    home.mkdir(mode=0o700)
+    (home / "settings.yaml").write_text(f"webhook: {address}\n")
+    (home / "settings.yaml").chmod(0o600)
+    code, out, err = call("run")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{home}/settings.yaml:1:10: webhook: is no https address\n")
+    assert "s3cret" not in err
 
 
 @pytest.mark.parametrize(

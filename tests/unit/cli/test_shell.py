@@ -65,22 +65,22 @@ def typed(command: list[str], line: str, environment: dict[str, str]) -> str:
 def test_a_shell_stands_in_the_code_of_the_run(home: Home, tmp_path: Path) -> None:
     run = until_running(started(home, tmp_path, "nodes: 2\n"))
     environment = {**os.environ, "PODWRIGHT_HOME": str(home.path), "SHELL": "/bin/sh"}
-    command = [PODWRIGHT, "shell", run.id, "--node", "1"]
+    command = [PODWRIGHT, "shell", run.id, "--node", run.record().hosts[1]]
     shown = typed(command, 'echo "at $PODWRIGHT_RUN ${PODWRIGHT_SCRATCH##*/}"', environment)
     assert f"at {run.id} n1" in shown
 
 
 def test_refusals(home: Home, tmp_path: Path) -> None:
     run = until_running(started(home, tmp_path))
-    with pytest.raises(Refusal, match="has one node, which is 0"):
-        shell_of(run, 1)
+    with pytest.raises(Refusal, match=f"{run.id} has no node 1\n\nhint: they are .*, or by number from 0 to 0"):
+        shell_of(run, "1")
     run.cancel()
     run.wait(60)
     with pytest.raises(Refusal, match=f"{run.id} is cancelled; a shell needs a run that is running"):
-        shell_of(run, 0)
+        shell_of(run, "0")
 
 
 def test_a_matrix_has_no_shell_but_its_points_have(home: Home, tmp_path: Path) -> None:
     run = started(home, tmp_path, "matrix: {seed: [1, 2]}\n")
     with pytest.raises(Refusal, match=rf"{run.id} has 2 points\n\nhint: name one, such as {run.id}-1"):
-        shell_of(run, 0)
+        shell_of(run, "0")

@@ -48,7 +48,7 @@ def test_what_days_brought_stands_beside_what_was_reckoned(
     (tmp_path / "pod.yaml").write_text(POD)
     fleet = ROOT / "tests" / "cases" / "capacity" / "fleet" / "capacity.yaml"
     pod = tmp_path / "pod.yaml"
-    assert main(["capacity", str(fleet), "--dataset", "drives", "--pod", str(pod), "--json"]) == 0
+    assert main(["capacity", str(fleet), "--dataset", "drives", "--on", str(pod), "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
     measured = document["dataset"]
     assert (measured["bytes_per_day"], measured["kept_share"], measured["kept_bytes_per_day"]) == (4000, 0.5, 2000)

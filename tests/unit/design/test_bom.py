@@ -30,7 +30,7 @@ def test_prices_where_they_are_given() -> None:
     media = Counter(one.medium for one in design.laid)
     known = sum(prices[medium] * count for medium, count in media.items() if medium in prices)
     assert amount == 20 * 1000 + 50 * len(design.switches) + known
-    assert without == ["rack, 42 units", "storage cable, length not known"]
+    assert without == ["rack, 42 units", "cable manager, 1 unit", "storage cable, length not known"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from podwright.cli.main import main
 from podwright.design.predict.capacity import as_json, reckon, si
 from podwright.design.predict.capacity_file import CapacityFile, parse_capacity
+from podwright.design.predict.capacity_pod import rounded_up
+from podwright.spec import load_pod
+from podwright.spec.quantity import size_bytes
 from tests.paths import ROOT
 
 CASES = ROOT / "tests" / "cases" / "capacity"
@@ -49,6 +52,58 @@ def test_cases(case: str, golden: Golden, capsys: pytest.CaptureFixture[str], mo
     else:
         assert (code, printed.out) == (2, "")
         golden(CASES / case / "expected" / "errors.txt", printed.err)
+
+
+def test_the_pod_that_is_written_carries_the_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pod.yaml"
+    assert main(["capacity", str(CASES / "fleet" / "capacity.yaml"), "--pod", str(path), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    pod = load_pod(path)
+    assert len(pod.compute_hosts()) == plan["training"]["nodes"]
+    held = {storage.name: storage.capacity_bytes or 0 for storage in pod.storage}
+    assert held.keys() == plan["tiers"].keys()
+    for name, needed in plan["tiers"].items():
+        assert needed <= held[name] <= needed * 1.01
+    first = pod.storage[0].bandwidth_bytes_s or 0
+    assert first >= plan["ingest"]["bytes_s"] + plan["training"]["read_bytes_s"]
+    assert main(["design", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["compute"]["units"] == 2
+
+
+def test_a_pod_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("mine")
+    assert main(["capacity", str(CASES / "fleet" / "capacity.yaml"), "--pod", str(path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("labels: {images: 5}", "training: the chain does not reach nodes"),
+        (
+            "labels: {images: 5}\ntraining: {images_per_node_day: 5, within: 1d, gpus_per_node: 4}",
+            "training.model: a dgx-a100 has 8 GPUs, and the file reckons with 4",
+        ),
+        (
+            "labels: {images: 5}\ntraining: {images_per_node_day: 5, within: 1d, model: dgx-z1}",
+            '"dgx-z1" is not in the hardware library',
+        ),
+    ],
+)
+def test_a_chain_without_a_pod_is_refused(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "capacity.yaml").write_text(f"name: part\n{text}\n")
+    assert main(["capacity", str(tmp_path / "capacity.yaml"), "--pod", str(tmp_path / "pod.yaml")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "pod.yaml").exists()
+
+
+@given(value=st.floats(1, 1e19))
+def test_sizes_of_a_pod_are_rounded_up(value: float) -> None:
+    assert value <= size_bytes(rounded_up(value, "B")) <= value * 1.011 + 1
 
 
 @pytest.mark.parametrize("case", ["fleet", "four-k"])

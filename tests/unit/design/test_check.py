@@ -111,6 +111,19 @@ def test_a_link_at_another_width_or_speed_is_named() -> None:
     assert everything == [("speed", "all 2,800 links run at 1xSDR; they are designed for 4xHDR")]
 
 
+def test_a_port_is_also_called_what_its_panel_calls_it() -> None:
+    design = designed(31, "dgx-h100")
+    lines = ibnetdiscover(design, "compute").splitlines()
+    slow = next(number for number, line in enumerate(lines) if "dgx0002 mlx5_0" in line and line.startswith("[2]"))
+    lines[slow] = lines[slow].replace("4xNDR", "2xNDR")
+    back = next(number for number, line in enumerate(lines) if line.startswith("Ca") and '"dgx0002 mlx5_0"' in line)
+    lines[back + 1] = lines[back + 1].replace("4xNDR", "2xNDR")
+    (deviation,) = check_fabric(design, "\n".join(lines), "fabric.txt").findings
+    assert deviation.message == (
+        "dgx0002 mlx5_0 (OSFP4P2) to leaf-u01-r1 port 2 (1/2) runs at 2xNDR; it is designed for 4xNDR"
+    )
+
+
 def without(text: str, device: str) -> str:
     """Takes a device out: its own block, and the ends of its cables."""
     blocks = [block for block in text.split("\n\n") if f'# "{device}' not in block.partition("\n[")[0]]

@@ -64,9 +64,11 @@ def test_without_a_file(call: Call) -> None:
 
 def test_a_pod_or_numbers(call: Call) -> None:
     words = "needs a pod's file, or --nodes and --model"
-    for args in ((), ("--nodes", "4"), ("--model", "dgx-a100"), ("pod.yaml", "--nodes", "4", "--model", "dgx-a100")):
+    for args in ((), ("--nodes", "4"), ("--model", "dgx-a100")):
         code, out, err = call(*args)
         assert (code, out, err.splitlines()[0]) == (2, "", words)
+    code, out, err = call("pod.yaml", "--nodes", "4", "--model", "dgx-a100")
+    assert err.startswith("a pod's file and --nodes or --model were given: they say the same thing twice\n")
     assert call("--nodes", "4", "--model", "dgx-a10")[2].endswith("did you mean `dgx-a100`?\n")
 
 
@@ -82,6 +84,15 @@ def test_a_pod_or_numbers(call: Call) -> None:
 def test_too_few_and_too_many_nodes(call: Call, nodes: str, words: str) -> None:
     code, out, err = call("--nodes", nodes, "--model", "dgx-a100")
     assert (code, out, err.splitlines()[0]) == (2, "", words)
+
+
+def test_a_pod_without_a_fabric_says_so(call: Call, tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text('name: small\nnodes: [{hosts: "m[1-3]", model: cpu-server, roles: [management]}]\n')
+    code, out, _ = call(str(pod))
+    assert (code, out.splitlines()[:3]) == (
+        *(0, ["small: no node is on a fabric", "", "racks       1 rack of 42 units and 35 kW, power not known"]),
+    )
 
 
 def test_cables(call: Call) -> None:

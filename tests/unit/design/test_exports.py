@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from podwright import theme
 from podwright.design.exports.files import design_files
+from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.svg import CLASSES, palette
 from podwright.design.topology import tree_switches
@@ -125,7 +127,7 @@ def test_labels_are_for_the_hosts_of_kubernetes() -> None:
     assert "dgx0031" not in made["slurm/topology.conf"]
 
 
-@pytest.mark.parametrize("name", ["compute.svg", "storage.svg", "racks.svg"])
+@pytest.mark.parametrize("name", ["compute.svg", "storage.svg", "racks/row-A.svg", "racks/row-C.svg"])
 def test_drawings_are_whole_and_nothing_sticks_out(files: dict[str, str], name: str) -> None:
     root = ET.fromstring(files[name])
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
@@ -151,13 +153,40 @@ def test_the_colours_are_the_shared_tokens() -> None:
     assert {one for pair in CLASSES.values() for one in pair if one} <= set(colours)
 
 
-@pytest.mark.parametrize("name", ["racks.html", "switches.html"])
+@pytest.mark.parametrize("name", ["racks.html", "switches.html", "bundles.html"])
 def test_sheets_have_a_page_each_and_load_nothing(files: dict[str, str], name: str) -> None:
     design = designed(140)
-    names = [rack.name for rack in design.floor.racks] if name == "racks.html" else [s.name for s in design.switches]
-    assert [f'<section id="{one}">' in files[name] for one in names] == [True] * len(names)
+    names = {
+        "racks.html": {rack.name for rack in design.floor.racks},
+        "switches.html": {switch.name for switch in design.switches},
+        "bundles.html": {row["bundle"] for row in rows(files["cables.csv"])} - {""},
+    }[name]
+    assert set(re.findall('<section id="([^"]+)">', files[name])) == names
     assert "src=" not in files[name]
-    assert "break-after: page" in files[name]
+    assert "break-before: page" in files[name]
+
+
+def test_labels_have_both_ends_of_every_cable_and_bundles_all_cables(files: dict[str, str]) -> None:
+    cables, labels = rows(files["cables.csv"]), rows(files["labels.csv"])
+    assert Counter(row["cable"] for row in labels) == Counter({row["label"]: 2 for row in cables})
+    assert {(row["near"], row["far"]) for row in labels} == {(row["far"], row["near"]) for row in labels}
+    bundles = rows(files["bundles.csv"])
+    assert sum(int(row["cables"]) for row in bundles) == len(cables)
+    assert Counter(row["bundle"] for row in cables) == {row["bundle"]: int(row["cables_in_bundle"]) for row in bundles}
+    sizes = [int(row["cables_in_bundle"]) for row in bundles]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_racks_are_drawn_row_by_row_with_a_legend() -> None:
+    drawn = racks_svg(designed(1023, "dgx-h100"), TOKENS)
+    assert len(drawn) == 26
+    for row, text in drawn.items():
+        root = ET.fromstring(text)
+        # What an A3 page shows at half of its size is readable still.
+        assert float(root.attrib["width"]) <= 2800
+        assert float(root.attrib["height"]) <= 900
+        assert f"pod: row {row}, " in text
+        assert "cable manager" in text
 
 
 def test_a_classic_layout_is_drawn_too() -> None:

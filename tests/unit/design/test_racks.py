@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.design.floor import RackPlace
 from podwright.design.lengths import distance_m, reach_of, sold
-from podwright.design.racks import RackPlace
 from podwright.spec import Racks, Refusal, SwitchModel
 from tests.unit.design.pods import designed
 
@@ -31,6 +31,25 @@ def test_every_device_has_a_place_of_its_own_within_the_limits(nodes: int, model
     assert len(placed) == len(set(placed)) == len(floor.places)
     assert {*design.requirements.hosts, *(switch.name for switch in design.switches)} <= set(placed)
     assert len({rack.name for rack in floor.racks}) == len(floor.racks)
+
+
+def test_two_switches_share_a_cable_manager_between_them() -> None:
+    def stack(**limits: Any) -> list[tuple[int, str]]:
+        rack = next(rack for rack in designed(40, racks=limits).floor.racks if "leaf-u01-r1" in str(rack.devices))
+        return [(unit, device.name) for unit, device in reversed(rack.devices)][:5]
+
+    assert stack() == [
+        *((42, "leaf-u01-r1"), (41, "A03-cm01"), (40, "leaf-u01-r2")),
+        *((39, "leaf-u01-r3"), (38, "A03-cm02")),
+    ]
+    assert [name for _, name in stack(switches_per_manager=0)] == [f"leaf-u01-r{rail}" for rail in range(1, 6)]
+    assert [name for _, name in stack(switches_per_manager=1)][:3] == ["leaf-u01-r1", "A03-cm01", "leaf-u01-r2"]
+
+
+def test_a_manager_stands_where_its_planned_switches_will() -> None:
+    now, later = (designed(nodes, fabrics={"compute": {"nodes_planned": 140}}).floor for nodes in (20, 140))
+    assert now.places.items() <= later.places.items()
+    assert now.cable_managers < later.cable_managers
 
 
 def test_a_small_pod_is_one_rack() -> None:

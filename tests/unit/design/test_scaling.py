@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,18 @@ from podwright.design.predict.scaling import (
     forecast_from_two,
     step_from_marks,
 )
-from podwright.design.predict.scaling_errors import Series, errors, read_series
+from podwright.design.predict.scaling_errors import errors, series_met
+from podwright.design.predict.series import (
+    KNOWN_ERROR,
+    UNKNOWN_BATCH_ERROR,
+    AskedSize,
+    Series,
+    TrainingLaw,
+    epochs_at,
+    fit_training,
+    forecast_size,
+)
+from podwright.design.predict.series_file import read_sizes
 from tests.paths import ROOT
 
 CASES = ROOT / "tests" / "cases" / "scaling"
@@ -31,7 +43,6 @@ BEGIN, END = "<!-- errors begin -->\n", "<!-- errors end -->\n"
 # Series whose sizes did not run the same program in the same way, so that no law of one program holds for them.
 REASONS = {
     "v0.6 Google TPUv3 (chips) maskrcnn": "64 and 128 chips cut each image over four cores, 16 chips do not.",
-    "v0.6 Google TPUv3 (chips) ssd": "512 and 1024 chips cut each image over four cores, fewer do not.",
     "v0.6 Google TPUv3 (chips) transformer": "16 chips add gradients up in 16 bits, all others in 32.",
     "v0.7 Google TPU maskrcnn": (
         "evaluation takes 10 s an epoch on 8 and 64 chips, and 19 s on 256, where an epoch of training takes 13 s; "
@@ -40,7 +51,6 @@ REASONS = {
     "v0.7 Google TPU ssd": (
         "256 chips ran another version of the program, whose step is slower than that of 64 chips with twice the load."
     ),
-    "v0.7 Google TPU transformer": "256 chips ran another version of the program.",
     "v0.7 NVIDIA NVIDIA A100-SXM4-40GB (400W) minigo": "games are played beside the training; there is no batch.",
     "v0.7 NVIDIA NVIDIA A100-SXM4-40GB (400W) transformer": (
         "one node trains on sentences of up to 64 tokens, ten nodes on up to 76."
@@ -50,59 +60,116 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def series() -> list[Series]:
-    return read_series((CASES / "series.csv").read_text(encoding="utf-8"))
+    return read_sizes((CASES / "series.csv").read_text(encoding="utf-8"), "series.csv")
 
 
-def names() -> list[str]:
-    return [one.name for one in read_series((CASES / "series.csv").read_text(encoding="utf-8"))]
+def widest(errors: Iterable[float], share: float) -> float:
+    """Return the factor either way that so many of the errors lie within."""
+    factors = sorted(math.exp(abs(math.log1p(error))) for error in errors)
+    return factors[math.ceil(share * len(factors)) - 1]
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name not in REASONS])
-def test_the_ends_give_the_middle_within_ten_per_cent(name: str, series: list[Series]) -> None:
-    found = errors([one for one in series if one.name == name])
-    assert found
-    assert [one for one in found if round(abs(one.error), 2) > 0.10] == []
+def without_batches(measured: Series) -> Series:
+    points = tuple(replace(point, batch=1.0, samples=1.0) for point in measured.points)
+    return replace(measured, points=points, batch_known=False)
 
 
-def test_series_set_apart_are_there_and_do_not_fit(series: list[Series]) -> None:
-    missed = {one.series for one in errors(series) if round(abs(one.error), 2) > 0.10}
-    assert missed == set(REASONS)
+def beyond(measured: Series) -> Iterator[tuple[float, Range]]:
+    """Yield the seconds of every size with its forecast from those below it, two or more."""
+    for place in range(2, len(measured.points)):
+        smaller = replace(measured, points=measured.points[:place])
+        for point in measured.points[place:]:
+            yield point.time_s, forecast_size(smaller, AskedSize(point.count, point.batch, point.samples)).time_s
 
 
 def test_every_series_has_three_sizes_or_more(series: list[Series]) -> None:
     assert len(series) == 29
-    assert min(len({point.count for point in one.points}) for one in series) >= 3
+    assert min(len({point.count for point in measured.points}) for measured in series) >= 3
 
 
-def test_the_stated_figures_are_those_of_the_series(series: list[Series]) -> None:
-    known = [one for one in series if one.batch_known]
-    assert round(statistics.median(abs(one.error) for one in errors(series)), 2) == scaling.TYPICAL_ERROR
-    shares = statistics.quantiles([one.fixed_share for one in known], n=4)
-    assert tuple(round(share, 2) for share in shares) == scaling.FIXED_SHARES
-    powers = [sample_power(one) for one in known if one.points[0].batch != one.points[-1].batch]
-    assert tuple(round(power, 2) for power in statistics.quantiles(powers, n=4)) == scaling.SAMPLE_POWERS
+def test_more_series_are_met_than_with_the_first_model(series: list[Series]) -> None:
+    held_out = errors(series)
+    assert len(series_met(held_out)) == 23
+    assert len(series_met(held_out, guessed=True)) == 17
+    assert len(step_law_met(series)) == 20
 
 
-def sample_power(one: Series) -> float:
-    first, last = one.points[0], one.points[-1]
+def step_law_met(series: list[Series]) -> list[str]:
+    """Return the series that version 0.1's law meets: a fixed part of a step and a part for each sample."""
+    names = []
+    for measured in series:
+        small, *middle, large = measured.points
+        law = fit(small, large)
+        off = [law.time_s(point.count, point.batch, point.samples) / point.time_s - 1 for point in middle]
+        if max(map(abs, off)) <= scaling_errors.MET:
+            names.append(measured.name)
+    return names
+
+
+def test_a_miss_is_excused_only_where_it_is_one(series: list[Series]) -> None:
+    missed = {error.series for error in errors(series) if abs(error.error) > scaling_errors.MET}
+    assert set(REASONS) <= missed
+
+
+def test_stated_intervals_hold_nineteen_of_twenty_published_sizes(series: list[Series]) -> None:
+    known = [measured for measured in series if measured.batch_known]
+    assert widest((error.error for error in errors(series)), 0.95) <= 1 + KNOWN_ERROR
+    assert widest((error.guessed_error for error in errors(series)), 0.9) <= 1 + KNOWN_ERROR
+    unknown = errors([without_batches(measured) for measured in known])
+    assert widest((error.error for error in unknown), 0.95) <= 1 + UNKNOWN_BATCH_ERROR
+    assert widest((error.error for error in unknown), 0.95) > 1 + KNOWN_ERROR
+
+
+def test_stated_intervals_hold_beyond_the_fitted_sizes(series: list[Series]) -> None:
+    for variant in (series, [without_batches(measured) for measured in series]):
+        held = []
+        for measured in variant:
+            held += [forecast.low <= time_s <= forecast.high for time_s, forecast in beyond(measured)]
+        assert len(held) > 70
+        assert sum(held) / len(held) >= 0.95
+
+
+def test_the_figures_for_one_run_are_those_of_the_series(series: list[Series]) -> None:
+    known = [measured for measured in series if measured.batch_known]
+    shares = []
+    for measured in known:
+        small, large = measured.points[0], measured.points[-1]
+        shares.append(fit(small, large).fixed_s / small.step_s)
+    assert tuple(round(share, 2) for share in statistics.quantiles(shares, n=4)) == scaling.FIXED_SHARES
+    grown = [measured for measured in known if measured.points[0].batch != measured.points[-1].batch]
+    powers = statistics.quantiles([sample_power(measured) for measured in grown], n=4)
+    assert tuple(round(power, 2) for power in powers) == scaling.SAMPLE_POWERS
+
+
+def sample_power(measured: Series) -> float:
+    first, last = measured.points[0], measured.points[-1]
     return math.log(last.samples / first.samples) / math.log(last.batch / first.batch)
 
 
-def test_beyond_the_fitted_sizes_the_stated_error_holds(series: list[Series]) -> None:
-    for one in series:
-        if one.name in REASONS:
-            continue
-        first, second, *_, last = one.points
-        predicted_s = fit(first, second).time_s(last.count, last.batch, last.samples)
-        bound = scaling.error_at(last.count, first.count, second.count)
-        assert abs(predicted_s / last.time_s - 1) <= bound, one.name
+def test_the_law_of_two_runs_holds_what_it_states(series: list[Series]) -> None:
+    off = []
+    for measured in series:
+        small, *middle, large = measured.points
+        law = fit(small, large)
+        off += [law.time_s(point.count, point.batch, point.samples) / point.time_s - 1 for point in middle]
+    assert widest(off, 0.95) <= 1 + scaling.INSIDE_ERROR
+    held = []
+    for measured in series:
+        first, second, *larger = measured.points
+        law = fit(first, second)
+        for point in larger:
+            ratio = law.time_s(point.count, point.batch, point.samples) / point.time_s
+            held.append(max(ratio, 1 / ratio) <= scaling.width_at(point.count, first.count, second.count))
+    assert sum(held) / len(held) >= 0.95
 
 
 def test_the_page_shows_the_errors_as_they_are(series: list[Series], golden: Callable[[Path, str], None]) -> None:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    table = scaling_errors.table(errors(series), REASONS)
-    golden(PAGE, f"{before}{BEGIN}\n{table}\n{END}{after}")
+    held_out = errors(series)
+    summary = scaling_errors.summary(held_out).replace("\n", " ")
+    section = f"{summary[0].upper()}{summary[1:]}.\n\n{scaling_errors.table(held_out, REASONS)}"
+    golden(PAGE, f"{before}{BEGIN}\n{section}\n{END}{after}")
 
 
 def test_one_local_batch_says_nothing_of_the_fixed_part() -> None:
@@ -150,4 +217,36 @@ def test_time_to_train_follows_only_from_a_run_that_reached_its_goal() -> None:
     assert made.same_local_train_s is None
     assert made.same_batch_train_s is None
     reached = forecast(Measured(8, 0.1, time_to_train_s=100.0), 8, (0.0, 0.0))
-    assert reached.same_batch_train_s == Range(pytest.approx(90.0), pytest.approx(100.0), pytest.approx(110.0))
+    assert reached.same_batch_train_s == Range(pytest.approx(80.0), pytest.approx(100.0), pytest.approx(125.0))
+
+
+TERMS = st.tuples(st.floats(0, 10), st.floats(0, 5), st.floats(0, 5000), st.floats(1, 500))
+
+
+@given(terms=TERMS, counts=st.lists(st.integers(1, 2048), min_size=2, max_size=6, unique=True))
+def test_a_law_meets_what_a_law_made(terms: tuple[float, float, float, float], counts: list[int]) -> None:
+    true = TrainingLaw(*terms)
+    points = [ScalingPoint(count, true.time_s(count, 512, 40), 512, 40) for count in sorted(counts)]
+    fitted = fit_training(points)
+    for point in points:
+        assert fitted.time_s(point.count, 512, 40) == pytest.approx(point.time_s, rel=0.02)
+    assert min(fitted.startup_s, fitted.evaluation_s, fitted.fixed_s, fitted.sample_s) >= 0
+
+
+@given(counts=st.lists(st.integers(1, 2048), min_size=2, max_size=6, unique=True), asked=st.integers(1, 10**6))
+def test_a_forecast_lies_in_its_interval_which_grows_outward(counts: list[int], asked: int) -> None:
+    points = tuple(ScalingPoint(count, 100.0 + 1e5 / count, 512, 40) for count in sorted(counts))
+    measured = Series("law", points, batch_known=True)
+    times = [forecast_size(measured, AskedSize(count, 512, 40)).time_s for count in (asked, asked * 2)]
+    for time_s in times:
+        assert 0 < time_s.low < time_s.expected < time_s.high
+    if asked >= max(counts):
+        assert times[1].high / times[1].low > times[0].high / times[0].low
+
+
+def test_epochs_end_with_an_evaluation() -> None:
+    points = [ScalingPoint(8, 100.0, 1000, 40), ScalingPoint(64, 20.0, 5000, 60)]
+    assert epochs_at(points, 3000) == 50
+    assert epochs_at(points, 3000, evaluate_every=4) == 52
+    assert epochs_at(points, 5000, evaluate_every=4) == 60
+    assert epochs_at(points, 1000, evaluate_every=4) == 40

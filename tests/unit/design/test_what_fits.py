@@ -64,14 +64,30 @@ def test_a_third_storage_tier_is_refused_with_the_limit_and_two_ways_out() -> No
 
 
 def test_unknown_power_is_at_least() -> None:
-    assert designed(20).floor.power_text == "at least 130.0 kW"
+    assert designed(20).floor.power_text == "at least 130.0 kW in all"
 
 
-@pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200"])
+@pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300"])
 def test_newer_systems_have_all_fabrics(model: str) -> None:
     design = designed(31, model)
     assert list(design.wired) == ["compute", "storage"]
     assert design.management is not None
+
+
+def test_four_units_of_dgx_b200_have_the_published_storage_switches() -> None:
+    """SuperPOD reference architecture RA-11334, management racks: 8 storage leaves, 4 storage spines."""
+    storage = designed(127, "dgx-b200").storage
+    assert storage is not None
+    assert (storage.leaf, storage.spine) == (8, 4)
+
+
+def test_known_power_heat_and_weight_are_sums() -> None:
+    switches = {"compute": {"switch": "qm9700"}, "management": {"switch": {"ports": 48}}}
+    design = designed(32, "dgx-b200", fabrics=switches)
+    assert design.floor.unknown_power == ("48-port switch", "sn3700")
+    rack = next(rack for rack in design.floor.racks if [device.model for _, device in rack.devices] == ["dgx-b200"] * 2)
+    assert rack.facts == "28.6 kW (97,583 BTU/h), 285 kg"
+    assert design.floor.weight_kg == pytest.approx(32 * 142.4 + (8 + 4 + 2 + 1) * 14.8)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 import subprocess
@@ -14,16 +15,20 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright import theme
+from podwright.design.discovered import read_discovered
 from podwright.design.exports.dot import dot
+from podwright.design.exports.files import design_files
+from podwright.design.exports.ibnet import Port
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.schedulers import scheduler_files
-from podwright.design.exports.tables import cable_plan
 from podwright.design.plan import Design
 from podwright.spec import Refusal
 from tests.paths import CASES
 from tests.unit.design.pods import designed, group
 
 FORMS: dict[str, Any] = yaml.safe_load((CASES / "design" / "netbox_forms.yaml").read_text())
+TOKENS = theme.asset("tokens.css")
 STORAGE = [
     {"name": "fast", "kind": "lustre", "model": "ddn-ai400x", "bandwidth": "480GB/s"},
     {"name": "home", "kind": "nfs"},
@@ -54,19 +59,59 @@ def test_a_graph_has_every_cable() -> None:
 @settings(max_examples=8)
 @given(
     st.integers(1, 45),
-    st.sampled_from(["dgx-a100", "dgx-h100"]),
+    st.sampled_from(["dgx-a100", "dgx-h100", "dgx-b200", "dgx-b300"]),
     st.sampled_from(["rail", "classic"]),
     st.booleans(),
 )
 def test_no_port_twice_no_name_twice_and_both_ends_exist(nodes: int, model: str, layout: str, systems: bool) -> None:
     design = designed(nodes, model, fabrics={"compute": {"layout": layout}}, storage=STORAGE if systems else [])
-    cables = rows(cable_plan(design))
+    files = design_files(design, TOKENS)
+    cables = rows(files["cables.csv"])
     ends = Counter((row[f"device_{side}"], row[f"port_{side}"]) for row in cables for side in "ab")
     assert [end for end, count in ends.items() if count > 1] == []
     names = Counter(device.name for rack in design.floor.racks for _, device in rack.devices)
     assert [name for name, count in names.items() if count > 1] == []
     assert {device for device, _ in ends} <= {*names, "storage", "home"}
+    panels = Counter((row[f"device_{side}"], row[f"panel_{side}"]) for row in cables for side in "ab")
+    assert set(panels.values()) == {1}
+    labels = Counter(row["label"] for row in cables)
+    assert set(labels.values()) == {1}
+    assert Counter(row["cable"] for row in rows(files["labels.csv"])) == dict.fromkeys(labels, 2)
+    for fabric in design.wired:
+        own = {frozenset(_names(row)) for row in cables if row["fabric"] == fabric}
+        _check_fabric_files(files, fabric, own)
+    _check_sheets(files, cables)
     _check_netbox(design)
+
+
+def _names(row: dict[str, str]) -> list[str]:
+    """Both ends by the names of programs: those of a switch by device and port."""
+    return [f"{row[f'device_{side}']} {row[f'port_{side}']}" for side in "ab"]
+
+
+def _check_fabric_files(files: dict[str, str], fabric: str, cables: set[frozenset[str]]) -> None:
+    """What UFM and ibnetdiscover are given are the cables of the plan, each port once."""
+    links = read_discovered(files[f"{fabric}.ibnetdiscover"]).ports()
+    assert all(links[peer] == port for port, peer in links.items())
+    named = {frozenset(_port_name(port) for port in pair) for pair in links.items()}
+    assert named == cables
+    sheet = list(csv.reader(io.StringIO(files[f"ufm/{fabric}-p2p.csv"])))[1:]
+    ends = Counter((row[first + 2], row[first + 3]) for row in sheet for first in (0, 4))
+    assert (len(sheet), set(ends.values())) == (len(cables), {1})
+
+
+def _port_name(port: Port) -> str:
+    return port.device if " " in port.device else f"{port.device} {port.number}"
+
+
+def _check_sheets(files: dict[str, str], cables: list[dict[str, str]]) -> None:
+    """Every cable is on the sheets of its switches under its label, and in the bundle of its racks."""
+    placed = [row for row in cables if row["bundle"]]
+    shown = Counter(html.unescape(text) for text in re.findall("<td>([^<]+ - [^<]+)</td>", files["switches.html"]))
+    switches = set(re.findall('<section id="([^"]+)">', files["switches.html"]))
+    assert shown == {row["label"]: len(switches & {row["device_a"], row["device_b"]}) for row in cables}
+    bundled = re.findall("<td>([^<]+ - [^<]+)</td>", files["bundles.html"])
+    assert Counter(map(html.unescape, bundled)) == dict.fromkeys((row["label"] for row in placed), 1)
 
 
 def _check_netbox(design: Design) -> None:

@@ -138,13 +138,37 @@ def failed(**fields: Any) -> Event:
     return event
 
 
+def test_a_rank_that_hung_is_explained_by_where_it_was() -> None:
+    dump = [
+        "Fatal Python error: Aborted",
+        "",
+        "Thread 0x1 (most recent call first):",
+        '  File "pin.py", line 3 in work',
+    ]
+    dump += [
+        "",
+        "Thread 0x2 (most recent call first):",
+        '  File "train.py", line 41 in step',
+        "",
+        "Extension modules: x",
+    ]
+    [stack] = parsed(row("stack", rank=3, lines=dump))
+    assert explain(record("rank 3 on dgx002 hangs: it waits in the kernel"), [stack]) == [
+        "rank 3 on dgx002 hangs: it waits in the kernel",
+        "stack rank 3 was at",
+        'stack File "train.py", line 41 in step',
+    ]
+    [empty] = parsed(row("stack", rank=3, lines=["what a program printed last"]))
+    assert explain(record("rank 3 hangs"), [empty]) == ["rank 3 hangs"]
+
+
 def test_a_failed_rank_is_explained_with_its_last_lines_and_what_was_seen() -> None:
-    [seen] = parsed(row("seen", what="ecc", device="dgx002 GPU 3", text="1 uncorrectable ECC error"))
+    [seen] = parsed(row("seen", what="ecc", device="gpu 3", text="1 uncorrectable ECC error"))
     assert explain(record("rank 3 on dgx002 exited with 1"), [seen, failed()]) == [
         "rank 3 on dgx002 exited with 1 after 41 s; ranks 0-2, 4-15 were stopped",
         "Traceback",
         "RuntimeError: CUDA error",
-        "seen dgx002 GPU 3: 1 uncorrectable ECC error",
+        "seen node0 gpu 3: 1 uncorrectable ECC error",
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.keeper import STOPPED, wait_for
+from podwright.pilot.kept import STOPPED, wait_for
 
 
 class Turns:

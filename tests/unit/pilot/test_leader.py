@@ -316,7 +316,7 @@ def test_a_failure_with_a_lost_node_beside_it_spends_no_retry(crowd: Any) -> Non
     c.links[1].alive = False
     c.after(SETTLE_S)
     assert c.said("failed") == []
-    assert c.said("retry") == [{"attempt": 2, "why": "node 1 is gone", "lost": 1}]
+    assert c.said("retry") == [{"attempt": 2, "why": "host1 is gone", "lost": 1}]
     c.hear(0, "stopped")
     c.after(1.0)
     assert c.join(1, instance="new", restart=1) is None
@@ -329,7 +329,7 @@ def test_a_replaced_node_begins_a_new_epoch_and_spends_no_retry(crowd: Any) -> N
     c = crowd(retries=0).go()
     c.links[1].alive = False
     assert c.join(1, instance="new", restart=1) is None
-    assert c.said("retry") == [{"attempt": 2, "why": "node 1 was replaced", "lost": 1}]
+    assert c.said("retry") == [{"attempt": 2, "why": "host1 was replaced", "lost": 1}]
     assert c.links[0].sent[-1]["k"] == "stop"
     c.hear(0, "stopped")
     c.after(1.0)
@@ -341,7 +341,7 @@ def test_a_silent_node_is_lost_after_the_time_of_silence(crowd: Any) -> None:
     c.after(30.0, quiet=(1,))
     assert c.leader.phase == "run"
     c.after(1.0, quiet=(1,))
-    assert c.said("retry") == [{"attempt": 2, "why": "node 1 was silent for 30 s", "lost": 1}]
+    assert c.said("retry") == [{"attempt": 2, "why": "host1 was silent for 30 s", "lost": 1}]
 
 
 def test_retries_used_up_end_the_run_with_the_reason(crowd: Any) -> None:
@@ -362,7 +362,7 @@ def test_what_would_fail_each_time_is_not_tried_again(crowd: Any) -> None:
     c.after(SETTLE_S)
     c.everyone("stopped")
     c.after(0.5)
-    assert c.end == {"state": "failed", "reason": "node 1 on host1: setup exited with 1", "exit_code": 1}
+    assert c.end == {"state": "failed", "reason": "host1: setup exited with 1", "exit_code": 1}
 
 
 def test_a_run_of_one_node_waits_for_no_other_cause(crowd: Any) -> None:
@@ -827,7 +827,7 @@ def test_the_nodes_are_given_back_soon_when_one_does_not_come_back(crowd: Any, t
     lose_node_1(c, 58.0)
     assert (c.leader.phase, c.said("given_back")) == ("join", [])
     c.after(6.0, quiet=(1,))
-    assert c.said("given_back") == [{"why": "node 1 on host1 was gone and did not come back within 90 s"}]
+    assert c.said("given_back") == [{"why": "host1 was gone and did not come back within 90 s"}]
     assert c.leader.exit_code == 75
 
 
@@ -855,7 +855,7 @@ def test_nodes_that_are_gone_again_and_again_fail_the_run(crowd: Any, tmp_path: 
     lose_node_1(c, 10.0)
     assert c.said("given_back") == []
     assert (c.end["state"], leases.ended()) == ("failed", "failed")
-    assert c.end["reason"] == "node 1 on host1 was gone and did not come back within 33 s, for the 11th time"
+    assert c.end["reason"] == "host1 was gone and did not come back within 33 s, for the 11th time"
 
 
 # data
@@ -902,5 +902,5 @@ def test_data_that_cannot_be_had_ends_the_run_with_the_reason_and_spends_no_retr
     c = staging(crowd, retries=3)
     c.fail(1, rank=None, why="http://x: the server says 404", fatal=True)
     c.after(10.0)
-    assert (c.end["state"], c.end["reason"]) == ("failed", "node 1 on host1: http://x: the server says 404")
+    assert (c.end["state"], c.end["reason"]) == ("failed", "host1: http://x: the server says 404")
     assert c.said("retry") == []

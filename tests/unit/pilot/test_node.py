@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from podwright.engines.payload import pilot_zip
+from podwright.launch.failures import last_stack
 from podwright.pilot.lease import Leases
 from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, rows_of
 from tests.unit.pilot.made import ORDER
+from tests.unit.runs.made import parsed
 
 
 class Started:
@@ -205,6 +207,31 @@ def test_a_leader_that_finds_a_newer_claim_kills_its_ranks(start: Any) -> None:
     assert [row["by"] for row in run.events("fenced")] == [[1, 0]]
     with pytest.raises(ProcessLookupError):
         os.kill(rank["pid"], 0)
+
+
+HANGS = """
+import os, signal, threading, time
+def other():
+    time.sleep(1000)
+def waits_for_its_peers():
+    {how}
+threading.Thread(target=other, daemon=True).start()
+waits_for_its_peers()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "within"),
+    [("time.sleep(1000)", ["sh", "-c", '"$@"; exit 3', "sh"]), ("os.kill(os.getpid(), signal.SIGSTOP)", [])],
+)
+def test_a_rank_that_hangs_says_where_it_was(start: Any, how: str, within: list[str]) -> None:
+    command = [*within, sys.executable, "-c", HANGS.format(how=how)]
+    run = start(command=command, hang_after_s=8.0, beat_s=0.1)
+    assert run.end() == (EXIT_FAILED, "")
+    (stack,) = run.events("stack")
+    assert stack["rank"] == 0
+    assert last_stack(parsed(stack))[:2] == ["rank 0 was at", 'File "<string>", line 6 in waits_for_its_peers']
+    assert any("in other" in line for line in stack["lines"])
 
 
 def test_a_hang_is_seen_and_the_attempt_is_ended(start: Any) -> None:

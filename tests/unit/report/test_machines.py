@@ -45,7 +45,7 @@ def payload_of(page: str) -> dict[str, Any]:
 def test_disk_and_network_of_nodes_on_one_machine_are_one_line_that_says_so() -> None:
     data = run(["station", "station"], *OWN, *OF_MACHINE)
     machine = ["station, whole machine"]
-    own = ["node 0", "node 1"]
+    own = ["node0", "node1"]
     assert lines_of(data) == {"cpu-use": own, "memory": own, "net-sent": machine, "disk-written": machine}
     assert notes_of(data) == {"cpu-use": "", "memory": "", "net-sent": NOTE, "disk-written": NOTE}
 

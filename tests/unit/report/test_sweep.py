@@ -63,7 +63,47 @@ def test_two_axes_are_a_map_of_every_figure() -> None:
     cells = re.findall(r'--shade:(\d+)%" data-text="(.*?)".*?>([^<]*)</td>', first)
     assert [text for _, _, text in cells] == ["0.5", "0.7", "0.6", "0.2", "0.3", "0.4"]
     assert [int(shade) for shade, _, _ in cells] == [42, 70, 56, 0, 14, 28]
-    assert cells[1][1] == "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5)"
+    assert cells[1][1] == "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5), the best"
+
+
+def best_cells(page: str) -> list[tuple[str, str]]:
+    """The cells with a frame: how strong their colour is, and what they say."""
+    return re.findall(r'class="best" [^>]*--shade:(\d+)%" data-text="(.*?)"', page)
+
+
+def test_the_best_cell_has_a_frame_and_the_strongest_colour() -> None:
+    good, quick = best_cells(render_comparison(grid()))
+    assert good == ("70", "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5), the best")
+    assert quick == ("70", "lr=0.1, batch=8: duration 11 s (toy-1-1), the best")
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "best"),
+    [
+        ("loss", None, ["0.2"]),
+        ("val_loss", None, ["0.2"]),
+        ("accuracy", None, ["0.7"]),
+        ("height", None, []),
+        ("height", {"metric": "height", "at_most": 1.0}, ["0.2"]),
+        ("height", {"metric": "height", "at_least": 1.0}, ["0.7"]),
+    ],
+)
+def test_what_is_best_says_the_goal_or_a_name_that_leaves_no_doubt(name: str, goal: Any, best: list[str]) -> None:
+    runs = [
+        ReportData(
+            {**run.record, "results": {name: run.record["results"]["mean_iou"]}, "duration_s": 1.0}, run.asked, 100.0
+        )
+        for run in grid(goal)
+    ]
+    page = render_comparison(runs)
+    assert [re.findall(r"[\d.]+(?= \()", text)[0] for _, text in best_cells(page)] == best
+    assert ("the stronger the colour, the better" in page) == bool(best)
+
+
+def test_a_cell_without_a_point_that_succeeded_is_not_the_best() -> None:
+    runs = grid()
+    runs[4] = point(5, {"lr": 0.01, "batch": 16}, {"mean_iou": 0.9}, state="failed")
+    assert best_cells(render_comparison(runs))[0][1] == "lr=0.01, batch=32: mean IoU 0.6 (toy-1-6), the best"
 
 
 def test_points_that_were_repeated_are_told_by_their_median() -> None:

@@ -34,6 +34,8 @@ GOOD: tuple[dict[str, Any], ...] = (
     event("alone", 3.85, n=1, why="the leader on a is gone; another is waited for"),
     event("given_back", 3.9, why="x"),
     event("thinned", 4.0, what="metrics", from_s=1, to_s=10),
+    event("software", 0.5, python="3.11.7", torch="2.3.0", cuda="12.4", nccl="2.20.5", cudnn="9.1"),
+    event("stack", 4.1, rank=0, lines=["Current thread 0x1 (most recent call first):"]),
     event("recognised", 4.1, rank=0, names=[{"name": "loss", "how": "form"}]),
     event("workdir", 4.2, files=3, bytes=100, left=[{"path": "a", "why": "x"}], left_count=1, took_s=0.5),
     event("end", 9.0, state="failed", reason="x", exit_code=1),

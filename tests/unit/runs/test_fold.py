@@ -210,3 +210,12 @@ def test_a_settled_run_changes_only_by_a_newer_attempt(before: list[dict[str, An
     again = [go(50.0, newest), event("ready", 70, newest), event("retry", 71, newest, why="z"), result(72, newest, x=1)]
     fold.take(parsed(*data.draw(st.lists(events_of_pilots() | st.sampled_from(again), max_size=8))))
     assert fold.record(START + 200).state == told.state
+
+
+def test_a_run_that_brings_its_data_says_how_far_it_is() -> None:
+    waits = client("waiting", 1.0, why="has its nodes; its pilots are starting")
+    brings = [event("staging", 2.0, n=node, bytes=size, of=200) for node, size in ((0, 50), (1, 20), (0, 80))]
+    assert folded(*brings, waits).reason == "brings its data to its nodes, 25% of it is there"
+    queued = client("waiting", 3.0, why="waits in the queue")
+    assert folded(*brings, waits, queued).reason == "waits in the queue"
+    assert folded(*brings, go(), waits).reason == ""

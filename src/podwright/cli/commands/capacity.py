@@ -16,6 +16,7 @@ from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.design.predict.capacity import CapacityFigure, CapacityPlan
+    from podwright.design.predict.capacity_file import CapacityFile
 
 _VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
 
@@ -26,11 +27,12 @@ def capacity_command(
         str | None,
         typer.Option("--dataset", metavar="DATASET", help="Beside it, what this dataset brought and kept."),
     ] = None,
-    pod: Annotated[
+    target: Annotated[
         str | None,
-        typer.Option(
-            "--pod", metavar="POD", help="With --dataset: how long its storage lasts.", autocompletion=complete_file
-        ),
+        typer.Option("--on", metavar="POD", help="With --dataset: how long this pod's storage lasts."),
+    ] = None,
+    pod: Annotated[
+        Path | None, typer.Option("--pod", metavar="FILE", help="Write the pod that carries the chain to this file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,12 +41,32 @@ def capacity_command(
     from podwright.design.predict.capacity_file import parse_capacity
     from podwright.spec.source import decode, read_source
 
-    plan = capacity.reckon(parse_capacity(decode(read_source(file), str(file)), str(file)))
+    given = parse_capacity(decode(read_source(file), str(file)), str(file))
+    plan = capacity.reckon(given)
+    if pod is not None:
+        _write_pod(given, plan, file, pod)
     if dataset is not None:
-        plan = replace(plan, figures=(*plan.figures, *_measured(plan, dataset, pod)))
+        plan = replace(plan, figures=(*plan.figures, *_measured(plan, dataset, target)))
     if as_json:
         return output.print_json(capacity.as_json(plan))
     return print("\n".join(_lines(plan)))
+
+
+def _write_pod(given: CapacityFile, plan: CapacityPlan, file: Path, path: Path) -> None:
+    """Write the pod that carries the chain; a file that is there already is somebody's."""
+    from podwright.cli.terminal.files import in_words
+    from podwright.design.predict.capacity_pod import pod_text
+    from podwright.spec.problems import Refusal, refuse
+
+    try:
+        text = pod_text(given, plan)
+    except Refusal as refusal:
+        raise Refusal(replace(problem, file=str(file)) for problem in refusal.problems) from None
+    if path.exists():
+        raise refuse(f"{path} is there already", hint="name a new file; it is not written over")
+    with in_words(path), path.open("x", encoding="utf-8") as stream:
+        stream.write(text)
+    output.say("wrote", f"{path}; next: podwright design {path}")
 
 
 def _measured(plan: CapacityPlan, dataset: str, pod: str | None) -> Iterator[CapacityFigure]:

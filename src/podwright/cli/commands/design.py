@@ -184,6 +184,11 @@ def _renamed(refusal: Refusal, pod: str | None) -> Refusal:
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
     from podwright.spec.problems import refuse
 
+    if pod is not None and (nodes is not None or model is not None):
+        raise refuse(
+            "a pod's file and --nodes or --model were given: they say the same thing twice",
+            hint="the file says how many nodes there are, and of which model",
+        )
     if (pod is None) == (nodes is None) or (nodes is None) != (model is None):
         raise refuse(
             "needs a pod's file, or --nodes and --model",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
+    from podwright.design.bom import Item
     from podwright.design.growth import Growth
     from podwright.design.plan import Design
     from podwright.design.wiring import Cable
@@ -21,8 +22,10 @@ def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> l
 
     hosts = design.requirements.hosts
     names = {design.requirements.models[host].name or "node" for host in hosts}
-    nodes = f"{figures.count(len(hosts), 'node')} {' and '.join(sorted(names))}"
-    lines = [f"{design.pod.name}: {nodes}, {output.clip(fold_hosts(hosts), 40)}"]
+    lines = [f"{design.pod.name}: no node is on a fabric"]
+    if hosts:
+        nodes = f"{figures.count(len(hosts), 'node')} {' and '.join(sorted(names))}"
+        lines = [f"{design.pod.name}: {nodes}, {output.clip(fold_hosts(hosts), 40)}"]
     sections = [section(design) for section in (_compute, _storage, _management, _racks, _bill)]
     for section in (*sections, _feeds(design, gpu_read_bytes_s), _notes(design)):
         section_lines = list(section)
@@ -102,30 +105,60 @@ def _racks(design: Design) -> Iterator[str]:
     floor, given = design.floor, design.pod.racks
     racks = figures.count(len(floor.racks), "rack")
     limits = f"{given.rack_units} units and {given.limit_w / 1000:g} kW"
-    yield f"racks       {racks} of {limits}, {floor.power_text} in all"
-    fullest = max(floor.racks, key=lambda rack: rack.power_w)
-    yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
+    yield f"racks       {racks} of {limits}, {floor.power_text}"
+    if floor.power_w:
+        yield f"            heat {floor.heat_text}"
+        fullest = max(floor.racks, key=lambda rack: rack.power_w)
+        yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
+    if floor.weight_kg:
+        yield f"            weight of devices {floor.weight_text}"
     if floor.unknown_power:
         yield f"            power not known of {', '.join(floor.unknown_power)}"
+    if floor.unknown_weight:
+        yield f"            weight not known of {', '.join(floor.unknown_weight)}"
 
 
 def _bill(design: Design) -> Iterator[str]:
     from podwright.design.bom import total
 
     items = design.bill()
-    rows = [(str(item.count), item.kind, item.name, _money(item.amount)) for item in items if item.kind != "cable"]
+    rows = [(str(item.count), item.kind, item.name, _money(item.amount)) for item in items if not item.fabric]
     # The bill has a line for each length; here cables are summed up by fabric and by what they are made of.
-    counts = Counter((laid.cable.fabric, laid.medium) for laid in design.laid)
-    for (fabric, medium), count in sorted(counts.items()):
-        amount = getattr(design.pod.costs.cable_prices, medium, None)
-        if amount is not None:
-            amount *= count
-        rows.append((str(count), "cable", f"{fabric}, {medium}", _money(amount)))
+    summed: dict[tuple[str, str, str], list[Item]] = defaultdict(list)
+    for item in items:
+        if item.fabric:
+            summed[(item.kind, item.fabric, item.name)].append(item)
+    for (kind, fabric, name), lines in summed.items():
+        amounts = [item.amount for item in lines if item.amount is not None]
+        amount = sum(amounts) if amounts else None
+        what = fabric if kind == name else f"{fabric}, {name}"
+        rows.append((str(sum(item.count for item in lines)), kind, what, _money(amount)))
     yield from output.table(("count", "what", "item", design.pod.costs.currency), rows)
     whole, without = total(items)
     if whole:
         missing = f", without {len(without)} items that have no price" if without else ""
         yield f"total       {_money(whole)} {design.pod.costs.currency}{missing}"
+    yield from _owned(design, whole)
+
+
+def _owned(design: Design, bought: float) -> Iterator[str]:
+    """Say what the years cost in electricity, and what that makes with what was bought."""
+    from podwright.design.running import electricity
+
+    costs = design.pod.costs
+    power = electricity(costs, design.bill())
+    if power is None:
+        return
+    years = f"{power.years:g} years"
+    if costs.years is None:
+        years += " (assumed)"
+    rate = f"{power.power_w / 1000:,.1f} kW, {power.price_kwh:g} a kWh"
+    if design.floor.unknown_power:
+        rate = f"at least {rate}"
+    if power.pue is not None:
+        rate += f", PUE {power.pue:g}"
+    yield f"power       {_money(power.amount)} {costs.currency} in {years}: {rate}"
+    yield f"owned       {_money(bought + power.amount)} {costs.currency} with power"
 
 
 def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:

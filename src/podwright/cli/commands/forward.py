@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.commands.shell import check_beside
-from podwright.cli.options import AsJson, RunRef
+from podwright.cli.commands.shell import node_beside
+from podwright.cli.options import AsJson, Node, RunRef
 from podwright.cli.terminal.output import print_json, say
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def forward_command(
     port: Annotated[
         str, typer.Argument(metavar="[HERE:]PORT", help="A port of the run; HERE is the one on this machine, 0 any.")
     ],
-    node: Annotated[int, typer.Option("--node", metavar="N", min=0, help="The node of the run, from 0.")] = 0,
+    node: Node = "0",
     route: Annotated[bool, typer.Option("--route", help="Make a Route for others instead (OpenShift).")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,13 +38,13 @@ def forward_command(
     here, there = ports_of(port)
     with Session.open() as session:
         followed = find(session, run)
-        check_beside(followed, node, "a port")
-        with _door(session, followed.folder, node, (here, there), route) as url:
+        number = node_beside(followed, node, "a port")
+        with _door(session, followed.folder, number, (here, there), route) as url:
             if as_json:
-                print_json({"run": followed.id, "node": node, "port": there, "url": url})
+                print_json({"run": followed.id, "node": number, "port": there, "url": url})
             else:
                 print(url, flush=True)
-            say("forward", f"port {there} of node {node} of {followed.id}, until it ends or Ctrl-C")
+            say("forward", f"port {there} of node {number} of {followed.id}, until it ends or Ctrl-C")
             with suppress(KeyboardInterrupt):
                 wait_for_end(followed)
 

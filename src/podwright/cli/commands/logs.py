@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.options import AsJson, RunRef, seconds_of
+from podwright.cli.options import AsJson, RunRef, node_of, ranks_of, seconds_of
 from podwright.cli.terminal.follow import say_left
 from podwright.cli.terminal.output import foreign_line, json_text, say
 
@@ -26,7 +26,7 @@ def logs_command(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run has ended.")] = False,
     rank: Annotated[str | None, typer.Option("--rank", metavar="R", help="Only these, such as `0,3-5`.")] = None,
     node: Annotated[
-        str | None, typer.Option("--node", metavar="N", help="Only the ranks of this node: its number or its host.")
+        str | None, typer.Option("--node", metavar="N", help="Only the ranks of this node: its name or its number.")
     ] = None,
     grep: Annotated[str | None, typer.Option("--grep", metavar="TEXT", help="Only lines with this text.")] = None,
     regex: Annotated[str | None, typer.Option("--regex", metavar="RE", help="Only lines that this fits.")] = None,
@@ -41,8 +41,9 @@ def logs_command(
     with Session.open() as session:
         followed = find(session, run)
         record = _record_of(followed)
-        ranks = _ranks(rank, followed.id, record.world_size)
-        wanted = LineFilter(ranks, _node(node, record), _pattern(grep, regex), _earliest(since))
+        ranks = None if rank is None else ranks_of(rank, followed.id, record.world_size)
+        number = None if node is None else node_of(node, record)
+        wanted = LineFilter(ranks, number, _pattern(grep, regex), _earliest(since))
         lines = _lines(followed, wanted, tail, follow)
         try:
             if as_json:
@@ -103,41 +104,6 @@ def _record_of(run: Run) -> Record:
     if points := run.points():
         raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
     return run.record()
-
-
-def _ranks(text: str | None, run_id: str, count: int) -> frozenset[int] | None:
-    """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
-    from podwright.spec.problems import refuse
-
-    if text is None:
-        return None
-    ranks: set[int] = set()
-    for part in text.split(","):
-        if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
-            raise refuse(f'"{text}" names no ranks', "write it like `0,3-5`", field="--rank")
-        first, last = int(span[1]), int(span[2] or span[1])
-        if last < first or last >= count:
-            raise refuse(f"{run_id} has no {part.strip()}", f"it has 0 to {count - 1}", field="--rank")
-        ranks.update(range(first, last + 1))
-    return frozenset(ranks)
-
-
-def _node(text: str | None, record: Record) -> int | None:
-    """Return the number of the node that is named by it, or by a host that only one node has."""
-    from podwright.spec.problems import refuse
-
-    if text is None:
-        return None
-    if re.fullmatch("[0-9]{1,9}", text):
-        if int(text) < record.nodes:
-            return int(text)
-        raise refuse(f"{record.id} has no {text}", f"it has 0 to {record.nodes - 1}", field="--node")
-    on_host = [node for node, host in enumerate(record.hosts) if text in (host, f"node{node}")]
-    if len(on_host) != 1:
-        hint = f"its hosts: {', '.join(dict.fromkeys(record.hosts))}; nodes have numbers from 0 to {record.nodes - 1}"
-        problem = f"{len(on_host)} nodes" if on_host else "no node"
-        raise refuse(f"{record.id} has {problem} on {text}", hint, field="--node")
-    return on_host[0]
 
 
 def _pattern(text: str | None, regex: str | None) -> re.Pattern[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
+    from podwright.cli.commands.predict_training import TrainingPrediction
     from podwright.design.predict.placement import Placement
     from podwright.spec import Pod
 
@@ -21,8 +23,9 @@ _BAR = 14
 
 def predict_command(
     pod: Annotated[
-        str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
-    ],
+        str | None,
+        typer.Argument(metavar="[POD]", help="A pod's file, or a known pod's name.", autocompletion=complete_file),
+    ] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="So many nodes, from the first.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", metavar="HOSTS", help="These nodes: dgx[001-016].")] = None,
     pods: Annotated[int, typer.Option("--pods", metavar="N", help="Spread over so many pods with one core.")] = 1,
@@ -34,27 +37,47 @@ def predict_command(
     gradients: Annotated[
         str | None, typer.Option("--gradients", metavar="SIZE", help="Bytes all-reduced in a step: 51MB.")
     ] = None,
+    series: Annotated[
+        Path | None,
+        typer.Option("--series", metavar="FILE", help="Fit measured sizes: count,batch,minutes,epochs."),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the acceptance sheet as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the acceptance sheet of a job's nodes, and what a run's training would take on them."""
+    from podwright.cli.commands import predict_series, predict_training
+    from podwright.design.predict import acceptance
+    from podwright.spec.problems import refuse
+
+    if series is not None and pod is None:
+        return predict_series.print_series(series, as_json)
+    if series is not None or pod is None:
+        raise refuse("say what to predict", hint="give either a pod and its nodes, or --series sizes.csv")
+    placement = _placement(read_pod(pod), nodes, hosts, pods)
+    if as_csv:
+        return print(acceptance.as_csv(placement), end="")
+    training = predict_training.training(placement, runs, batch, gradients) if runs else None
+    if as_json:
+        return output.print_json(_document(placement, training))
+    return print("\n".join(_lines(placement, training)))
+
+
+def _document(placement: Placement, training: TrainingPrediction | None) -> dict[str, Any]:
     from podwright.cli.commands import predict_training
     from podwright.design.predict import acceptance
 
-    placement = _placement(read_pod(pod), nodes, hosts, pods)
-    if as_csv:
-        sys.stdout.write(acceptance.as_csv(placement))
-        return None
-    training = predict_training.training(placement, runs, batch, gradients) if runs else None
-    if as_json:
-        document: dict[str, Any] = {"collectives": acceptance.as_json(placement), "training": None}
-        if training is not None:
-            document["training"] = predict_training.as_json(training)
-        return output.print_json(document)
-    lines = list(_sheet(placement))
+    document: dict[str, Any] = {"collectives": acceptance.as_json(placement), "training": None}
     if training is not None:
-        lines += predict_training.lines(training)
-    return print("\n".join(lines))
+        document["training"] = predict_training.as_json(training)
+    return document
+
+
+def _lines(placement: Placement, training: TrainingPrediction | None) -> Iterator[str]:
+    from podwright.cli.commands import predict_training
+
+    yield from _sheet(placement)
+    if training is not None:
+        yield from predict_training.lines(training)
 
 
 def _placement(pod: Pod, nodes: int | None, hosts: str | None, pods: int) -> Placement:
@@ -83,8 +106,9 @@ def _sheet(placement: Placement) -> Iterator[str]:
     speeds = f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s"
     if count > 1:
         speeds += f", network {wires.nics} x {wires.nic_gb_s:.0f} GB/s = {wires.network_gb_s:.0f} GB/s a node"
+    expected, alarm = verdict.expected.bus_gb_s, _rounded(verdict.alarm_gb_s)
     lines = {
-        "expect": f"{verdict.expected.bus_gb_s:.0f} GB/s bus bandwidth at 1 GiB, alarm under {verdict.alarm_gb_s:.0f}",
+        "expect": f"{expected:.0f} GB/s bus bandwidth at 1 GiB, alarm under {alarm}",
         "job": f"{nodes}, {count * wires.gpus} GPUs, {placement.span}: {named}",
         "wires": speeds,
         "test": sheet.settings(placement),
@@ -109,7 +133,7 @@ def _table(placement: Placement) -> list[str]:
     for row in rows:
         filled, _ = figures.bar(row.expected.bus_gb_s / top, _BAR)
         others = [f"{other.bus_gb_s:5.0f}" for other in row.others]
-        figure = [f"{row.expected.bus_gb_s:6.0f}", f"{row.alarm_gb_s:5.0f}", *others]
+        figure = [f"{row.expected.bus_gb_s:6.0f}", f"{_rounded(row.alarm_gb_s):>5}", *others]
         cells.append([figures.size(row.expected.size_bytes), _time(row.expected.time_s), *figure, filled])
     return output.table(["size", "time", "expect", "alarm", *names, "GB/s bus"], cells)
 
@@ -130,6 +154,12 @@ def _broken(placement: Placement) -> Iterator[str]:
         lines.append(line)
     if lines:
         yield from output.aligned("broken", "\n".join(lines), sys.stdout)
+
+
+def _rounded(gb_s: float | None) -> str:
+    if gb_s is None:
+        return figures.NONE
+    return f"{gb_s:.0f}"
 
 
 def _time(seconds: float) -> str:

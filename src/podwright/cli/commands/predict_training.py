@@ -235,14 +235,14 @@ def _range_json(numbers: Range | None) -> dict[str, float] | None:
 
 
 def _origin(prediction: TrainingPrediction) -> str:
-    from podwright.design.predict.scaling import INSIDE_ERROR
+    from podwright.design.predict.scaling import DOUBLING_ERROR, INSIDE_ERROR
 
-    lines = [f"modelled from the measured step; {INSIDE_ERROR * 100:.0f} % error on published series"]
+    lines = [f"modelled from the measured step; {INSIDE_ERROR * 100:.0f} % either way holds 19 of 20"]
     if len(prediction.sources) > 1:
-        lines.append("between the runs, and 10 % more for each doubling beyond them")
+        lines.append(f"published sizes, with {DOUBLING_ERROR * 100:.0f} % more for each doubling beyond the runs")
     else:
-        lines.append("one run does not tell the fixed part of a step: its published range is")
-        lines.append("used; a second run of another size (--from twice) measures it")
+        lines.append("published sizes; one run does not tell the fixed part of a step: its")
+        lines.append("published range is used; a second run (--from twice) measures it")
         if prediction.gradient_bytes is None:
             lines.append("communication is taken as hidden: give --gradients 51MB to count it")
     return "\n".join(lines)

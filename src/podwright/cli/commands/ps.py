@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -55,7 +54,17 @@ def ps_command(
         return output.say("no runs", "that fit; `podwright ps --all` lists every run")
     if not records:
         return output.say("no runs", "start one with `podwright run WORKLOAD`")
-    return print("\n".join(listing(records, output.width_of(sys.stdout))))
+    lines = listing(records, output.width_of(sys.stdout))
+    return print("\n".join(coloured(lines, records, sys.stdout)))
+
+
+def coloured(lines: Sequence[str], records: Sequence[Record], stream: TextIO) -> list[str]:
+    """Colour the state in each line of a listing, where the stream shows colours."""
+    head, *rows = lines
+    shown = [output.paint(head, "dim", stream)]
+    for line, record in zip(rows, records, strict=True):
+        shown.append(line.replace(f"  {record.state} ", f"  {output.paint(record.state, record.state, stream)} ", 1))
+    return shown
 
 
 def listing(records: Sequence[Record], width: int | None, now_s: float | None = None) -> list[str]:
@@ -71,8 +80,7 @@ def points_listing(points: Sequence[Record], width: int | None, now_s: float | N
         names.update(dict.fromkeys(point.matrix or {}))
     rows = []
     for point in points:
-        # Points are compared by all their results, not by the goal's alone.
-        run, state, _, _, _, took, came = _row(replace(point, goal=None), now_s)
+        run, state, _, _, _, took, came = _row(point, now_s)
         varied = [""] * len(names)
         if point.matrix:
             varied = [figures.value(point.matrix[name]) for name in names]
@@ -102,7 +110,7 @@ def _rough(seconds: float | None) -> str:
 
 
 def outcome(record: Record) -> str:
-    """Return the reason of a run that is not well, else its latest results: that of the goal when there is one.
+    """Return the reason of a run that is not well, else its latest results: that of the goal first.
 
     A sweep has no results of its own; its reason says how many of its points are how far.
     """
@@ -116,7 +124,7 @@ def outcome(record: Record) -> str:
     metric = (record.goal or {}).get("metric")
     results = record.results
     if metric in results:
-        results = {metric: results[metric]}
+        results = {metric: results[metric], **results}
     return f"{_progress(record)}{figures.results(results, limit=3)}".rstrip()
 
 

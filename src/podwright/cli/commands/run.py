@@ -11,9 +11,18 @@ import typer
 
 from podwright.cli import crash
 from podwright.cli.commands.report import write_report
-from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadOrHere, complete_run
+from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadOrHere, complete_run, ranks_of
 from podwright.cli.terminal import output, verdict
-from podwright.cli.terminal.follow import codes_of, document_of, follow, held_interrupt, introduce, say_gaps, say_left
+from podwright.cli.terminal.follow import (
+    Watching,
+    codes_of,
+    document_of,
+    follow,
+    held_interrupt,
+    introduce,
+    say_gaps,
+    say_left,
+)
 
 if TYPE_CHECKING:
     from podwright.launch import Run, Session
@@ -24,6 +33,15 @@ Profile = Annotated[
     bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
 ]
 
+Ranks = Annotated[str, typer.Option("--rank", metavar="R", help="Show what these write, such as `0,3-5`, or `all`.")]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the status alone, not what the ranks write.")]
+MOST_RANKS = 1_000_000
+LAST_BYTES = 8192
+"""Of what a run wrote before somebody comes back to it: a screen or two."""
 RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
 
 
@@ -32,10 +50,7 @@ def run_command(
     on: Target = "local",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the run's id and do not follow it.")] = False,
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Start it N times.")] = 1,
-    after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
-    ] = None,
+    after: After = None,
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     like: Annotated[
         str | None,
@@ -47,13 +62,15 @@ def run_command(
     ] = None,
     notify: Notify = None,
     profile: Profile = False,
+    rank: Ranks = "0",
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
     from podwright import launch
-    from podwright.launch.notify import command_of, when_ended
 
-    told_by = command_of(notify) if notify is not None else None
+    watching = Watching(_wanted(rank), quiet, as_json=as_json)
+    tell = _notifier(notify)
     before = like or resume
     if before:
         _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
@@ -63,9 +80,25 @@ def run_command(
         else:
             asked = _workload(workload, sets, profile)
             run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        if told_by:
-            when_ended(run, told_by)
-        return _tell(run, detach, as_json)
+        if tell:
+            tell(run)
+        return _tell(run, detach, watching)
+
+
+def _notifier(command: str | None) -> Callable[[Run], None] | None:
+    """Return what sees to it that somebody is told of the end; None where nobody wants to be."""
+    from podwright.runs.store import default_home
+
+    home = default_home()
+    if command is None and not (home / "settings.yaml").exists():
+        return None  # the usual case, for which nothing is imported
+    from podwright.launch.notify import command_of, when_ended
+    from podwright.launch.settings import read_settings
+
+    told_by = [] if command is None else command_of(command)
+    if not told_by and read_settings(home).webhook is None:
+        return None
+    return partial(when_ended, command=told_by)
 
 
 def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
@@ -109,16 +142,21 @@ def _refuse_beside(like: str | None, resume: str | None, workload: Path | None, 
         raise refuse("goes without WORKLOAD, --on, --set, --repeat, --after and --profile", hint, field=field)
 
 
-def _tell(run: Run, detach: bool, as_json: bool) -> int:
+def _wanted(rank: str, run_id: str = "a run", count: int = MOST_RANKS) -> frozenset[int] | None:
+    """Return the ranks whose output is shown; None stands for all."""
+    return None if rank == "all" else ranks_of(rank, run_id, count)
+
+
+def _tell(run: Run, detach: bool, watching: Watching) -> int:
     _, points = run.records()
     introduce(run, len(points))
     say_gaps(run)
     if not detach:
-        return _to_the_end(run, as_json)
+        return _to_the_end(run, watching)
     if run.is_held():
         output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
     output.say("next", f"podwright attach {run.id}")
-    if as_json:
+    if watching.as_json:
         output.print_json(document_of(*run.records()))
     else:
         print(run.id, flush=True)
@@ -137,7 +175,7 @@ def _start(start: Callable[[], Run]) -> Run:
     return started[0]
 
 
-def attach_command(run: RunRef, as_json: AsJson = False) -> int:
+def attach_command(run: RunRef, rank: Ranks = "0", quiet: Quiet = False, as_json: AsJson = False) -> int:
     """Follow a run from where it is now; one that has ended is told about at once."""
     from podwright.launch import Session, find
 
@@ -145,16 +183,18 @@ def attach_command(run: RunRef, as_json: AsJson = False) -> int:
         followed = find(session, run)
         _, points = followed.records()
         introduce(followed, len(points))
-        return _to_the_end(followed, as_json)
+        known = followed.last_known()
+        ranks = _wanted(rank, followed.id, known.world_size)
+        return _to_the_end(followed, Watching(ranks, quiet or known.is_final, LAST_BYTES, as_json))
 
 
-def _to_the_end(run: Run, as_json: bool) -> int:
+def _to_the_end(run: Run, watching: Watching) -> int:
     try:
-        record, points = follow(run, write_report)
+        record, points = follow(run, write_report, watching)
     except KeyboardInterrupt:
-        if as_json:
+        if watching.as_json:
             output.print_json(document_of(*run.records()))
         raise
-    if as_json:
+    if watching.as_json:
         output.print_json(document_of(record, points))
     return verdict.worst(codes_of(record, points))

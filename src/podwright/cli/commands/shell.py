@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from podwright.cli.options import RunRef
+from podwright.cli.options import Node, RunRef, node_of
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
 def shell_command(
     run: RunRef,
-    node: Annotated[int, typer.Option("--node", metavar="N", min=0, help="The node of the run, from 0.")] = 0,
+    node: Node = "0",
 ) -> None:
     """Become the engine's own command for it, so that the terminal is the user's and the exit code the shell's."""
     from podwright.launch import Session, find
@@ -27,14 +25,13 @@ def shell_command(
     os.execvp(command[0], command)
 
 
-def shell_of(run: Run, node: int) -> list[str]:
+def shell_of(run: Run, node: str) -> list[str]:
     """Return the command that opens the shell; refuse where there is nothing to be beside."""
-    check_beside(run, node, "a shell")
-    return run.shell(node)
+    return run.shell(node_beside(run, node, "a shell"))
 
 
-def check_beside(run: Run, node: int, what: str) -> None:
-    """Refuse where there is no node to be beside: a sweep, a run that does not run, a number too high."""
+def node_beside(run: Run, node: str, what: str) -> int:
+    """Return the node's number; refuse where there is none to be beside: a sweep, or a run that does not run."""
     from podwright.spec.problems import refuse
 
     record, points = run.record(), run.folder.asked.points
@@ -45,6 +42,4 @@ def check_beside(run: Run, node: int, what: str) -> None:
         if record.is_final:
             hint = f"`podwright show {run.id}` says more"
         raise refuse(f"{run.id} is {record.state}; {what} needs a run that is running", hint=hint)
-    if node >= record.nodes:
-        nodes = "one node, which is 0" if record.nodes == 1 else f"nodes 0 to {record.nodes - 1}"
-        raise refuse(f"{run.id} has {nodes}", field="--node")
+    return node_of(node, record)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from podwright.cli.commands.ps import points_listing
+from podwright.cli.commands.ps import coloured, points_listing
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.follow import document_of
@@ -28,17 +28,20 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         replaced = [] if points else shown.replacements()
         if as_json:
             rows = [row.as_json() for row in replaced]
-            return output.print_json({**document_of(record, points), "bytes": size, "replaced": rows})
+            versions = [{"node": node, **row} for node, row in show_folder.versions_of(shown.folder).items()]
+            beside = {"bytes": size, "replaced": rows, "versions": versions}
+            return output.print_json({**document_of(record, points), **beside})
         why: list[str] = []
         if record.state in ("failed", "lost") and not points:
             why = shown.explain(record)
         asked = list(show_folder.asked_for(shown.folder))
-        happened = [] if points else list(show_folder.happened(shown.folder, replaced))
+        happened = [] if points else list(show_folder.happened(shown.folder, replaced, bool(why)))
     lines = [*facts(record, len(points), why), *asked, *happened, ("size", figures.size(size))]
     for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
-        print("\n" + "\n".join(points_listing(points, output.width_of(sys.stdout))))
+        listed = points_listing(points, output.width_of(sys.stdout))
+        print("\n" + "\n".join(coloured(listed, points, sys.stdout)))
     return None
 
 

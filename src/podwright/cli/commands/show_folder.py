@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 6
 """About nodes that were replaced, or about retries."""
+VERSIONS = ("python", "torch", "cuda", "nccl", "cudnn")
 RESOURCES = ("gpus", "mig", "cpus", "memory", "shm", "rdma")
 
 Facts = Iterator[tuple[str, str]]
@@ -42,17 +43,49 @@ def _resources(given: Any) -> str:
     return ", ".join(f"{name} {figures.value(given[name])}" for name in RESOURCES if given.get(name))
 
 
-def happened(folder: RunFolder, replaced: Sequence[Replacement]) -> Facts:
+def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: bool) -> Facts:
     """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
-    from podwright.runs.events import FilesKept, Recognised, Retry
+    from podwright.launch.failures import last_stack
+    from podwright.runs.events import FilesKept, RankStack, Recognised, Retry
 
+    yield from _software(versions_of(folder))
     yield from _read(folder.events_of(Recognised))
     yield from _retries(folder.events_of(Retry))
+    if not is_explained and (stack := last_stack(folder.events_of(RankStack))):
+        yield "stack", "\n".join(stack)
     yield from _replaced(replaced)
     for event in folder.events_of(FilesKept)[-1:]:
         yield "kept", kept_text(folder.id, event)
     if (folder.path / "report.html").is_file():
         yield "report", (folder.path / "report.html").resolve().as_uri()
+
+
+def versions_of(folder: RunFolder) -> dict[int, dict[str, str]]:
+    """Return by node what its ranks started with and the driver below them, by name."""
+    from podwright.runs.events import PilotStarted, SoftwareFound
+
+    versions: dict[int, dict[str, str]] = {}
+    for event in folder.events_of(PilotStarted, SoftwareFound):
+        names = ("driver",) if isinstance(event, PilotStarted) else VERSIONS
+        known = {name: getattr(event, name) for name in names if getattr(event, name)}
+        versions.setdefault(event.node, {}).update(known)
+    return dict(sorted(versions.items()))
+
+
+def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:
+    """Say the versions once where all nodes have the same; else which nodes have which."""
+    from podwright.analysis.event_text import versions_text
+    from podwright.theme import words
+
+    nodes: dict[str, list[int]] = {}
+    for node, known in versions.items():
+        if known:
+            nodes.setdefault(versions_text(known), []).append(node)
+    lines = list(nodes)
+    if len(nodes) > 1:
+        lines = [f"node {words.fold(numbers)}: {text}" for text, numbers in nodes.items()]
+    if lines:
+        yield "versions", "\n".join(lines)
 
 
 def _retries(events: Sequence[Retry]) -> Facts:

@@ -6,25 +6,28 @@ import contextlib
 import os
 import sys
 import time
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output
-from podwright.cli.terminal.progress import Progress
+from podwright.cli.terminal.live import styled
+from podwright.cli.terminal.machines import GpuView, straggler
+from podwright.cli.terminal.progress import Progress, how_far
+from podwright.cli.terminal.status import used_of
 
 if TYPE_CHECKING:
     from podwright.launch import Session
     from podwright.runs import Record
-    from podwright.runs.events import Sample
+    from podwright.runs.events import Event, Sample
 
 REFRESH_EVERY_S = 2.0
 # The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
 TAIL_BYTES = 96 * 1024
-_HEAD = ("run", "node", "cpu", "mem", "gpus", "gpu", "gpu mem", "power")
+_HEAD = ("run", "step", "loss", "use", "memory", "power", "state")
 
 
 def top_command(
@@ -38,7 +41,8 @@ def top_command(
         if as_json:
             return output.print_json([_document(progress) for progress in active(session)])
         if once or not sys.stdout.isatty():
-            return print("\n".join(listing(active(session), output.width_of(sys.stdout))), flush=True)
+            rows = _table(active(session), output.width_of(sys.stdout))
+            return print("\n".join(output.paint(row.text, row.role, sys.stdout) for row in rows), flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             _watch(session)
     return None
@@ -55,73 +59,109 @@ def active(session: Session) -> list[Progress]:
             parts += points or [whole]
     progresses = [Progress(part) for part in parts if not part.is_final]
     for progress in progresses:
-        progress.take(progress.record, [], last_samples(Path(progress.record.folder) / "record"))
+        record_path = Path(progress.record.folder) / "record"
+        progress.take(progress.record, last_events(record_path), last_samples(record_path))
     return progresses
 
 
 def last_samples(record_path: Path) -> list[Sample]:
     """Return what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
-    from podwright.pilot.protocol import parse_line, record_folders
     from podwright.runs.events import parse_sample
 
-    newest = {node: Path(folder) for node, _, folder in record_folders(str(record_path))}
     samples = []
-    for folder in newest.values():
-        for line in _end_of(folder / "metrics.jsonl").splitlines():
-            sample = parse_sample(parse_line(line))
+    for folder in _newest(record_path):
+        for row in _rows_of(folder / "metrics.jsonl", from_end=True):
+            sample = parse_sample(row)
             if sample is not None:
                 samples.append(sample)
     return samples
 
 
-def _end_of(path: Path) -> bytes:
+def last_events(record_path: Path) -> list[Event]:
+    """Return what the nodes found when they began, where the ranks are, and what these told last."""
+    from podwright.runs.events import PilotStarted, RankStarted, ResultTold, parse_event
+
+    events: list[Event] = []
+    for folder in _newest(record_path):
+        path = folder / "events.jsonl"
+        rows = [*_rows_of(path, from_end=False), *_rows_of(path, from_end=True)]
+        for event in filter(None, map(parse_event, rows)):
+            if isinstance(event, (PilotStarted, RankStarted, ResultTold)):
+                events.append(event)
+    return events
+
+
+def _newest(record_path: Path) -> Iterable[Path]:
+    """Return the folder of the latest pilot of each node."""
+    from podwright.pilot.protocol import record_folders
+
+    return {node: Path(folder) for node, _, folder in record_folders(str(record_path))}.values()
+
+
+def _rows_of(path: Path, from_end: bool) -> Iterator[object]:
+    """Yield the rows at the beginning or at the end of a file."""
+    from podwright.pilot.protocol import parse_line
     from podwright.runs.files import open_untrusted
 
     try:
         with open_untrusted(path.parent, path.name) as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL_BYTES))
-            return file.read(TAIL_BYTES)
+            file.seek(max(0, size - TAIL_BYTES) if from_end else 0)
+            data = file.read(TAIL_BYTES)
     except OSError:
-        return b""
+        return
+    yield from map(parse_line, data.splitlines())
 
 
 def listing(progresses: list[Progress], width: int | None) -> list[str]:
-    """Lay out a line per node; the run's name stands beside its first node."""
+    """Lay out each run with a line per node and one per GPU."""
+    return [row.text for row in _table(progresses, width)]
+
+
+class Row(NamedTuple):
+    """A line of the table, and what its colour stands for."""
+
+    text: str
+    role: str
+
+
+def _table(progresses: list[Progress], width: int | None) -> list[Row]:
     if not progresses:
-        return ["no active runs"]
-    return output.table(_HEAD, chain.from_iterable(map(_rows, progresses)), width)
+        return [Row("no active runs", "")]
+    cells, roles = [], ["dim"]
+    for progress in progresses:
+        for row, role in _rows(progress):
+            cells.append(row)
+            roles.append(role)
+    return [Row(*row) for row in zip(output.table(_HEAD, cells, width), roles, strict=True)]
 
 
-def _rows(progress: Progress) -> list[tuple[str, ...]]:
+def _rows(progress: Progress) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield a row for the run, one for each node below it, and one for each GPU of the node, each with its colour."""
     record = progress.record
-    if not progress.nodes:
-        return [(record.id, record.state, "-", "-", "-", "-", "-", "-")]
-    first, *others = [_node_row(progress, number) for number in sorted(progress.nodes)]
-    return [(record.id, *first), *(("", *row) for row in others)]
+    lagging = straggler(progress.gpus())
+    yield (record.id, *_training(progress.values), "", "", "", record.state), record.state
+    for number in sorted(progress.nodes):
+        node = progress.nodes[number]
+        memory = used_of(node.values.get("memory_used_bytes"), node.memory_total_bytes)
+        use = figures.percent(node.cpu_percent).strip()
+        yield (f"  {progress.label(number)}", *_training(progress.told_on(number)), use, memory, "", ""), ""
+        for gpu in node.gpus():
+            is_last = lagging is not None and gpu[:2] == lagging[:2]
+            yield _gpu_row(progress, gpu, is_last), "warn" if is_last else ""
 
 
-def _node_row(progress: Progress, number: int) -> tuple[str, ...]:
-    node = progress.nodes[number]
-    gpus = len(node.gpus("utilization_percent"))
-    power = node.gpu_power_w
-    return (
-        _node_name(progress, number),
-        figures.percent(node.cpu_percent).strip(),
-        figures.size(node.values.get("memory_used_bytes")),
-        str(gpus or "-"),
-        figures.percent(node.gpu_percent).strip(),
-        figures.size(node.gpu_memory_bytes),
-        "-" if power is None else f"{power:.0f} W",
-    )
+def _gpu_row(progress: Progress, gpu: GpuView, is_last: bool) -> tuple[str, ...]:
+    power = "-" if gpu.power_w is None else f"{gpu.power_w:.0f} W"
+    memory, mark = used_of(gpu.memory_bytes, gpu.total_bytes), "straggler" if is_last else ""
+    training = _training(progress.told_with(gpu.node, gpu.gpu))
+    return (f"    gpu {gpu.gpu}", *training, figures.percent(gpu.use).strip(), memory, power, mark)
 
 
-def _node_name(progress: Progress, number: int) -> str:
-    """Return the node's name; one node on this machine reads what all programs here use, and is called so."""
-    record = progress.record
-    if record.target == "local" and record.nodes == 1:
-        return "machine"
-    return progress.label(number)
+def _training(values: Mapping[str, float]) -> tuple[str, str]:
+    """Return the step, of how many where that is known, and the loss."""
+    loss = figures.value(values["loss"]) if "loss" in values else ""
+    return how_far(values).removeprefix("step "), loss
 
 
 def _document(progress: Progress) -> dict[str, Any]:
@@ -136,20 +176,22 @@ def _document(progress: Progress) -> dict[str, Any]:
 def _watch(session: Session) -> None:
     from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            lines = _fitting(listing(active(session), console.width), console.height - 2)
-            clock = time.strftime("%H:%M:%S")
-            live.update(Text("\n".join([f"podwright top  {clock}  Ctrl-C leaves", "", *lines])), refresh=True)
+            rows = _fitting(_table(active(session), console.width), console.height - 2)
+            head = [Row(f"podwright top  {time.strftime('%H:%M:%S')}  Ctrl-C leaves", "dim"), Row("", "")]
+            live.update(styled([[row] for row in (*head, *rows)], console.encoding), refresh=True)
             time.sleep(REFRESH_EVERY_S)
 
 
-def _fitting(lines: list[str], height: int) -> list[str]:
-    """Cut the table to the screen and say how much is below."""
-    if len(lines) <= height:
-        return lines
+def _fitting(rows: list[Row], height: int) -> list[Row]:
+    """Cut the table to the screen and say how much is below; a straggler is not cut away."""
+    if len(rows) <= height:
+        return rows
     shown = max(1, height - 1)
-    return [*lines[:shown], f"... {len(lines) - shown} more; `podwright top --once` prints all"]
+    below = [row for row in rows[shown:] if row.role == "warn"][: shown - 1]
+    shown -= len(below)
+    more = len(rows) - shown - len(below)
+    return [*rows[:shown], *below, Row(f"... {more} more; `podwright top --once` prints all", "dim")]

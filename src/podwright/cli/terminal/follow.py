@@ -7,12 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures, output, verdict
-from podwright.cli.terminal.live import Line, View, elapsed, picture, view_for
+from podwright.cli.terminal.live import View, elapsed, foot, picture, view_for
+from podwright.cli.terminal.program import ProgramOutput
 from podwright.cli.terminal.progress import Progress
+from podwright.cli.terminal.status import Line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,18 +28,36 @@ if TYPE_CHECKING:
 LEAST_PAUSE_S, MOST_PAUSE_S = 1.0, 5.0
 
 
-def follow(run: Run, write: WriteReport) -> tuple[Record, list[Record]]:
+@dataclass(frozen=True)
+class Watching:
+    """What of a run is shown beside its status: the output of these ranks (None: of all), or nothing if `quiet`.
+
+    `last_bytes` of what was written before are shown too; None: all. With `as_json` stdout is the document's alone.
+    """
+
+    ranks: frozenset[int] | None = frozenset({0})
+    quiet: bool = False
+    last_bytes: int | None = None
+    as_json: bool = False
+
+
+RANK_0 = Watching()
+
+
+def follow(run: Run, write: WriteReport, watching: Watching = RANK_0) -> tuple[Record, list[Record]]:
     """Show a run until it has ended, write its report and say how it ended; return its record and its points'.
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
     threading.Thread(target=_warm_up).start()
     try:
-        with view_for(sys.stderr) as view:
+        with view_for(sys.stderr, sys.stderr if watching.as_json else None) as view:
             if run.points():
                 _follow_points(run, view)
+            elif watching.quiet:
+                _follow_quietly(run, view)
             else:
-                _follow_one(run, view)
+                _follow_one(run, view, watching)
         record, points = run.records()
         _say_end(run, record, points)
         _say_report(run, write)
@@ -74,8 +95,11 @@ def codes_of(record: Record, points: Sequence[Record], unfinished: int = 0) -> l
 
 
 def say_left(ids: Iterable[str]) -> None:
-    """Say how to take runs up again that go on without this command; the last line a user sees."""
+    """Say that runs go on without this command, and how to take them up again; the last line a user sees."""
+    ids = list(ids)
     print("", file=sys.stderr)
+    if ids:
+        output.say("left", f"{'the run goes' if len(ids) == 1 else 'the runs go'} on; to come back:")
     for name in ids:
         print(f"podwright attach {name}", file=sys.stderr, flush=True)
 
@@ -97,12 +121,33 @@ def say_gaps(run: Run) -> None:
         output.say("missing", sentence)
 
 
-def _follow_one(run: Run, view: View) -> None:
+def _follow_one(run: Run, view: View, watching: Watching) -> None:
+    """Show what the program says, and below it the status."""
+    record = run.record()
+    progress, tail = Progress(record, record.goal), run.log_tail(watching.last_bytes)
+    program = ProgramOutput(watching.ranks, record.world_size)
+    for change in run.watch(patient=False):
+        lines = tail.read()
+        # What happened before the program spoke is said before it.
+        early = [event for event in change.events if lines and event.time <= lines[0].t]
+        late = [event for event in change.events if not (lines and event.time <= lines[0].t)]
+        _say_all(view, progress.take(change.record, early, change.samples))
+        view.write(program.take(lines))
+        _say_all(view, progress.take(change.record, late, ()))
+        view.show(lambda width: foot(progress, elapsed(progress.record), program.open_line, width), progress.news())
+    view.write([*program.take(tail.read()), *program.rest()])
+
+
+def _say_all(view: View, sentences: Iterable[tuple[str, str]]) -> None:
+    for word, text in sentences:
+        view.say(word, text)
+
+
+def _follow_quietly(run: Run, view: View) -> None:
     record = run.record()
     progress = Progress(record, record.goal)
     for change in run.watch(patient=False):
-        for word, text in progress.take(change.record, change.events, change.samples):
-            view.say(word, text)
+        _say_all(view, progress.take(change.record, change.events, change.samples))
         view.show(lambda width: picture(progress, elapsed(progress.record), width), progress.news())
 
 

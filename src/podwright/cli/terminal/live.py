@@ -14,8 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.machines import NodeView, mean_use, slowest
 from podwright.cli.terminal.output import WORD_WIDTH, clip, plain
-from podwright.cli.terminal.progress import NodeView, Progress
+from podwright.cli.terminal.progress import Progress
+from podwright.cli.terminal.status import Line, progress_line, status
 
 if TYPE_CHECKING:
     from podwright.runs import Record
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0
 REDRAW_EVERY_S = 0.5
 MOST_NODES = 8
-MOST_COLUMNS = 120
+MOST_COLUMNS = 160
+MOST_LINES = 500
+"""Of what came between two looks: a terminal shows no more, and a person reads less."""
 
-Piece = tuple[str, str]
-Line = list[Piece]
 Draw = Callable[[int], Sequence[Line]]
 
 _STYLES = {
@@ -39,6 +41,7 @@ _STYLES = {
     "failed": "red",
     "lost": "red",
     "cancelled": "yellow",
+    "warn": "yellow",
 }
 _ASCII = str.maketrans("━╌▁▂▃▄▅▆▇█", "=-_.,:;+*#")
 
@@ -57,6 +60,9 @@ class View(Protocol):
     def say(self, word: str, text: str) -> None:
         """Print a line that stays."""
 
+    def write(self, lines: Sequence[str]) -> None:
+        """Print what the program said."""
+
     def show(self, draw: Draw, news: str) -> None:
         """Show the present state: `draw` makes the picture for a width, `news` is the same in a few words."""
 
@@ -64,8 +70,8 @@ class View(Protocol):
 class PlainView:
     """Writes a line when there is progress, at most every ten seconds: a log file shall stay readable."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, said: TextIO | None = None) -> None:
+        self._clock, self._said = clock, said
         self._next = clock()
         self._last = ""
 
@@ -79,6 +85,10 @@ class PlainView:
         """Write the line to stderr."""
         output.say(word, text)
 
+    def write(self, lines: Sequence[str]) -> None:
+        """Write the lines as they are."""
+        write_lines(lines, self._said or sys.stdout)
+
     def show(self, draw: Draw, news: str) -> None:
         """Write the news when it is new and the last such line is old enough."""
         if news and news != self._last and self._clock() >= self._next:
@@ -90,7 +100,8 @@ class PlainView:
 class LiveView:
     """Draws at the foot of the terminal, at most twice a second, and only what differs."""
 
-    def __init__(self) -> None:
+    def __init__(self, said: TextIO | None = None) -> None:
+        self._said = said
         self._live: Any = None
         self._drawn: Sequence[Line] = ()
         self._next = 0.0
@@ -113,8 +124,24 @@ class LiveView:
         """Print the line above the picture."""
         from rich.text import Text
 
-        for line in output.aligned(word, text, sys.stderr):
+        wrapped = output.wrapped(text, self._live.console.width - WORD_WIDTH)
+        for line in output.aligned(word, wrapped, sys.stderr):
             self._live.console.print(Text.from_ansi(line), soft_wrap=True)
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Print the lines above the picture; to where they were sent, if that is no terminal."""
+        from rich.text import Text
+
+        if self._said is not None and not self._said.isatty():
+            return write_lines(lines, self._said)
+        left_out = len(lines) - MOST_LINES
+        if left_out > 0:
+            lines = [f"... {left_out} lines; `podwright logs` has them", *lines[-MOST_LINES:]]
+        if lines:
+            shown = [output.foreign_line(line, sys.stderr) for line in lines]
+            self._live.console.print(Text.from_ansi("\n".join(shown)), soft_wrap=True)
+            self._next = 0.0  # a bar that has become a line is not shown twice
+        return None
 
     def show(self, draw: Draw, news: str) -> None:
         """Draw the picture unless it was drawn a moment ago or nothing in it has changed."""
@@ -128,11 +155,21 @@ class LiveView:
             self._live.update(styled(lines, self._live.console.encoding), refresh=True)
 
 
-def view_for(stream: TextIO) -> View:
-    """Return the live view where a person looks at a terminal that can move its cursor, else the plain one."""
+def write_lines(lines: Sequence[str], stream: TextIO) -> None:
+    """Write the program's lines where they are data, or talk beside a JSON document."""
+    for line in lines:
+        print(output.foreign_line(line, stream), file=stream)
+    stream.flush()
+
+
+def view_for(stream: TextIO, said: TextIO | None = None) -> View:
+    """Return the live view where a person looks at a terminal that can move its cursor, else the plain one.
+
+    `said` is where the program's lines go; left out: to stdout.
+    """
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        return LiveView()
-    return PlainView()
+        return LiveView(said)
+    return PlainView(said=said)
 
 
 def styled(lines: Sequence[Line], encoding: str = "utf-8") -> Any:
@@ -158,33 +195,22 @@ def elapsed(record: Record) -> float | None:
     return figures.seconds_between(record.started_at or record.created_at, record.ended_at)
 
 
+def foot(progress: Progress, elapsed_s: float | None, open_line: str, width: int) -> list[Line]:
+    """Draw what stays below the program's output: the line it still writes over, if any, and the status."""
+    lines = status(progress, elapsed_s, width)
+    if open_line:
+        return [[(clip(plain(open_line), width), "")], *lines]
+    return lines
+
+
 def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Line]:
     """Draw the progress line and a line per node; many nodes are folded into a summary."""
     nodes = [progress.nodes[number] for number in sorted(progress.nodes)]
     measured = [node for node in nodes if node.cpu or node.gpu]
-    first = _progress_line(progress, elapsed_s, width)
+    first = progress_line(progress, elapsed_s, width)
     if len(measured) > MOST_NODES:
         return [first, *_summary(progress, measured, width)]
     return [first, *_node_lines(progress, measured, width)]
-
-
-def _progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Line:
-    state = progress.record.state
-    word = f"{state:<{WORD_WIDTH}}"
-    if elapsed_s is not None:
-        elapsed_s = float(int(elapsed_s))
-    clock = f"{figures.duration(elapsed_s):>7}"
-    far, quality, share = progress.how_far() or progress.waiting_for(), progress.quality(), progress.share()
-    if state == "pending":  # what an attempt before had come to is not where it is
-        far, quality, share = progress.waiting_for(), "", None
-    room = width - len(word) - len(clock) - 2
-    beside = "  ".join(filter(None, (far, quality)))
-    bar_width = min(24, room - len(beside) - 3)
-    if share is None or bar_width < 6:
-        return [(word, state), (f"{clip(plain(beside), room):<{room}}  ", ""), (clock, "dim")]
-    done, rest = figures.bar(share, bar_width)
-    quality = f"{quality:<{room - len(far) - bar_width - 3}}  "
-    return [(word, state), (f"{far} ", ""), (done, "bar"), (rest, "dim"), (f"  {quality}", ""), (clock, "dim")]
 
 
 def _node_lines(progress: Progress, nodes: list[NodeView], width: int) -> list[Line]:
@@ -194,7 +220,7 @@ def _node_lines(progress: Progress, nodes: list[NodeView], width: int) -> list[L
     room = width - label_width - 24
     has_gpu = any(node.gpu for node in nodes)
     if has_gpu:
-        room = (width - label_width - 53) // 2
+        room = (width - label_width - 59) // 2
     curve_width = max(4, min(30, room))
     pairs = zip(nodes, labels, strict=True)
     return [_node_line(node, label.ljust(label_width), curve_width, has_gpu) for node, label in pairs]
@@ -214,13 +240,16 @@ def _node_line(node: NodeView, label: str, curve_width: int, has_gpu: bool) -> L
 
 
 def _gpu_pieces(node: NodeView, curve_width: int) -> Line:
-    count = len(node.gpus("utilization_percent"))
-    label = f"{count} gpu" if count > 1 else "gpu"
-    power = "" if node.gpu_power_w is None else f"{node.gpu_power_w:.0f} W"
+    """Draw the mean of the node's GPUs and, of several, the least used: one that lags is lost in a mean."""
+    gpus = node.gpus()
+    label, least, last = "gpu", "", slowest(gpus)
+    if len(gpus) > 1 and last is not None:
+        label, least = f"{len(gpus)} gpu", f"least {figures.percent(last.use)} #{last.gpu}"
     return [
         (f"  {label:<5} ", ""),
         (figures.curve(node.gpu, curve_width), "gpu"),
-        (f" {figures.percent(node.gpu_percent)} {figures.size(node.gpu_memory_bytes):>8} {power:>6}", ""),
+        (f" {figures.percent(mean_use(gpus))} {least:<13}", ""),
+        (f" {figures.size(node.gpu_memory_bytes)}", ""),
     ]
 
 

@@ -16,6 +16,7 @@ _COLOURS = {
     "lost": "31",
     "cancelled": "33",
     "running": "36",
+    "warn": "33",
     "dim": "2",
 }
 # C1 control characters are escape sequences to some terminals; bidi marks make a line read as another one.
@@ -49,6 +50,16 @@ def paint(text: str, role: str, stream: TextIO) -> str:
 def _shows_colours(stream: TextIO) -> bool:
     wants_none = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return not wants_none and stream.isatty()
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break lines at spaces to fit a width; a word that is longer stays whole, so that it can be copied."""
+    import textwrap
+
+    lines = []
+    for line in text.splitlines():
+        lines += textwrap.wrap(line, max(width, 20), break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 def plain(text: str) -> str:

@@ -2,72 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
+from podwright.cli.terminal.machines import GpuView, NodeView
+from podwright.cli.terminal.pace import Pace
 
 if TYPE_CHECKING:
     from podwright.runs import Record
     from podwright.runs.events import AttemptStarted, DeviceSeen, Event, FilesKept, GoalReached, RankHung, Sample
 
-HISTORY = 60
-
 WordAndText = tuple[str, str]
-
-
-@dataclass
-class NodeView:
-    """The latest readings of one node, and the curves of its CPU and GPU use."""
-
-    number: int
-    host: str = ""
-    values: dict[str, float] = field(default_factory=dict)
-    cpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
-    gpu: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
-
-    def take(self, values: Mapping[str, float]) -> None:
-        """Take one tick; a value that was not read at this tick keeps its last reading."""
-        self.values.update(values)
-        if "cpu_percent" in values:
-            self.cpu.append(values["cpu_percent"])
-        use = _of_gpus(values, "utilization_percent")
-        if use:
-            self.gpu.append(sum(use) / len(use))
-
-    def gpus(self, metric: str) -> list[float]:
-        """Return the last reading of a metric for each GPU of the node."""
-        return _of_gpus(self.values, metric)
-
-    @property
-    def cpu_percent(self) -> float | None:
-        """Return the CPU's latest use."""
-        return self.cpu[-1] if self.cpu else None
-
-    @property
-    def gpu_percent(self) -> float | None:
-        """Return the mean use of the node's GPUs at the latest tick."""
-        return self.gpu[-1] if self.gpu else None
-
-    @property
-    def gpu_power_w(self) -> float | None:
-        """Return what all GPUs of the node draw together."""
-        power = self.gpus("power_watts")
-        return sum(power) if power else None
-
-    @property
-    def gpu_memory_bytes(self) -> float | None:
-        """Return what is used of the memory of all GPUs of the node together."""
-        used = self.gpus("memory_used_bytes")
-        return sum(used) if used else None
-
-
-def _of_gpus(values: Mapping[str, float], metric: str) -> list[float]:
-    from podwright.pilot.sensors import is_of
-
-    return [value for name, value in values.items() if is_of(name, f"gpu.N.{metric}")]
 
 
 class Progress:
@@ -78,6 +24,11 @@ class Progress:
         self.goal = goal
         self.nodes: dict[int, NodeView] = {}
         self.values: dict[str, float] = {}
+        self.pace = Pace()
+        self._told: dict[int, dict[str, float]] = {}
+        """By rank: what it told last."""
+        self._ranks: dict[int, tuple[int, str]] = {}
+        """By rank: its node and its GPU."""
         self.joined = 0
         self._staging: dict[int, tuple[float, float]] = {}
         """By node: the bytes of its data that are there, and all of them."""
@@ -97,39 +48,58 @@ class Progress:
         from podwright.runs import events as kinds
 
         if isinstance(event, kinds.PilotStarted):
-            self.node(event.node).host = event.host
+            self.node(event.node).begin(event.host, event.memory_bytes, event.gpus)
         elif isinstance(event, kinds.Joined):
             self.joined += 1
+        elif isinstance(event, kinds.RankStarted):
+            self._ranks[event.rank] = (event.node, "" if event.gpu is None else str(event.gpu))
         elif isinstance(event, kinds.StagingProgress):
             self._staging[event.node] = (event.size_bytes or 0.0, event.of or 0.0)
         elif isinstance(event, kinds.AttemptStarted):
             self.joined = 0
             self._staging.clear()
+            self.pace.begin_anew()
         elif isinstance(event, kinds.ResultTold):
             self.values.update(event.values)
+            self._told.setdefault(event.rank, {}).update(event.values)
+            self._ranks.setdefault(event.rank, (event.node, ""))
+            self.pace.take(event.time, event.rank, event.values)
         line_of = _LINES.get(event.kind)
         return line_of(self, event) if line_of else None
 
+    def gpus(self) -> list[GpuView]:
+        """Return all GPUs of the run, node by node."""
+        views = []
+        for number in sorted(self.nodes):
+            views += self.nodes[number].gpus()
+        return views
+
     def label(self, number: int) -> str:
-        """Return the host's name where it tells nodes apart, else `node1`: virtual nodes share one host."""
-        hosts = self.record.hosts or tuple(node.host for node in self.nodes.values())
-        host = hosts[number] if number < len(hosts) else ""
-        is_the_only_one = len(hosts) > 1 and hosts.count(host) == 1
-        if host and is_the_only_one:
-            return host
-        return f"node{number}"
+        """Return what a node is called."""
+        from podwright.pilot.protocol import node_names
+
+        hosts = {node.number: node.host for node in self.nodes.values()}
+        if self.record.hosts:
+            hosts = dict(enumerate(self.record.hosts))
+        return node_names(hosts).get(number, f"node{number}")
 
     def share(self) -> float | None:
         """Return how much is done, 0 to 1, as the program tells it."""
         return figures.share_done(self.values)
 
+    def told_on(self, node: int) -> Mapping[str, float]:
+        """Return what the lowest rank of a node told last."""
+        ranks = [rank for rank, at in self._ranks.items() if at[0] == node and rank in self._told]
+        return self._told[min(ranks)] if ranks else {}
+
+    def told_with(self, node: int, gpu: str) -> Mapping[str, float]:
+        """Return what the rank with this GPU told last."""
+        ranks = [rank for rank, at in self._ranks.items() if at == (node, gpu) and rank in self._told]
+        return self._told[min(ranks)] if ranks else {}
+
     def how_far(self) -> str:
-        """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
-        for name, total in (("epoch", "epochs"), ("step", "steps")):
-            if name in self.values:
-                end = f"/{figures.value(self.values[total])}" if total in self.values else ""
-                return f"{name} {figures.value(self.values[name])}{end}"
-        return ""
+        """Return how far the program says it is."""
+        return how_far(self.values)
 
     def quality(self) -> str:
         """Return the loss and what the goal is about, else the first two other results."""
@@ -145,7 +115,12 @@ class Progress:
         """Return how far the run is and how good, in one line; of one that waits, why."""
         if self.record.state == "pending":
             return self.record.reason or ""
-        return "  ".join(filter(None, (self.staging(), self.how_far(), self.quality())))
+        return "  ".join(filter(None, (self.staging(), self.how_far(), self.eta(), self.pace.rate(), self.quality())))
+
+    def eta(self) -> str:
+        """Return `ETA 3m 20s`, or nothing where nobody can say."""
+        left_s = self.pace.left_s()
+        return "" if left_s is None else f"ETA {figures.duration(float(round(left_s)))}"
 
     def staging(self) -> str:
         """Return how much of the data of all nodes is there, while it is brought to them."""
@@ -161,6 +136,15 @@ class Progress:
         if self.joined:
             return f"{self.joined} of {self.record.nodes} nodes joined"
         return self.record.reason or ""
+
+
+def how_far(values: Mapping[str, float]) -> str:
+    """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
+    for name, total in (("epoch", "epochs"), ("step", "steps")):
+        if name in values:
+            end = f"/{figures.value(values[total])}" if total in values else ""
+            return f"{name} {figures.value(values[name])}{end}"
+    return ""
 
 
 def goal_text(goal: Mapping[str, Any]) -> str:

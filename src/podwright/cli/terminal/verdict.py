@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Goal = Mapping[str, Any]
 
+NOTES = ("stack ", "seen ", "hint ")
+"""What lines of an explanation begin with that are told under a word of their own."""
 UNREACHABLE, FAILED, CANCELLED = 3, 1, 4
 CODES = {"succeeded": 0, "failed": FAILED, "lost": FAILED, "cancelled": CANCELLED}
 # Of several runs the first of these that one of them has.
@@ -49,13 +51,14 @@ def _sentence(record: Record, goal: Goal | None, points: int) -> str:
 
 def explanation(record: Record, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield why a run failed as (word, text): who, its last lines, its log, what the sensors saw, what helps."""
-    said = [line for line in lines if not line.startswith(("seen ", "hint "))] or [sentence(record, None)[1]]
+    said = [line for line in lines if not line.startswith(NOTES)] or [sentence(record, None)[1]]
     yield record.state, "\n".join(said)
     rank = re.match(r"rank (\d+) ", said[0])
     option = f" --rank {rank[1]}" if rank else ""
     yield "log", f"podwright logs {record.id}{option}"
-    for word in ("seen", "hint"):
-        text = "\n".join(line.removeprefix(f"{word} ") for line in lines if line.startswith(f"{word} "))
+    for note in NOTES:
+        word = note.rstrip()
+        text = "\n".join(line.removeprefix(note) for line in lines if line.startswith(note))
         if text:
             yield word, text
 

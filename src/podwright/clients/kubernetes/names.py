@@ -32,6 +32,8 @@ JOB_FOLDER, WORK, CLAIM = "/podwright/job", "/podwright/work", "/podwright/claim
 CODE_FILE = "/podwright/code/code.tar"
 """In an image that holds the code as its last layer."""
 TOKEN, SSH = "/podwright/token", "/podwright/ssh"
+CACHE = "/podwright/cache"
+"""What holds data that is staged; below it a folder of the user's own."""
 RUNS = f"{CLAIM}/podwright/runs"
 """On the claim: each run has a folder of its own there."""
 

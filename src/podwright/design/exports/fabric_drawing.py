@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from podwright.design.exports.svg import Drawing
 from podwright.design.plan import Design
+from podwright.design.racks import model_name
 from podwright.design.wiring import Switch
 from podwright.spec.hostlist import fold_hosts
 
@@ -55,12 +56,32 @@ class _Picture:
     def text(self) -> str:
         self._head()
         y = TOP
+        if self._on_spines:
+            y = self._storage(y, "spines") + 12
         if self.tiers["core"]:
             y = self._cores(y)
         spines = self._spines(y)
         y = self._leaves(spines)
+        if self.cables["storage"] and not self._on_spines:
+            y = self._storage(y + 12, "leaves") + 4
         self._foot(y)
+        self._legend(y + 36)
         return self.drawing.text()
+
+    @property
+    def _on_spines(self) -> bool:
+        size = self.design.storage
+        return self.fabric == "storage" and size is not None and size.on_spines
+
+    def _storage(self, y: float, where: str) -> float:
+        """Draw the storage systems, above the spines or below the leaves, wherever they are attached."""
+        left, right = self.span
+        names = list(dict.fromkeys(cable.a for cable in self.wired.cables if cable.kind == "storage"))
+        self.drawing.words(LEFT, y + 16, "storage", 12)
+        self.drawing.box("storage", left, y, right - left, CELL[1], ", ".join(names))
+        text = f"{_from_to(names)}: {self.cables['storage']:,} cables to {where}"
+        self.drawing.words((left + right) / 2, y + 16, text, 11, "text", "middle")
+        return y + CELL[1]
 
     def column_x(self, column: int) -> float:
         """Return where a column begins; columns count from 0."""
@@ -74,7 +95,10 @@ class _Picture:
         hosts = len(self.design.requirements.hosts)
         self.drawing.words(LEFT, 32, f"{self.design.pod.name}: {self.fabric} fabric", 20)
         counts = [f"{len(self.tiers[tier])} {tier}" for tier in ("leaf", "spine", "core") if self.tiers[tier]]
-        line = f"{hosts} nodes; switches: {', '.join(counts)}; {len(self.wired.cables):,} cables"
+        line = f"{hosts:,} nodes; switches: {', '.join(counts)}; {len(self.wired.cables):,} cables"
+        model = self.design.requirements.switch_of(self.fabric)
+        if model is not None and model.speed_gbps:
+            line += f" of {model.speed_gbps:g} Gb/s; {model_name(model)}"
         self.drawing.words(LEFT, 52, line, 12, "soft")
 
     def _cores(self, y: float) -> float:
@@ -90,7 +114,8 @@ class _Picture:
             self.core_x[group] = (x, x + width)
             self.drawing.box("core", x, y, width, 40, ", ".join(switch.name for switch in switches))
             self.drawing.words(x + width / 2, y + 17, f"group {group}", 12, "text", "middle")
-            self.drawing.words(x + width / 2, y + 32, f"{len(switches)} switches", 11, "soft", "middle")
+            names = _from_to([switch.name for switch in switches])
+            self.drawing.words(x + width / 2, y + 32, names, 11, "soft", "middle")
         self.core_y = y + 40
         return y + 40 + BAND
 
@@ -184,6 +209,8 @@ class _Picture:
             middle = self.column_x(column) + CELL[0] / 2
             self.drawing.words(middle, first - 6, f"{self._plane} {column + 1}", 11, "soft", "middle")
         self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
+        links = max(number for (_, above), number in self.pairs.items() if above.startswith(("spine", "st-spine")))
+        self.drawing.words(LEFT, y + BAND / 2 + 12, f"{links} from a leaf to each of its spines", 11, "soft")
         for number in range(1, max(switch.unit for switch in self.tiers["leaf"]) + 1):
             top_y = first + (number - 1) * (CELL[1] + 4)
             hosts = self.hosts[number]
@@ -237,13 +264,37 @@ class _Picture:
 
     def _foot(self, y: float) -> None:
         nodes = self.cables["node_leaf"]
-        rest = [f"{self.cables[kind]:,} {origin}" for kind, origin in _REST.items() if self.cables[kind]]
         each = nodes // max(len(self.design.requirements.hosts), 1)
-        line = f"{nodes:,} cables from nodes to leaves, {each} from each node; {', '.join(rest)}".rstrip("; ")
+        line = f"{nodes:,} cables from nodes to leaves, {each} from each node"
+        managers = self.cables["fabric_manager"]
+        if managers:
+            line += f"; {managers:,} from fabric managers"
         self.drawing.words(LEFT, y + 20, line, 12)
 
+    def _legend(self, y: float) -> None:
+        """Draw what boxes and bands mean."""
+        x = LEFT
+        kinds = [kind for kind in ("leaf", "spine", "core", "storage") if self.tiers[kind] or self.cables[kind]]
+        for kind in ("node", *kinds):
+            self.drawing.box(kind, x, y, 16, 12)
+            self.drawing.words(x + 22, y + 10, LEGEND[kind], 11, "soft")
+            x += 36 + len(LEGEND[kind]) * 6.4
+        self.drawing.words(x, y + 10, "a band is as wide as its share of the cables", 11, "soft")
 
-_REST = {"fabric_manager": "from fabric managers", "storage": "from the storage system"}
+
+LEGEND = {
+    "node": "nodes of a unit",
+    "leaf": "leaf switch",
+    "spine": "spine switch",
+    "core": "core switches",
+    "storage": "storage",
+}
+
+
+def _from_to(names: Sequence[str]) -> str:
+    if len(names) <= 1:
+        return "".join(names)
+    return f"{names[0]} to {names[-1]}"
 
 
 def _short(text: str) -> str:

@@ -11,8 +11,8 @@ from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.schedulers import scheduler_files
-from podwright.design.exports.sheets import rack_sheets, switch_sheets
-from podwright.design.exports.tables import addresses, bill_of_materials, cable_plan
+from podwright.design.exports.sheets import bundle_sheets, rack_sheets, switch_sheets
+from podwright.design.exports.tables import addresses, bill_of_materials, bundle_list, cable_plan, label_list
 from podwright.design.exports.ufm import adapter_map, point_to_point, topo
 from podwright.design.plan import Design
 from podwright.spec import SwitchModel
@@ -23,11 +23,14 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
     files = {
         "design.json": json.dumps(design_json(design), indent=2) + "\n",
         "cables.csv": cable_plan(design),
+        "bundles.csv": bundle_list(design),
+        "labels.csv": label_list(design),
         "bom.csv": bill_of_materials(design),
         "addresses.csv": addresses(design),
         "racks.html": rack_sheets(design, tokens),
         "switches.html": switch_sheets(design, tokens),
-        "racks.svg": racks_svg(design, tokens),
+        "bundles.html": bundle_sheets(design, tokens),
+        **{f"racks/row-{row}.svg": text for row, text in racks_svg(design, tokens).items()},
         **scheduler_files(design),
         **{f"netbox/{name}": text for name, text in netbox_files(design).items()},
     }

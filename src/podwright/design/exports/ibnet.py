@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from podwright.design.exports.port_names import PortNames
 from podwright.design.plan import Design
 from podwright.spec import SwitchModel
 
@@ -27,34 +26,38 @@ class Port(NamedTuple):
 
 
 class Fabric(NamedTuple):
-    """Devices with their number of ports, links in both directions, and what the file calls the speed of each end."""
+    """Devices with their number of ports, links in both directions, and what the file calls the speed of each end.
+
+    `panels` has what the panel calls a port where that is another name.
+    """
 
     switches: dict[str, int]
     adapters: list[str]
     links: dict[Port, Port]
     rates: dict[Port, str]
+    panels: dict[Port, str]
 
 
 def fabric_of(design: Design, name: str) -> Fabric:
     """Return a fabric in the file's terms: each adapter of a host is a device of its own."""
-    names = PortNames(design)
     model = design.requirements.switch_of(name)
     assert model is not None, "a fabric is only wired where its switch is known"
     switches = {switch.name: model.ports for switch in design.wired[name].switches}
     adapters: dict[str, None] = {}
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
+    panels: dict[Port, str] = {}
     speeds = _node_speeds(design, name)
     for cable in design.wired[name].cables:
-        if cable.a in switches:
-            a = Port(cable.a, cable.a_port)
-        else:
-            a = Port(f"{cable.a} {names.name(cable.a, name, cable.a_port)}", 1)
+        near, far = design.sockets.ends(cable)
+        a, b = Port(cable.a, cable.a_port), Port(cable.b, cable.b_port)
+        if cable.a not in switches:
+            a = Port(f"{cable.a} {near.name}", 1)
             adapters[a.device] = None
-        b = Port(cable.b, cable.b_port)
         links[a], links[b] = b, a
         rates[a] = rates[b] = _rate(model, speeds.get(cable.a))
-    return Fabric(switches, list(adapters), links, rates)
+        panels |= {port: socket.panel for port, socket in ((a, near), (b, far)) if socket.panel != socket.name}
+    return Fabric(switches, list(adapters), links, rates, panels)
 
 
 def _node_speeds(design: Design, fabric: str) -> dict[str, float]:

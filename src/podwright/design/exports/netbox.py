@@ -8,9 +8,9 @@ from operator import itemgetter
 
 from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.tables import write_csv
+from podwright.design.floor import Device
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design
-from podwright.design.racks import Device
 from podwright.spec import SwitchModel
 
 # Our kind of cable -> NetBox's.
@@ -26,10 +26,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "sites": ("name", "slug", "status"),
     "manufacturers": ("name", "slug"),
     "device-roles": ("name", "slug", "color"),
-    "device-types": ("manufacturer", "model", "slug", "u_height"),
+    "device-types": ("manufacturer", "model", "slug", "u_height", "weight", "weight_unit"),
     "racks": ("site", "name", "status", "width", "u_height"),
     "devices": ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
-    "interfaces": ("device", "name", "type"),
+    "interfaces": ("device", "name", "label", "type"),
     "cables": (
         *("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
         *("type", "status", "label", "length", "length_unit"),
@@ -68,17 +68,14 @@ def _records(design: Design) -> dict[str, list[Record]]:
     devices: list[tuple[str, int, Device]] = []
     for rack in design.floor.racks:
         devices += [(rack.name, unit, device) for unit, device in rack.devices]
-    heights = {device.model: device.rack_units for _, _, device in devices}
+    models = {device.model: device for _, _, device in devices}
     roles = sorted({device.kind for _, _, device in devices})
     placed = {"manufacturer": maker, "site": site, "face": "front", "status": "planned"}
     return {
         "sites": [{"name": site, "slug": site, "status": "active"}],
         "manufacturers": [{"name": maker, "slug": _slug(maker)}],
         "device-roles": [{"name": role, "slug": _slug(role), "color": "9e9e9e"} for role in roles],
-        "device-types": [
-            {"manufacturer": maker, "model": model, "slug": _slug(model), "u_height": height}
-            for model, height in heights.items()
-        ],
+        "device-types": [_device_type(maker, device) for device in models.values()],
         "racks": [
             {
                 "site": site,
@@ -98,6 +95,17 @@ def _records(design: Design) -> dict[str, list[Record]]:
         "cables": list(_cables(design)),
         "vlans": _vlans(design),
         "prefixes": _prefixes(design),
+    }
+
+
+def _device_type(maker: str, device: Device) -> Record:
+    return {
+        "manufacturer": maker,
+        "model": device.model,
+        "slug": _slug(device.model),
+        "u_height": device.rack_units,
+        "weight": device.weight_kg or "",
+        "weight_unit": "kg" if device.weight_kg else "",
     }
 
 
@@ -136,9 +144,9 @@ def _interfaces(design: Design) -> Iterator[Record]:
     kinds = _interface_kinds(design)
     for cable, _, medium in _placed(design):
         kind = ETHERNET[1] if medium == "cat6" else kinds[cable.fabric]
-        a, b = names.ends(cable)
-        yield {"device": cable.a, "name": a, "type": kind}
-        yield {"device": cable.b, "name": b, "type": kind}
+        for device, name, panel in zip((cable.a, cable.b), names.ends(cable), names.panels(cable), strict=True):
+            label = "" if panel == name else panel
+            yield {"device": device, "name": name, "label": label, "type": kind}
 
 
 def _interface_kinds(design: Design) -> dict[str, str]:

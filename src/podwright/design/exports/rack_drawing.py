@@ -1,56 +1,91 @@
-"""The racks drawn from the front, row by row, each device as high as it is."""
+"""The racks drawn from the front, a drawing for each row, each device as high as it is."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from podwright.design.exports.svg import Drawing
+from podwright.design.floor import CABLE_MANAGER, Device, Rack, devices_of
 from podwright.design.plan import Design
-from podwright.design.racks import Device, Rack
 
-UNIT = 12.0
-WIDTH = 112.0
-GAP = 24.0
-LEFT, TOP = 24.0, 72.0
-HEAD = 40.0
+UNIT = 14.0
+WIDTH = 132.0
+GAP = 28.0
+LEFT, TOP = 36.0, 104.0
+HEAD = 44.0
+BAR = 6.0
+# What a colour stands for -> the words of the legend.
+LEGEND = {
+    "node": "node or manager",
+    "leaf": "compute leaf",
+    "spine": "compute spine",
+    "core": "compute core",
+    "storage": "storage",
+    "management": "management",
+    "sunk": "cable manager",
+}
+SWATCH = (16.0, 12.0)
 
 
-def racks_svg(design: Design, tokens: str) -> str:
-    """Return the elevations of all racks."""
-    drawing = Drawing(f"{design.pod.name}: racks", tokens)
-    floor = design.floor
-    drawing.words(LEFT, 32, f"{design.pod.name}: {len(floor.racks)} racks", 20)
-    limit = design.pod.racks.limit_w / 1000
-    power = f"{floor.power_text} in all, at most {limit:g} kW a rack"
-    if floor.unknown_power:
-        power += f"; power not known of {', '.join(floor.unknown_power)}"
-    drawing.words(LEFT, 52, power, 12, "soft")
-    height = design.pod.racks.rack_units * UNIT
-    rows = sorted({rack.row for rack in floor.racks})
-    for rack in floor.racks:
-        x = LEFT + rack.column * (WIDTH + GAP)
-        y = TOP + rows.index(rack.row) * (height + HEAD + 40)
-        _rack(drawing, rack, x, y + HEAD, design.pod.racks.rack_units)
-    return drawing.text()
+def racks_svg(design: Design, tokens: str) -> dict[str, str]:
+    """Return the elevations by the letters of their row, so that each is a page."""
+    rows: dict[str, list[Rack]] = defaultdict(list)
+    for rack in design.floor.racks:
+        rows[rack.name.rstrip("0123456789")].append(rack)
+    return {row: _row(design, row, racks, len(rows), tokens) for row, racks in rows.items()}
 
 
 def rack_svg(design: Design, rack: Rack, tokens: str) -> str:
     """Return the elevation of one rack."""
     drawing = Drawing(f"{design.pod.name}: rack {rack.name}", tokens)
-    _rack(drawing, rack, LEFT, HEAD, design.pod.racks.rack_units)
+    _rack(drawing, design, rack, LEFT - 12, HEAD)
     return drawing.text()
 
 
-def _rack(drawing: Drawing, rack: Rack, x: float, y: float, units: int) -> None:
-    drawing.words(x, y - 20, rack.name, 14)
-    power = f"{rack.power_w / 1000:.1f} kW, " if rack.power_w else ""
-    drawing.words(x, y - 6, f"{power}{rack.used_units} of {units} U", 10, "soft")
+def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) -> str:
+    drawing = Drawing(f"{design.pod.name}: racks of row {row}", tokens)
+    floor = design.floor
+    drawing.words(LEFT, 32, f"{design.pod.name}: row {row}, {len(racks)} racks", 20)
+    whole = f"all {rows} rows: " if rows > 1 else ""
+    limit = design.pod.racks.limit_w / 1000
+    power = f"{whole}{len(floor.racks)} racks, {floor.power_text}, at most {limit:g} kW a rack"
+    if floor.unknown_power:
+        power += f"; power not known of {', '.join(floor.unknown_power)}"
+    drawing.words(LEFT, 52, power, 12, "soft")
+    _legend(drawing, {_class(device) for device in devices_of(racks)})
+    first = min(rack.column for rack in racks)
+    for rack in racks:
+        _rack(drawing, design, rack, LEFT + (rack.column - first) * (WIDTH + GAP), TOP + HEAD)
+    return drawing.text()
+
+
+def _legend(drawing: Drawing, kinds: set[str]) -> None:
+    """Draw what the colours of this page mean."""
+    x = LEFT
+    for kind, text in LEGEND.items():
+        if kind in kinds:
+            drawing.box(kind, x, 68, *SWATCH)
+            drawing.words(x + SWATCH[0] + 6, 78, text, 11, "soft")
+            x += SWATCH[0] + 24 + len(text) * 6.4
+
+
+def _rack(drawing: Drawing, design: Design, rack: Rack, x: float, y: float) -> None:
+    units, limit_w = design.pod.racks.rack_units, design.pod.racks.limit_w
+    drawing.words(x, y - 26, rack.name, 14)
+    known = f"{rack.power_w / 1000:.1f} kW, " if rack.power_w else ""
+    drawing.words(x, y - 12, f"{known}{rack.used_units} of {units} U", 10, "soft")
+    # How much of what the rack may draw is drawn.
+    drawing.box("sunk", x, y - BAR - 2, WIDTH, BAR - 2)
+    if rack.power_w:
+        drawing.box("full", x, y - BAR - 2, WIDTH * min(rack.power_w / limit_w, 1), BAR - 2)
     drawing.box("frame", x, y, WIDTH, units * UNIT)
     for unit, device, top in _stacked(rack, y, units):
         height = device.rack_units * UNIT
-        drawing.box(_class(device), x + 2, top, WIDTH - 4, height - 1, f"{device.name}, {device.model}, U{unit}")
-        drawing.words(x + 6, top + height / 2 + 3, device.name, 9)
-        drawing.words(x - 3, top + height / 2 + 3, str(unit), 7, "soft", "end")
+        drawing.box(_class(device), x + 2, top + 1, WIDTH - 4, height - 2, f"{device.name}, {device.model}, U{unit}")
+        if device.kind != CABLE_MANAGER:
+            drawing.words(x + 8, top + height / 2 + 4, device.name, 10)
+            drawing.words(x - 4, top + height / 2 + 3, str(unit), 9, "soft", "end")
 
 
 def _stacked(rack: Rack, y: float, units: int) -> Iterator[tuple[int, Device, float]]:
@@ -61,6 +96,8 @@ def _stacked(rack: Rack, y: float, units: int) -> Iterator[tuple[int, Device, fl
 def _class(device: Device) -> str:
     if device.kind in ("node", "manager"):
         return "node"
+    if device.kind == CABLE_MANAGER:
+        return "sunk"
     if device.kind == "storage" or device.kind.startswith("storage "):
         return "storage"
     if device.kind.startswith("management"):

@@ -1,16 +1,21 @@
-"""Sheets for the people who build it: one page for each rack and one for each switch, to be printed and ticked off."""
+"""Sheets for the people who build it: racks, switches and bundles, a page or more for each, to print and tick off.
+
+Paper gets loose: every page names the pod and its subject, in the head of a table, which browsers repeat on each page.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.rack_drawing import rack_svg
+from podwright.design.exports.tables import bundle_of
+from podwright.design.floor import Rack
 from podwright.design.lengths import Laid
 from podwright.design.plan import Design
-from podwright.design.racks import Rack
 from podwright.spec.hostlist import natural_key
 
 STYLE = """\
@@ -20,95 +25,145 @@ h2 { font-size: var(--text-l); font-weight: 600; margin: 0 0 var(--space-1); }
 p { color: var(--ink-soft); margin: 0 0 var(--space-4); }
 nav { columns: 8; margin-bottom: var(--space-8); }
 nav a { display: block; color: var(--accent); }
-section { margin: 0 0 var(--space-12); break-after: page; display: flex; gap: var(--space-6); flex-wrap: wrap; }
-section > div { flex: 1 1 480px; }
-section > div.elevation { flex: 0 0 auto; }
-table + h3 { font-size: var(--text-m); font-weight: 600; margin: var(--space-6) 0 var(--space-1); }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+section { margin: 0 0 var(--space-12); break-before: page; overflow: hidden; }
+.elevation { float: right; margin-left: var(--space-6); }
+.elevation svg { display: block; height: 460px; width: auto; }
+table.cables { clear: both; margin-top: var(--space-6); width: 100%; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; border-bottom: 1px solid var(--line-strong); padding: 2px var(--space-2); }
-td { border-bottom: 1px solid var(--line); padding: 2px var(--space-2); }
+th.where { border-bottom: 0; color: var(--ink-soft); font-weight: 400; padding-left: 0; }
+td { border-bottom: 1px solid var(--line); padding: 2px var(--space-2); white-space: nowrap; }
 td.tick { width: 16px; }
 td.tick::before { content: ""; display: inline-block; width: 9px; height: 9px; border: 1px solid var(--line-strong); }
-@media print { nav { display: none; } body { margin: 0; } tr { break-inside: avoid; } }
+@page { margin: 12mm; }
+@media print {
+  nav, body > h1, body > p { display: none; }
+  body { margin: 0; }
+  section { overflow: visible; }
+  tr { break-inside: avoid; }
+}
 """
+CABLE_HEAD = ("cable", "port", "far end", "bundle", "length", "made of")
+
+
+class _End(NamedTuple):
+    """One end of a cable as a row of a sheet, and what rows are sorted by: fabric, port, label."""
+
+    order: tuple[str, int, str]
+    cells: tuple[str, ...]
 
 
 def rack_sheets(design: Design, tokens: str) -> str:
-    """Return a page for each rack: its elevation, and what stands in it."""
-    title = f"{design.pod.name}: racks"
-    cables = _cables_of_racks(design)
-    parts = [_rack(design, rack, cables.get(rack.name, []), tokens) for rack in design.floor.racks]
-    return _page(title, f"{len(design.floor.racks)} racks", [rack.name for rack in design.floor.racks], parts, tokens)
+    """Return a page for each rack: its elevation, what stands in it, and the cables of what is no switch."""
+    racks = design.floor.racks
+    ends = _ends(design)
+    parts = []
+    for rack in racks:
+        rows: list[_End] = []
+        for _, device in rack.devices:
+            if not device.is_switch:
+                rows += ends[device.name]
+        parts.append(_rack(design, rack, [end.cells for end in rows], tokens))
+    return _page(design, "racks", f"{len(racks)} racks", [rack.name for rack in racks], parts, tokens)
 
 
 def switch_sheets(design: Design, tokens: str) -> str:
-    """Return a page for each switch: every port with what it leads to."""
-    ports: dict[str, list[tuple[str, Laid, str, str]]] = defaultdict(list)
+    """Return a page for each switch: every port with the cable in it."""
+    ends = _ends(design)
+    names = [switch.name for switch in design.switches]
+    parts = []
+    for name in names:
+        rows = sorted(ends[name])
+        parts.append(_section(design, name, _place(design, name), _cables(design, name, [end.cells for end in rows])))
+    return _page(design, "switches", f"{len(names)} switches", names, parts, tokens)
+
+
+def bundle_sheets(design: Design, tokens: str) -> str:
+    """Return a page for each pair of racks: the cables that run between them, which are laid together."""
+    names = PortNames(design)
+    bundles: dict[str, list[Laid]] = defaultdict(list)
+    for laid in design.laid:
+        bundles[bundle_of(design.floor, laid.cable)].append(laid)
+    ordered = sorted((name for name in bundles if name), key=lambda name: (-len(bundles[name]), natural_key(name)))
+    parts = []
+    for name in ordered:
+        rows = [_bundle_row(design, names, laid) for laid in bundles[name]]
+        head = ("cable", "from", "to", "length", "made of")
+        table = _table(f"{design.pod.name}, bundle {name}", head, rows, "cables")
+        inside = "inside the rack" if "-" not in name else "between two racks"
+        parts.append(_section(design, f"bundle {name}", f"{len(rows)} cables {inside}", table, name))
+    return _page(design, "bundles", f"{len(ordered)} bundles, the largest first", ordered, parts, tokens)
+
+
+def _bundle_row(design: Design, names: PortNames, laid: Laid) -> tuple[str, ...]:
+    places = [_unit(design, device) for device in (laid.cable.a, laid.cable.b)]
+    return names.label(laid.cable), *places, _length(laid), laid.medium
+
+
+def _ends(design: Design) -> dict[str, list[_End]]:
+    """Return the ends of all cables by the device they are plugged into, in the order of its ports."""
+    ends: dict[str, list[_End]] = defaultdict(list)
     names = PortNames(design)
     for laid in design.laid:
         cable = laid.cable
-        a, b = names.ends(cable)
-        ports[cable.b].append((b, laid, cable.a, a))
-        ports[cable.a].append((a, laid, cable.b, b))
-    switches = [switch.name for switch in design.switches]
-    parts = [_switch(design, name, sorted(ports[name], key=lambda row: natural_key(row[0]))) for name in switches]
-    return _page(f"{design.pod.name}: switches", f"{len(switches)} switches", switches, parts, tokens)
+        label, bundle = names.label(cable), bundle_of(design.floor, cable)
+        (a, b), (panel_a, panel_b) = names.ends(cable), names.panels(cable)
+        near = (cable.a, cable.a_port, _port(a, panel_a), cable.b)
+        away = (cable.b, cable.b_port, _port(b, panel_b), cable.a)
+        for device, number, port, far in (near, away):
+            cells = (label, port, _unit(design, far), bundle, _length(laid), laid.medium)
+            ends[device].append(_End((cable.fabric, number, label), cells))
+    return ends
 
 
-def _cables_of_racks(design: Design) -> dict[str, list[tuple[str, ...]]]:
-    """Return the cables of what is no switch by its rack; those of switches are on the switches' own sheets."""
-    names, places = PortNames(design), design.floor.places
-    by_rack: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for cable, length, medium in design.laid:
-        here, there = places.get(cable.a), places.get(cable.b)
-        if here is not None and there is not None and not names.is_switch(cable.a):
-            a, b = names.ends(cable)
-            far = f"{there.rack} U{there.unit}"
-            by_rack[here.rack].append((cable.a, a, cable.b, b, far, f"{length:g} m", medium))
-    for rows in by_rack.values():
-        rows.sort(key=lambda row: (natural_key(row[0]), natural_key(row[1])))
-    return by_rack
+def _port(name: str, panel: str) -> str:
+    return panel if name == panel else f"{panel} ({name})"
 
 
-def _rack(design: Design, rack: Rack, cables: list[tuple[str, ...]], tokens: str) -> str:
+def _unit(design: Design, device: str) -> str:
+    rack, unit = design.floor.rack_and_unit(device)
+    return f"{rack} U{unit}" if rack else ""
+
+
+def _length(laid: Laid) -> str:
+    return "" if laid.length_m is None else f"{laid.length_m:g} m"
+
+
+def _place(design: Design, device: str) -> str:
+    rack, unit = design.floor.rack_and_unit(device)
+    return f"rack {rack}, unit {unit}" if rack else ""
+
+
+def _rack(design: Design, rack: Rack, cables: Sequence[tuple[str, ...]], tokens: str) -> str:
     rows = []
     for unit, device in reversed(rack.devices):
         power = "" if device.power_w is None else f"{device.power_w:,.0f} W"
         rows.append((f"U{unit}", device.name, device.model, device.kind, power))
-    used = f"{rack.used_units} of {design.pod.racks.rack_units} units, {rack.power_w / 1000:.1f} kW known"
-    table = _table(("unit", "device", "model", "what", "power"), rows)
-    if cables:
-        head = ("device", "port", "to", "its port", "where", "length", "made of")
-        table += f"<h3>Cables</h3>{_table(head, cables)}"
+    where = f"{design.pod.name}, rack {rack.name}"
     drawing = f'<div class="elevation">{rack_svg(design, rack, tokens)}</div>'
-    return f'<section id="{escape(rack.name)}">{drawing}' + _block(f"Rack {rack.name}", used, table)
+    body = drawing + _table(where, ("unit", "device", "model", "what", "power"), rows)
+    if cables:
+        body += _table(where, CABLE_HEAD, cables, "cables")
+    used = f"{rack.used_units} of {design.pod.racks.rack_units} units, {rack.facts}"
+    return _section(design, f"rack {rack.name}", used, body, rack.name)
 
 
-def _switch(design: Design, name: str, ports: Iterable[tuple[str, Laid, str, str]]) -> str:
-    places = design.floor.places
-    where = ""
-    if name in places:
-        where = f"rack {places[name].rack}, unit {places[name].unit}"
-    rows = []
-    for port, laid, device, far in ports:
-        end, length = "", ""
-        if device in places:
-            end = f"{places[device].rack} U{places[device].unit}"
-        if laid.length_m is not None:
-            length = f"{laid.length_m:g} m"
-        rows.append((port, device, far, end, length, laid.medium))
-    table = _table(("port", "to", "its port", "where", "length", "made of"), rows)
-    return f'<section id="{escape(name)}">' + _block(name, where, table)
+def _cables(design: Design, name: str, rows: Sequence[tuple[str, ...]]) -> str:
+    where = ", ".join(part for part in (design.pod.name, name, _place(design, name)) if part)
+    return _table(where, CABLE_HEAD, rows, "cables")
 
 
-def _block(title: str, note: str, table: str) -> str:
-    return f"<div><h2>{escape(title)}</h2><p>{escape(note)}</p>{table}</div></section>"
+def _section(design: Design, title: str, note: str, body: str, anchor: str = "") -> str:
+    head = f"<h2>{escape(design.pod.name)}: {escape(title)}</h2><p>{escape(note)}</p>"
+    return f'<section id="{escape(anchor or title)}">{head}{body}</section>'
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def _table(where: str, head: Sequence[str], rows: Iterable[Iterable[str]], kind: str = "devices") -> str:
+    """Return a table whose head begins with where its page belongs."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "\n".join(_table_row(row) for row in rows)
-    return f"<table><thead><tr><th></th>{top}</tr></thead>\n<tbody>{body}</tbody></table>"
+    first = f'<tr><th class="where" colspan="{len(head) + 1}">{escape(where)}</th></tr>'
+    return f'<table class="{kind}"><thead>{first}<tr><th></th>{top}</tr></thead>\n<tbody>{body}</tbody></table>'
 
 
 def _table_row(row: Iterable[str]) -> str:
@@ -116,7 +171,8 @@ def _table_row(row: Iterable[str]) -> str:
     return f'<tr><td class="tick"></td>{cells}</tr>'
 
 
-def _page(title: str, note: str, names: Iterable[str], parts: Iterable[str], tokens: str) -> str:
+def _page(design: Design, what: str, note: str, names: Iterable[str], parts: Iterable[str], tokens: str) -> str:
+    title = f"{design.pod.name}: {what}"
     links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
     body = "\n".join(parts)
     return f"""<!doctype html>

@@ -18,6 +18,7 @@ CLASSES = {
     "management": ("paper", "series-5"),
     "frame": (None, "line-strong"),
     "hair": (None, "line"),
+    "full": ("accent", None),
 }
 # Bands between tiers.
 BANDS = {"band-leaf": "accent-soft", "band-spine": "line"}

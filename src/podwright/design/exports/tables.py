@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from podwright.design.exports.port_names import PortNames
+from podwright.design.floor import Floor
 from podwright.design.growth import Growth
 from podwright.design.plan import Design
 from podwright.design.wiring import Cable
+from podwright.spec.hostlist import natural_key
 
 CABLE_HEAD = (
-    *("label", "fabric", "kind", "rack_a", "u_a", "device_a", "port_a"),
-    *("rack_b", "u_b", "device_b", "port_b", "length_m", "medium"),
+    *("label", "fabric", "kind", "bundle", "rack_a", "u_a", "device_a", "port_a", "panel_a"),
+    *("rack_b", "u_b", "device_b", "port_b", "panel_b", "length_m", "medium"),
 )
+LABEL_HEAD = ("near", "far", "bundle", "length", "cable")
 
 
 def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -27,27 +31,73 @@ def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def cable_plan(design: Design) -> str:
-    """Return every cable with the rack, unit and port of both ends, its length and its label."""
+    """Return every cable with the rack, unit and port of both ends, its length, its bundle and its label."""
     names, floor = PortNames(design), design.floor
     rows = []
     for cable, length, medium in design.laid:
         port_a, port_b = names.ends(cable)
-        label = f"{cable.a}:{port_a} - {cable.b}:{port_b}"
-        a = (*floor.rack_and_unit(cable.a), cable.a, port_a)
-        b = (*floor.rack_and_unit(cable.b), cable.b, port_b)
+        panel_a, panel_b = names.panels(cable)
+        a = (*floor.rack_and_unit(cable.a), cable.a, port_a, panel_a)
+        b = (*floor.rack_and_unit(cable.b), cable.b, port_b, panel_b)
         length_m = "" if length is None else f"{length:g}"
-        rows.append((label, cable.fabric, cable.kind, *a, *b, length_m, medium))
+        bundle = bundle_of(floor, cable)
+        rows.append((names.label(cable), cable.fabric, cable.kind, bundle, *a, *b, length_m, medium))
     return write_csv(CABLE_HEAD, rows)
+
+
+def label_list(design: Design) -> str:
+    """Return the labels for a label printer: one row for each end of each cable, this end first."""
+    names, floor = PortNames(design), design.floor
+    rows: list[tuple[str, ...]] = []
+    for cable, length, _ in design.laid:
+        panel_a, panel_b = names.panels(cable)
+        a, b = (_end(floor, cable.a, panel_a), _end(floor, cable.b, panel_b))
+        length_m = "" if length is None else f"{length:g} m"
+        rest = (bundle_of(floor, cable), length_m, names.label(cable))
+        rows += [(a, b, *rest), (b, a, *rest)]
+    return write_csv(LABEL_HEAD, rows)
+
+
+def bundle_list(design: Design) -> str:
+    """Return how many cables of which kind and length go from rack to rack, the largest bundles first."""
+    counted: Counter[tuple[str, str, str, str]] = Counter()
+    sizes: Counter[str] = Counter()
+    for cable, length, medium in design.laid:
+        bundle = bundle_of(design.floor, cable)
+        counted[(bundle, cable.fabric, medium, "" if length is None else f"{length:g}")] += 1
+        sizes[bundle] += 1
+    ordered = sorted(counted, key=lambda key: (-sizes[key[0]], natural_key(key[0]), key[1], key[2], float(key[3] or 0)))
+    rows = [(key[0], sizes[key[0]], *key[1:], counted[key]) for key in ordered]
+    return write_csv(("bundle", "cables_in_bundle", "fabric", "medium", "length_m", "cables"), rows)
+
+
+def bundle_of(floor: Floor, cable: Cable) -> str:
+    """Return the racks between which a cable runs: A01-A03, or A01 inside one; nothing where an end has no place."""
+    racks = {str(floor.rack_and_unit(device)[0]) for device in (cable.a, cable.b)}
+    if "" in racks:
+        return ""
+    # The row after Z is AA: of two names the shorter one comes first.
+    return "-".join(sorted(racks, key=lambda rack: (len(rack), rack)))
+
+
+def _end(floor: Floor, device: str, panel: str) -> str:
+    rack, unit = floor.rack_and_unit(device)
+    where = f" {rack} U{unit}" if rack else ""
+    return f"{device} {panel}{where}"
 
 
 def bill_of_materials(design: Design) -> str:
     """Return the bill of materials."""
     rows = [
-        (item.count, item.kind, item.item, _number(item.price), _number(item.amount), _number(item.power_w))
+        (
+            *(item.count, item.kind, item.item),
+            *(_number(item.price), _number(item.amount), _number(item.power_w)),
+            item.ends or "",
+        )
         for item in design.bill()
     ]
     currency = design.pod.costs.currency
-    return write_csv(("count", "kind", "item", f"price_{currency}", f"amount_{currency}", "power_w"), rows)
+    return write_csv(("count", "kind", "item", f"price_{currency}", f"amount_{currency}", "power_w", "ports"), rows)
 
 
 def addresses(design: Design) -> str:

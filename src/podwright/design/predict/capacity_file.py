@@ -21,6 +21,7 @@ from podwright.spec.forms import (
     Strict,
     read_text,
 )
+from podwright.spec.hardware import StorageKind
 
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
@@ -62,6 +63,7 @@ class Tier(Strict):
     share: Share = Field(default=1, description="part of the data that is kept here")
     compression: Ratio = Field(default=1, description="size before to size after")
     copies: Annotated[Count, Field(le=16)] = Field(default=1, description="how often it is stored")
+    kind: StorageKind = Field(default="spectrum-scale", description="file system of the pod that `--pod` writes")
 
 
 class Labels(Strict):
@@ -80,6 +82,7 @@ class CapacityTraining(Strict):
     experiments: Count = Field(default=1, description="trainings of each network")
     within_s: Duration = Field(alias="within", description="in which all trainings are done: 10d")
     utilization: Share = Field(default=1, description="part of the hours that nodes train")
+    model: Line = Field(default="dgx-a100", description="nodes of the pod that `--pod` writes: a library name")
     gpus_per_node: Count = Field(default=8, description="GPUs of a node")
 
 
@@ -106,7 +109,12 @@ def _sensors(tree: dict[str, Any]) -> Iterator[Finding]:
     if not isinstance(fleet, dict) or not isinstance(fleet.get("sensors"), list):
         return
     for index, sensor in enumerate(fleet["sensors"]):
-        if not isinstance(sensor, dict) or "rate" in sensor:
+        if not isinstance(sensor, dict):
+            continue
+        if "rate" in sensor:
+            if "megapixels" in sensor:
+                hint = "a rate is all that a sensor gives; leave out one of the two"
+                yield Finding(("fleet", "sensors", index, "megapixels"), "stands beside a rate", hint)
             continue
         missing = [name for name in ("megapixels", "fps") if name not in sensor]
         if missing:

@@ -1,58 +1,36 @@
-"""What the scaling law is off by on published series: each fitted on its ends, its middle predicted, as a table."""
+"""What the law of trainings is off by on whole series: each fitted on its ends, its middle predicted, as a table."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 
-from podwright.design.predict.scaling import ScalingPoint, fit, predict
+from podwright.design.predict.series import Series, epochs_at, fit_training
 
-_KEY = itemgetter("round", "submitter", "accelerator", "benchmark")
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One benchmark on several sizes of one kind of machine; without batches these are taken as all the same."""
-
-    name: str
-    points: tuple[ScalingPoint, ...]
-    batch_known: bool
-
-    @property
-    def fixed_share(self) -> float:
-        """Return the fixed part of a step on the smallest size."""
-        first = self.points[0]
-        return fit(first, self.points[-1]).fixed_s / first.step_s
+# Within so much a size is called met.
+MET = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """A middle size of a series: published and predicted seconds."""
+    """A middle size of a series: measured and predicted seconds, and predicted with epochs from the ends as well."""
 
     series: str
     count: int
-    published_s: float
+    measured_s: float
     predicted_s: float
     guessed_s: float
 
     @property
     def error(self) -> float:
-        """Return the error of the prediction that knows how many samples this batch needs."""
-        return self.predicted_s / self.published_s - 1
+        """Return the error of the prediction that knows how many epochs this batch needs."""
+        return self.predicted_s / self.measured_s - 1
 
     @property
     def guessed_error(self) -> float:
-        """Return the error of the prediction that takes these samples from the ends as well."""
-        return self.guessed_s / self.published_s - 1
-
-
-def read_series(text: str) -> list[Series]:
-    """Read the published points; a line that starts with # is a comment."""
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return [_series(key, list(group)) for key, group in groupby(rows, _KEY)]
+        """Return the error of the prediction that takes these epochs from the ends as well."""
+        return self.guessed_s / self.measured_s - 1
 
 
 def errors(series: Iterable[Series]) -> list[Error]:
@@ -60,42 +38,63 @@ def errors(series: Iterable[Series]) -> list[Error]:
     predictions = []
     for measured in series:
         small, *middle, large = measured.points
+        law = fit_training((small, large))
         for point in middle:
-            known, guessed = predict(small, large, point)
+            epochs = epochs_at((small, large), point.batch, measured.evaluate_every)
+            known = law.time_s(point.count, point.batch, point.samples)
+            guessed = law.time_s(point.count, point.batch, epochs)
             predictions.append(Error(measured.name, point.count, point.time_s, known, guessed))
     return predictions
 
 
-def table(errors: Sequence[Error], reasons: dict[str, str]) -> str:
-    """Lay the errors out in Markdown; a series with a reason is one that the law does not fit."""
+def series_met(errors: Sequence[Error], guessed: bool = False) -> list[str]:
+    """Return the series whose every middle size is met."""
+    of = attrgetter("guessed_error" if guessed else "error")
+    missed = {error.series for error in errors if abs(of(error)) > MET}
+    return [name for name in _names(errors) if name not in missed]
+
+
+def summary(errors: Sequence[Error]) -> str:
+    """Return how many series are met with their epochs known, and with those from the ends."""
+    total = len(_names(errors))
+    known, guessed = len(series_met(errors)), len(series_met(errors, guessed=True))
+    return (
+        f"{known} of {total} series have every middle size within 10 %, given their ends;\n"
+        f"{guessed} of {total} where the epochs are taken from the ends as well"
+    )
+
+
+def table(errors: Sequence[Error], reasons: Mapping[str, str]) -> str:
+    """Lay out the errors in Markdown, then every size that is missed, with the reason where one is known."""
     lines = [
-        "| series | size | published | predicted | error | samples from the ends too |",
+        "| series | size | published | predicted | error | epochs from the ends too |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for error in errors:
-        mark = " *" if error.series in reasons else ""
-        minutes = f"{error.published_s / 60:.2f} min | {error.predicted_s / 60:.2f} min"
+        minutes = f"{error.measured_s / 60:.2f} min | {error.predicted_s / 60:.2f} min"
         both = f"{_percent(error.error)} | {_percent(error.guessed_error)}"
-        lines.append(f"| {error.series}{mark} | {error.count} | {minutes} | {both} |")
-    lines += ["", *(f"\\* {name}: {why}" + "\n" for name, why in reasons.items())]
-    return "\n".join(lines).rstrip() + "\n"
+        lines.append(f"| {error.series} | {error.count} | {minutes} | {both} |")
+    lines += ["", "Missed by more than 10 %:", ""]
+    lines += _missed(errors, reasons)
+    lines += ["", "Missed only where the epochs are taken from the ends as well:", ""]
+    for error in errors:
+        if abs(error.error) <= MET < abs(error.guessed_error):
+            lines.append(f"- {error.series} on {error.count}: {_percent(error.guessed_error)}")
+    return "\n".join(lines) + "\n"
+
+
+def _missed(errors: Sequence[Error], reasons: Mapping[str, str]) -> list[str]:
+    lines = []
+    for error in errors:
+        if abs(error.error) > MET:
+            reason = reasons.get(error.series, "no reason is known.")
+            lines.append(f"- {error.series} on {error.count}: {_percent(error.error)}; {reason}")
+    return lines
+
+
+def _names(errors: Sequence[Error]) -> list[str]:
+    return list(dict.fromkeys(error.series for error in errors))
 
 
 def _percent(value: float) -> str:
-    return f"{value * 100:+.0f} %"
-
-
-def _series(key: tuple[str, ...], rows: list[dict[str, str]]) -> Series:
-    name = f"{key[0]} {key[1]} {key[2]} {key[3]}"
-    known = all(row["batch"] for row in rows)
-    points = sorted((_point(row) for row in rows), key=lambda point: point.count)
-    return Series(name, tuple(points), known)
-
-
-def _point(row: dict[str, str]) -> ScalingPoint:
-    """Return the point of a row: its epochs are of runs of `took` minutes; the published mean run took its share."""
-    time_s = float(row["minutes"]) * 60
-    if not row["batch"]:
-        return ScalingPoint(int(row["count"]), time_s, 1.0, 1.0)
-    samples = float(row["epochs"]) * float(row["minutes"]) / float(row["took"])
-    return ScalingPoint(int(row["count"]), time_s, float(row["batch"]), samples)
+    return f"{value * 100:+.1f} %"

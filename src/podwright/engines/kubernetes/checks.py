@@ -9,10 +9,11 @@ from podwright.clients.kubernetes.kinds import KINDS
 from podwright.clients.kubernetes.names import MOST_PIECES, PIECE_BYTES
 from podwright.clients.kubernetes.paths import GROUPS
 from podwright.engines.kubernetes import resources
+from podwright.engines.kubernetes.data import MOST_MANIFEST_PIECES
 from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts
 from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
-from podwright.engines.kubernetes.run_spec import COUNTS, kind_of, mounts, namespace_of
+from podwright.engines.kubernetes.run_spec import COUNTS, is_in, kind_of, mounts, namespace_of
 from podwright.spec.problems import refuse, short
 from podwright.theme.words import format_size
 
@@ -41,6 +42,7 @@ def check(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: Kub
         *_scheduler(request, facts),
         *_kind(request, scheduler, facts),
         *_claims(request, pod, scheduler, facts),
+        *_staged(request, pod, facts),
         *resources.problems(workload, facts, model),
     ]
     if problems:
@@ -142,6 +144,23 @@ def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: K
         claim = facts.claims.get(mount.claim)
         for problem in claim_problems(mount.claim, claim, not mount.read_only, request.workload.nodes):
             yield field, problem, f"`podwright pod grant {pod.name}` makes the claims of the pod's storage"
+
+
+def _staged(request: Request, pod: Pod, facts: KubernetesFacts) -> Iterator[Problem]:
+    """Yield why data cannot be brought to the nodes; the claim of the cache is the site's to mend."""
+    folders = [mount.path for mount in mounts(request, pod)]
+    for name, given in request.staged.items():
+        if given.path and not any(is_in(given.path, folder) for folder in folders):
+            hint = "scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address"
+            yield f"data.{name}", f"{given.path} is on no storage of the pod that containers see", hint
+    size, most = sum(len(given.manifest) for given in request.staged.values()), MOST_MANIFEST_PIECES * PIECE_BYTES
+    if size > most:
+        message = f"the list of its files takes {format_size(size)}; {format_size(most)} travel to Kubernetes"
+        yield "data", message, "choose fewer samples, or pack them into tar shards"
+    if request.staged and pod.cache.claim and facts.claims is not None:
+        claim = facts.claims.get(pod.cache.claim)
+        for problem in claim_problems(pod.cache.claim, claim, True, request.workload.nodes):
+            raise refuse(problem, hint="`claim:` of the `cache` in the pod file names it")
 
 
 def claim_problems(name: str, claim: ClaimFacts | None, writes: bool, nodes: int) -> Iterator[str]:

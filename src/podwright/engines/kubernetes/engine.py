@@ -44,9 +44,6 @@ INDEXES = ("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/re
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
-NOT_STAGED = "data is staged by pilots on this machine and on Slurm; on Kubernetes name a path that a claim has"
-
-
 class KubernetesEngine:
     """One pod's Kubernetes. What it asked the cluster a moment ago answers for all runs."""
 
@@ -81,7 +78,7 @@ class KubernetesEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         """Return what is missing without a claim: only a claim is a folder that all nodes share."""
-        unsupported = {"selection": NOT_STAGED}
+        unsupported: dict[str, str] = {}
         if self._scheduler.dialect != "openshift":
             unsupported["route"] = NO_ROUTE
         if not self._scheduler.claim:

@@ -13,12 +13,14 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.engines.base import Files, Job, Part, Request, order_of
 from podwright.engines.kubernetes.checks import check
+from podwright.engines.kubernetes.data import FORGETS
 from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.objects import run_objects
 from podwright.engines.kubernetes.run_spec import RunSpec, image_of, run_spec_of
 from podwright.engines.kubernetes.scripts import SCRIPTS
 from podwright.engines.network import network_env
 from podwright.engines.site import SITE
+from podwright.engines.staged import cache_of
 
 if TYPE_CHECKING:
     from podwright.spec import KubernetesScheduler, Pod
@@ -78,6 +80,8 @@ def _gaps(run: RunSpec, pod: Pod, scheduler: KubernetesScheduler) -> Iterator[st
         yield lost
     if not run.policy:
         yield OPEN.format(namespace=run.namespace)
+    if run.data and not run.data.cache.claim:
+        yield FORGETS
     if run.rdma and not run.lock_memory:
         yield UNLOCKED.format(pod=pod.name, namespace=run.namespace)
 
@@ -95,9 +99,19 @@ def _of_engine(request: Request, pod: Pod, scheduler: KubernetesScheduler, run: 
         "keep": list(request.workload.keep) if run.claim else None,
         "bind": "0.0.0.0",
         "mpi": ["/bin/sh", f"{names.JOB_FOLDER}/mpirun.sh"] if run.mpi else [],
+        "manifests": f"{names.WORK}/",
+        "cache": _cache(request, pod, run),
         "hardware": model.hardware() if request.workload.resources.gpus else None,
         "env": env,
     }
+
+
+def _cache(request: Request, pod: Pod, run: RunSpec) -> dict[str, Any] | None:
+    """Return where the pilots keep data, as the order says it."""
+    cache = cache_of(request.staged, request.workload, pod)
+    if cache is None or run.data is None:
+        return None
+    return {"path": f"{names.CACHE}/podwright", "bytes": run.data.cache.most_bytes}
 
 
 def _site(run: RunSpec) -> dict[str, Any]:
@@ -109,6 +123,7 @@ def _site(run: RunSpec) -> dict[str, Any]:
         "uid": run.uid,
         "payload": {"name": names.payload_name(run.payload), "files": list(run.pilot_files)},
         "code": list(run.code),
+        "data": run.data.maps if run.data else {},
         "parallel": run.placement.parallel,
     }
 

@@ -116,6 +116,8 @@ def _volumes(run: RunSpec, run_id: str) -> list[Object]:
         _from_map(run_id, own),
         *(_from_map(name, [f"code.{index}"]) for index, name in enumerate(run.code)),
     ]
+    if run.data:
+        sources += [_from_map(name, [key]) for name, key in run.data.pieces()]
     own_disk = {"sizeLimit": size_text(run.limit_bytes)}
     # As much as the memory limit allows, and where there is none as the node has, which Kubernetes sees to.
     shm_size = run.limits.get("memory", own_disk["sizeLimit"])
@@ -135,6 +137,8 @@ def _volumes(run: RunSpec, run_id: str) -> list[Object]:
         if mount.read_only:
             claim["readOnly"] = True
         volumes.append({"name": f"data-{index}", "persistentVolumeClaim": claim})
+    if run.data:
+        volumes.append({"name": "cache", **run.data.cache.source()})
     return volumes
 
 
@@ -167,6 +171,8 @@ def _mounts(run: RunSpec) -> list[Object]:
         if mount.read_only:
             row["readOnly"] = True
         mounts.append(row)
+    if run.data:
+        mounts.append({"name": "cache", "mountPath": names.CACHE})
     return mounts
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.kinds import KINDS, ObjectKind
 from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
 from podwright.design.topology import unit_size
+from podwright.engines.kubernetes.data import RunData, run_data
 from podwright.engines.kubernetes.facts import KubernetesFacts
 from podwright.engines.kubernetes.resources import RdmaShare, limits, rdma_share
 from podwright.engines.kubernetes.scripts import SCRIPTS
@@ -96,8 +97,10 @@ class RunSpec:
     policy: bool
     """A NetworkPolicy keeps others from the run's nodes."""
     placement: PodPlacement
-    limit_bytes: int
+    limit_bytes: int = SCRATCH_BYTES
     """Of each folder that is a Kubernetes pod's own and on the node's disk."""
+    data: RunData | None = None
+    """What the pilots bring to the nodes."""
     training_runtime: str = ""
     patch: dict[str, Any] = field(default_factory=dict)
 
@@ -143,7 +146,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         account=ACCOUNT if openshift and locks else None,
         policy=facts.policies,
         placement=_placement(workload, facts, model),
-        limit_bytes=SCRATCH_BYTES,
+        data=run_data(request, pod),
         training_runtime=workload.kubernetes.training_runtime,
         patch=workload.kubernetes.patch,
     )
@@ -183,12 +186,13 @@ def mounts(request: Request, pod: Pod) -> list[Mount]:
     mounted = []
     checkpoint = request.workload.checkpoint
     for storage in pod.storage:
-        inside = [path for path in request.target_paths().values() if storage.mount and _is_in(path, storage.mount)]
-        writes = storage.mount is not None and _is_in(checkpoint, storage.mount)
+        inside = [path for path in request.target_paths().values() if storage.mount and is_in(path, storage.mount)]
+        writes = storage.mount is not None and is_in(checkpoint, storage.mount)
         if storage.mount and (inside or writes):
             mounted.append(Mount(storage.name, storage.mount, not writes))
     return mounted
 
 
-def _is_in(path: str, folder: str) -> bool:
+def is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -34,6 +34,13 @@ if [ -e "$job/code.0" ]; then
     cat "$job"/code.? | gzip -dc >"$work/code.tar" || exit 1
 fi
 
+# Lists of the files that the pilot brings.
+for first in "$job"/data-*.gz.00; do
+    [ -e "$first" ] || continue
+    name=${{first##*/}}
+    cat "${{first%00}}"?? >"$work/${{name%.00}}" || exit 1
+done
+
 # Which copy of this node it is: no two of them write to one record. A claim counts them. Without one Kubernetes counts
 # those that failed, and the time tells those apart that were suspended and started again.
 if [ -n "$PODWRIGHT_CLAIM" ]; then

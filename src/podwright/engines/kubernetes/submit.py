@@ -19,6 +19,7 @@ from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.manifest import yaml_objects
 from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Unfinished
+from podwright.engines.kubernetes.data import manifest_maps
 from podwright.engines.kubernetes.holds import MAKING, held_reason, hold, release
 from podwright.engines.kubernetes.objects import HOLDS
 from podwright.engines.kubernetes.plan import OBJECTS, code_pieces
@@ -152,13 +153,15 @@ def owned(manifest: dict[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shared_maps(site: Mapping[str, Any], parent: Path) -> Iterable[dict[str, Any]]:
-    """Yield the ConfigMaps that runs have in common: the pilot with its scripts, and the code piece by piece."""
+    """Yield the ConfigMaps that runs have in common: the pilot with its scripts; code and manifests in pieces."""
     payload = {name: (parent / "job" / name).read_bytes() for name in site["payload"]["files"]}
     yield _map(site, site["payload"]["name"], payload)
     if site["code"]:
         with (parent / "job" / "code.tar").open("rb") as tar:
             for index, (name, piece) in enumerate(zip(site["code"], code_pieces(tar), strict=True)):
                 yield _map(site, name, {f"code.{index}": piece})
+    for name, files in manifest_maps(site.get("data", {}), parent / "job"):
+        yield _map(site, name, files)
 
 
 def _map(site: Mapping[str, Any], name: str, files: Mapping[str, bytes]) -> dict[str, Any]:

@@ -37,6 +37,9 @@ WRITTEN = ("record", "lease", "scratch", "results")
 Frames are written outside, from the record.
 """
 
+CACHE = '"${run%/*/*}/cache"'
+"""In the home that the run's folder is in, as node.sh finds it."""
+
 NODE = """\
 #!/bin/sh
 # Starts the pilot of one node in a container, where the run's folder lies at the same path; inside.sh goes on there.
@@ -124,12 +127,16 @@ def _missing_image(workload: Workload, name: str) -> Problem:
 def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
     """Return what lies beside the order instead of the stub alone."""
     workload = request.workload
-    folders = shlex.join([*WRITTEN, workload.checkpoint])
-    command = " \\\n    ".join(podman_arguments(workload, request.shown_paths(), facts))
+    folders, volumes = shlex.join([*WRITTEN, workload.checkpoint]), []
+    if request.staged:
+        folders, volumes = f"{folders} {CACHE}", [f"--volume={CACHE}:{CACHE}"]
+    command = " \\\n    ".join(podman_arguments(workload, request.shown_paths(), facts, volumes))
     return {"node.sh": NODE.format(folders=folders, command=command), "inside.sh": INSIDE}
 
 
-def podman_arguments(workload: Workload, data: Mapping[str, str], facts: ContainerFacts) -> list[str]:
+def podman_arguments(
+    workload: Workload, data: Mapping[str, str], facts: ContainerFacts, volumes: Sequence[str] = ()
+) -> list[str]:
     """Return the command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
     assert facts.image is not None, "a run without its image is refused before"
     names = [*(f"PODWRIGHT_{name}" for name in PASSED), "CUDA_VISIBLE_DEVICES", *workload.secrets]
@@ -146,6 +153,7 @@ def podman_arguments(workload: Workload, data: Mapping[str, str], facts: Contain
         '--volume="$run:$run:ro"',
         '--volume="$job:$job:ro"',
         *(f'--volume="$run"/{name}:"$run"/{name}' for name in _written(workload)),
+        *volumes,
         '--workdir="$run"',
         '--env=HOME="$run/scratch/n$PODWRIGHT_NODE/home"',
         *(shlex.quote(word) for word in fixed),

@@ -15,19 +15,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from podwright.clients.machine import count_gpus
+from podwright.clients.machine import memory_bytes, visible_gpus
 from podwright.clients.reasons import last_line
 from podwright.engines.base import NO_ROUTE, ClusterUsage, Files, Job, Part, Request, Status, order_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
-from podwright.engines.staged import NOT_INSIDE
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.spec import Workload
 
 START = """\
 #!/bin/sh
@@ -46,8 +49,10 @@ class LocalFacts:
     python: str
     path: str
     """What start.sh writes behind `PATH=`, quoted for a shell."""
-    gpus: int
+    gpus: tuple[str, ...]
+    """As CUDA_VISIBLE_DEVICES names them."""
     cpus: int
+    memory_bytes: int
     mpirun: bool
     missing_data: tuple[str, ...] = ()
     container: container.ContainerFacts | None = None
@@ -60,6 +65,10 @@ class LocalJob(Job):
 
     python: str = ""
     path: str = ""
+    at_once: int = 1
+    """How many parts run side by side."""
+    gpus: tuple[str, ...] = ()
+    """Shared out among parts side by side, and among the nodes of each; none where one node may see them all."""
     beside_start: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,7 +93,6 @@ class LocalEngine:
 
     def unsupported(self) -> Mapping[str, str]:
         unsupported = {
-            "staged container": NOT_INSIDE,
             "mig": "the local engine gives whole GPUs, not slices",
             "route": NO_ROUTE,
             "usage": "nobody on this machine knows what others run on it",
@@ -103,8 +111,9 @@ class LocalEngine:
         return LocalFacts(
             python=sys.executable,
             path=path,
-            gpus=count_gpus(),
+            gpus=visible_gpus(),
             cpus=len(os.sched_getaffinity(0)),
+            memory_bytes=memory_bytes(),
             mpirun=shutil.which("mpirun") is not None,
             missing_data=tuple(missing),
             container=container.probe(request),
@@ -137,6 +146,8 @@ class LocalEngine:
                 cache={"path": CACHE} if request.staged else None,
             )
             parts.append(Part(run_id, point or None, order))
+        at_once = side_by_side(request.workload, len(parts), facts)
+        is_shared_out = request.workload.resources.gpus and (several or at_once > 1)
         return LocalJob(
             run_id=request.run_id,
             parts=tuple(parts),
@@ -144,17 +155,19 @@ class LocalEngine:
             image=image,
             python=facts.python,
             path=facts.path,
+            at_once=at_once,
+            gpus=facts.gpus if is_shared_out else (),
             beside_start=beside,
         )
 
     def _check(self, request: Request, facts: LocalFacts) -> None:
         workload = request.workload
         problems: list[tuple[str, str, str | None]] = []
-        if workload.resources.gpus * workload.nodes > facts.gpus:
+        if workload.resources.gpus * workload.nodes > len(facts.gpus):
             wanted = str(workload.resources.gpus)
             if workload.nodes > 1:
                 wanted = f"{workload.nodes} x {wanted}"
-            message = f"{wanted} GPUs are asked for and this machine has {facts.gpus}"
+            message = f"{wanted} GPUs are asked for and this machine has {len(facts.gpus)}"
             hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
             problems.append(("resources.gpus", message, hint))
         if workload.launcher == "mpi" and workload.runtime == "bare" and not facts.mpirun:
@@ -174,6 +187,10 @@ class LocalEngine:
         files = {f"{part.run_id}/job/order.json": part.order.text() for part in job.parts}
         files |= {f"{job.run_id}/job/{name}": text for name, text in job.beside_start.items()}
         arguments = [_beside(job.run_id, part.run_id, "job/order.json") for part in job.parts]
+        if job.gpus:
+            arguments = ["--gpus", shlex.quote(",".join(job.gpus)), *arguments]
+        if job.at_once > 1:
+            arguments = ["--at-once", str(job.at_once), *arguments]
         if job.after:
             arguments = ["--after", f'"$job/../../{job.after}"', *arguments]
         python = shlex.quote(job.python)
@@ -295,6 +312,22 @@ class LocalEngine:
                 return
             time.sleep(0.02)
         self.remove(folder)
+
+
+def side_by_side(workload: Workload, parts: int, facts: LocalFacts) -> int:
+    """Return how many points fit on this machine at once, by what each declares; one where none says its CPUs.
+
+    Repeats of a run are samples: what runs beside one would change what it measures.
+    """
+    declared = workload.resources
+    if declared.cpus is None or not workload.matrix:
+        return 1
+    fits = [parts, facts.cpus // (declared.cpus * workload.nodes)]
+    if declared.gpus:
+        fits.append(len(facts.gpus) // (declared.gpus * workload.nodes))
+    if declared.memory_bytes:
+        fits.append(facts.memory_bytes // (declared.memory_bytes * workload.nodes))
+    return max(1, min(fits))
 
 
 def _in_container(folder: RunFolder) -> bool:

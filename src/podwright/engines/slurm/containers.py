@@ -16,13 +16,14 @@ from podwright.engines.slurm.facts import SlurmFacts
 
 if TYPE_CHECKING:
     from podwright.engines.base import Request
-    from podwright.spec import SlurmScheduler
+    from podwright.spec import Pod, SlurmScheduler
 
 Problem = tuple[str, str, str | None]
 RUN, JOB = "$run", "$job"
 """Variables of the batch script, in words that name paths of a run: points of a matrix share one script."""
 WRITTEN = ("record", "lease", "results")
 """Folders of a run that its ranks and the pilot inside may write, beside that of the checkpoints."""
+UNMOUNTABLE = re.compile("[:,$]")
 OURS = ("PODWRIGHT_LEADER", "PODWRIGHT_PYTHON", "PODWRIGHT_RESTART", "PODWRIGHT_RUN")
 
 
@@ -36,6 +37,8 @@ class Wrapping:
     """Words of a command that starts the one that follows it."""
     folders: tuple[str, ...] = ()
     """Folders that must be there before they can be mounted."""
+    on_nodes: tuple[str, ...] = ()
+    """Such folders on each node's own disk."""
     finds_node: bool = False
     """Slurm's own variables of a task do not get inside: it must find out which node it is on."""
 
@@ -78,7 +81,7 @@ class ContainerRuntime:
     from_registry: bool = True
 
 
-def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str) -> Wrapping:
+def wrap(request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str) -> Wrapping:
     """Return what puts the pilots of this run into its image; a bare run has nothing around it.
 
     What is read or run outside, of this run and of its parent, can only be read inside.
@@ -88,10 +91,11 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: s
         return Wrapping()
     resources, written = workload.resources, _written(workload.checkpoint)
     fixed = [MountedPath(RUN, read_only=True), MountedPath(JOB, read_only=True)]
+    caches = [cache_inside(pod, facts)] if request.staged else []
     inside = Inside(
         image=workload.image.removeprefix("docker://"),
         runs=runs,
-        mounts=(*fixed, *map(MountedPath, written), *map(MountedPath, _paths(request))),
+        mounts=(*fixed, *map(MountedPath, [*written, *_paths(request), *caches])),
         gpus=resources.gpus > 0,
         rdma=resources.rdma,
         secrets=workload.secrets,
@@ -99,7 +103,13 @@ def wrap(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts, runs: s
     )
     if workload.checkpoint.startswith("/"):
         written.append(workload.checkpoint)
-    return replace(KINDS[name].wrap(inside), folders=tuple(written))
+    return replace(KINDS[name].wrap(inside), folders=tuple(written), on_nodes=tuple(caches))
+
+
+def cache_inside(pod: Pod, facts: SlurmFacts) -> str:
+    """Return where each node keeps data for runs in containers, in which the user may have no name."""
+    path = pod.cache.path or "/tmp/podwright-cache-$USER"
+    return re.sub(r"\$(USER\b|\{USER\})", lambda _: facts.user, path)
 
 
 def _written(checkpoint: str) -> list[str]:
@@ -117,7 +127,7 @@ def chosen(scheduler: SlurmScheduler, facts: SlurmFacts) -> str | None:
     return next((name for name, kind in KINDS.items() if kind.is_there(facts)), None)
 
 
-def problems(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> list[Problem]:
+def problems(request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts) -> list[Problem]:
     """Return what stands in the way of this run's container, if it has one."""
     workload, name = request.workload, chosen(scheduler, facts)
     if workload.runtime == "bare":
@@ -128,7 +138,8 @@ def problems(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> 
         titles = ", ".join(kind.title for kind in KINDS.values())
         hint = f"set `runtime: bare`, or name one with `container:` of the scheduler; looked for {titles}"
         return [("runtime", "the cluster has nothing that starts containers", hint)]
-    return [*_image_problems(workload.image, KINDS[name]), *_path_problems(request)]
+    unmountable = [*_path_problems(request), *_cache_problems(request, pod, facts)]
+    return [*_image_problems(workload.image, KINDS[name]), *unmountable]
 
 
 def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
@@ -146,8 +157,15 @@ def _path_problems(request: Request) -> list[Problem]:
     return [
         (field, message, "give it another name, or a link to it")
         for field, path in paths.items()
-        if re.search("[:,$]", path)
+        if UNMOUNTABLE.search(path)
     ]
+
+
+def _cache_problems(request: Request, pod: Pod, facts: SlurmFacts) -> list[Problem]:
+    if not request.staged or not UNMOUNTABLE.search(path := cache_inside(pod, facts)):
+        return []
+    hint = "give `cache: path:` of the pod a name that is the same on all nodes; `$USER` is filled in"
+    return [("data", f"the cache {path} of the nodes cannot be mounted into a container", hint)]
 
 
 def _paths(request: Request) -> list[str]:

@@ -20,6 +20,7 @@ from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, read_site, whole_of
 from podwright.engines.slurm import forgotten
 from podwright.engines.slurm.beside import host_at_work, shell_step
+from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
@@ -29,7 +30,7 @@ from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
-from podwright.engines.staged import NOT_INSIDE, cache_of, check_data
+from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.spec.problems import Refusal, refuse
@@ -106,7 +107,7 @@ class SlurmEngine:
     # pure
 
     def unsupported(self) -> Mapping[str, str]:
-        return {"staged container": NOT_INSIDE, "route": NO_ROUTE}
+        return {"route": NO_ROUTE}
 
     def plan(self, request: Request, facts: SlurmProbe) -> SlurmJob:
         """Plan one batch script for all parts, and one order for each."""
@@ -127,7 +128,7 @@ class SlurmEngine:
             "mpi": mpi_command(request, slurm),
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
-            "cache": cache_of(request.staged, request.workload, self._pod),
+            "cache": self._cache(request, slurm),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
@@ -147,6 +148,12 @@ class SlurmEngine:
             folder=facts.folder,
             proved=facts.proved,
         )
+
+    def _cache(self, request: Request, facts: SlurmFacts) -> dict[str, Any] | None:
+        cache = cache_of(request.staged, request.workload, self._pod)
+        if cache is None or request.workload.runtime == "bare":
+            return cache
+        return {**cache, "path": cache_inside(self._pod, facts)}
 
     def render(self, job: Job) -> Files:
         assert isinstance(job, SlurmJob)

@@ -34,13 +34,13 @@ MANGLED = re.compile(r"[\s%\\'\"#]")
 
 
 def sbatch_options(
-    request: Request, pod: Pod | None, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
+    request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts, runs: str, after: str | None = None
 ) -> Options:
     """Return the #SBATCH lines of a run whose folders lie in `runs`; `after` is the Slurm job that it waits for.
 
     Refuse everything that the cluster cannot give, all at once.
     """
-    check(request, scheduler, facts)
+    check(request, pod, scheduler, facts)
     check_folder(runs)
     return [
         *_name(request),
@@ -149,9 +149,9 @@ def _queue(workload: Workload) -> Options:
     return [(f"--{name}", value) for name in names if (value := getattr(workload.slurm, name))]
 
 
-def _place(workload: Workload, pod: Pod | None, facts: SlurmFacts) -> Options:
+def _place(workload: Workload, pod: Pod, facts: SlurmFacts) -> Options:
     """Return what keeps a job that fits into one scalable unit under its leaf switches."""
-    if pod is None or facts.topology != "tree":
+    if facts.topology != "tree":
         return []
     unit = unit_size(pod)
     if unit is None or not 1 < workload.nodes <= unit:
@@ -229,7 +229,7 @@ def _partition_names(workload: Workload) -> list[str]:
     return [name for name in given.split(",") if name]
 
 
-def check(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> None:
+def check(request: Request, pod: Pod, scheduler: SlurmScheduler, facts: SlurmFacts) -> None:
     """Refuse what the cluster cannot give, all of it at once."""
     workload = request.workload
     problems = [*_names_problems(workload), *_partition_problems(workload, facts)]
@@ -241,7 +241,7 @@ def check(request: Request, scheduler: SlurmScheduler, facts: SlurmFacts) -> Non
         most = facts.max_array_size - 1
         message = f"has {len(request.points)} points, and the cluster takes {most} in one array"
         problems.append(("matrix", message, "split it into several workloads"))
-    problems += containers.problems(request, scheduler, facts)
+    problems += containers.problems(request, pod, scheduler, facts)
     if problems:
         raise workload.refusal(problems)
 

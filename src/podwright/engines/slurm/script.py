@@ -238,6 +238,8 @@ class ScriptJob:
     """Words of a command that puts the one after it into a container."""
     folders: tuple[str, ...] = ()
     """Made before the step, so that they can be mounted."""
+    on_nodes: tuple[str, ...] = ()
+    """The same, on each node's own disk."""
     finds_node: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     array: bool = False
@@ -250,7 +252,7 @@ def script_job(
 
     Refuse what the cluster cannot give.
     """
-    around = wrap(request, scheduler, facts, runs)
+    around = wrap(request, pod, scheduler, facts, runs)
     environment: tuple[tuple[str, str], ...] = ()
     if scheduler.python:
         environment = (("PODWRIGHT_PYTHON", scheduler.python),)
@@ -263,6 +265,7 @@ def script_job(
         step=around.step,
         wrap=around.before,
         folders=around.folders,
+        on_nodes=around.on_nodes,
         finds_node=around.finds_node,
         environment=environment,
         array=request.is_parent,
@@ -303,6 +306,8 @@ def _before_step(job: ScriptJob) -> Iterator[str]:
         yield 'export PODWRIGHT_HOSTS="$hosts"\n'
     if job.folders:
         yield f"mkdir -p {' '.join(map(_word, job.folders))} || exit {EXIT_NO_FOLDER}\n"
+    if job.on_nodes:
+        yield f"srun --nodes={job.nodes} --ntasks-per-node=1 mkdir -p -m 0700 {' '.join(map(_word, job.on_nodes))}\n"
 
 
 def _word(text: str) -> str:

@@ -29,9 +29,11 @@
     spec.bands = [{ series: [2, 1], fill: () => Charts.faded("--series-1", 0.2) }];
   }
 
-  function drawCurves(over) {
+  const look = { over: "time", log: false, smoothing: 0, off: new Set() };
+
+  function drawCurves() {
     curves.forEach((plot) => plot.end());
-    const steps = over === "step";
+    const steps = look.over === "step";
     const told = data.curves.filter((curve) => !steps || curve.lines.every((line) => line.step));
     const all = told.flatMap((curve) => curve.lines.flatMap((line) => line.step || []));
     const axis = steps ? new Charts.Axis(all.reduce((a, b) => Math.max(a, b), 1), (at) => `step ${Words.number(at)}`) : time;
@@ -39,16 +41,38 @@
       const figure = figures("curve", curve.key);
       const tables = curve.lines.map((line) => inOrder(steps ? line.step : line.time, line.values, steps ? [] : data.attempts.slice(1)));
       const joined = tables.length > 1 ? uPlot.join(tables) : tables[0];
-      const lines = curve.lines.map((line) => ({ label: curve.lines.length > 1 ? line.label : "", color: line.line % 8, dashed: line.line >= 8 }));
       const few = tables.every((table) => table[0].length <= 60);
       return new Charts.Plot(figure, axis, {
-        ...curve, lines, data: joined, steps, labels: true, dots: few, digits: 4, unit: "",
+        ...curve, ...drawn(curve, joined), raw: joined, steps, log: look.log, labels: true, dots: few && !look.smoothing, digits: 4, unit: "",
         rest: "last", boundaries: steps ? [] : data.attempts.slice(1),
       });
     });
     for (const figure of document.querySelectorAll("[data-curve]")) {
       figure.hidden = !told.some((curve) => curve.key === figure.dataset.curve);
     }
+  }
+
+  // The lines as they are; smoothed ones have what they were made of behind them, faint.
+  function drawn(curve, joined) {
+    const lines = curve.lines.map((line) => ({
+      label: curve.lines.length > 1 ? line.label : "", color: line.line % 8, dashed: line.line >= 8, show: !look.off.has(line.line),
+    }));
+    if (!look.smoothing) return { lines, data: joined };
+    const behind = lines.map((line) => ({ ...line, faint: true, silent: true }));
+    const smooth = joined.slice(1).map((values) => smoothed(values, look.smoothing));
+    return { lines: [...lines, ...behind], data: [joined[0], ...smooth, ...joined.slice(1)] };
+  }
+
+  // A running mean that forgets; the first values weigh no more than they should.
+  function smoothed(values, share) {
+    let sum = 0;
+    let weight = 0;
+    return values.map((value) => {
+      if (value === null || value === undefined) return value;
+      sum = sum * share + value;
+      weight = weight * share + 1;
+      return sum / weight;
+    });
   }
 
   function figures(kind, key) {
@@ -89,13 +113,8 @@
     const box = document.getElementById("machine-picks");
     if (!box) return;
     box.hidden = false;
-    box.addEventListener("click", (event) => {
-      if (!("all" in event.target.dataset)) return;
-      const boxes = event.target.closest("fieldset").querySelectorAll("input");
-      for (const input of boxes) input.checked = Boolean(event.target.dataset.all);
-      box.dispatchEvent(new Event("change"));
-    });
-    box.addEventListener("change", () => {
+    allOrNone(box);
+    box.addEventListener("input", () => {
       const byRank = box.querySelector("input[name=by]:checked")?.value === "rank";
       for (const set of box.querySelectorAll(".chips")) set.hidden = (set.dataset.by === "rank") !== byRank;
       for (const note of document.querySelectorAll(".by-rank")) note.hidden = !byRank;
@@ -115,9 +134,43 @@
 
   function curvePicks() {
     const box = document.getElementById("curve-picks");
-    if (!box || !data.curves.some((curve) => curve.lines.every((line) => line.step))) return;
+    if (!box || !data.curves.length) return;
     box.hidden = false;
-    box.addEventListener("change", (event) => drawCurves(event.target.value));
+    box.querySelector("[data-over]").hidden = !data.curves.some((curve) => curve.lines.every((line) => line.step));
+    const said = box.querySelector("output");
+    allOrNone(box);
+    box.addEventListener("input", () => {
+      look.over = box.querySelector("input[name=over]:checked").value;
+      look.log = box.querySelector("input[name=scale]:checked").value === "log";
+      look.smoothing = Number(box.querySelector("input[name=smoothing]").value);
+      look.off = new Set([...box.querySelectorAll("[data-line]:not(:checked)")].map((input) => Number(input.dataset.line)));
+      said.textContent = look.smoothing ? Words.number(look.smoothing, 2) : "none";
+      drawCurves();
+    });
+  }
+
+  function allOrNone(box) {
+    box.addEventListener("click", (event) => {
+      if (!("all" in event.target.dataset)) return;
+      const boxes = event.target.closest("fieldset").querySelectorAll("input");
+      for (const input of boxes) input.checked = Boolean(event.target.dataset.all);
+      box.dispatchEvent(new Event("input"));
+    });
+  }
+
+  function files() {
+    for (const plot of [...machines, ...curves]) {
+      const { figure } = plot;
+      const current = () => [...machines, ...curves].find((entry) => entry.figure === figure) || plot;
+      Csv.button(figure.querySelector("figcaption"), figure.querySelector("h3, h4").textContent, () => Csv.ofPlot(current()));
+    }
+    for (const map of document.querySelectorAll(".map")) {
+      Csv.button(map.querySelector("figcaption"), map.querySelector("h3").textContent, () => Csv.ofTable(map.querySelector("table")));
+    }
+    for (const table of document.querySelectorAll(".sortable, .iou, .half > .scroll > table")) {
+      const head = table.closest(".half, section").querySelector("h2, h3");
+      Csv.button(head, head.textContent, () => Csv.ofTable(table));
+    }
   }
 
   function keys() {
@@ -271,10 +324,10 @@
   }
 
   document.querySelectorAll("[data-chart]").forEach(machine);
-  drawCurves("time");
+  drawCurves();
   document.querySelectorAll(".matrix").forEach(matrix);
   document.querySelectorAll(".sortable").forEach(sorting);
-  [lanes, picks, curvePicks, keys, copies, theme, print, contents].forEach((part) => part());
+  [lanes, picks, curvePicks, files, keys, copies, theme, print, contents].forEach((part) => part());
   new ResizeObserver(() => { for (const plot of [...machines, ...curves]) plot.resize(); }).observe(document.querySelector("main"));
   root.dataset.ready = "";
 })();

@@ -67,7 +67,7 @@ const Charts = (() => {
       this.out = figure.querySelector(".values");
       this.axis = axis;
       this.spec = spec;
-      this.chart = new uPlot(options(this), spec.data, this.box);
+      this.chart = new uPlot(options(this), spec.log ? aboveZero(spec.data) : spec.data, this.box);
       axis.plots.add(this);
       this.say();
     }
@@ -175,7 +175,7 @@ const Charts = (() => {
       padding: [6, right, spec.labels ? 0 : 6, 0],
       legend: { show: false },
       cursor: cursor(axis),
-      scales: { x: { time: false, range: () => axis.range }, y: { range: (u, low, high) => extent(spec, low, high) } },
+      scales: { x: { time: false, range: () => axis.range }, y: yScale(spec) },
       axes: [xAxis(spec, axis), yAxis(spec, gutter)],
       series: [{}, ...spec.lines.map((line) => lineStyle(line, spec))],
       bands: spec.bands || [],
@@ -209,6 +209,37 @@ const Charts = (() => {
       chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       axis.zoom(from, to);
     };
+  }
+
+  // What is not above zero has no place on a logarithmic scale.
+  function aboveZero(data) {
+    return [data[0], ...data.slice(1).map((values) => values.map((value) => (value > 0 ? value : null)))];
+  }
+
+  function yScale(spec) {
+    if (!spec.log) return { range: (u, low, high) => extent(spec, low, high) };
+    return { distr: 3, range: (u, low, high) => logExtent(spec, low, high) };
+  }
+
+  function logExtent(spec, low, high) {
+    if (low === null || high === null) return [0.1, 1];
+    if (spec.goal > 0) { low = Math.min(low, spec.goal); high = Math.max(high, spec.goal); }
+    const pad = Math.pow(high / low || 1, 0.06) || 1;
+    return low === high ? [low / 2, high * 2] : [low / pad, high * pad];
+  }
+
+  // 1, 2 and 5 of each power of ten; where hardly one of them is in sight, even steps.
+  function logSplits(low, high) {
+    const splits = [];
+    if (!(low > 0 && high > low && isFinite(high))) return splits;
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+      splits.push(...[1, 2, 5].map((digit) => digit * 10 ** power).filter((at) => at >= low && at <= high));
+    }
+    if (splits.length > 9) return splits.filter((at) => Number.isInteger(Math.round(Math.log10(at) * 1e6) / 1e6));
+    if (splits.length > 2) return splits;
+    const step = [1, 2, 5, 10].map((digit) => digit * 10 ** Math.floor(Math.log10(high - low) - 0.6)).find((size) => (high - low) / size <= 6);
+    const first = Math.ceil(low / step);
+    return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);
   }
 
   function extent(spec, low, high) {
@@ -249,6 +280,7 @@ const Charts = (() => {
       gap: 8,
       space: 30,
       incrs: spec.unit === "bytes" ? BYTE_STEPS : undefined,
+      ...(spec.log ? { splits: (u, i, low, high) => logSplits(low, high), filter: (u, splits) => splits } : {}),
       values: (u, splits) => splits.map((at) => Words.quantity(at, spec.unit, 4)),
     };
   }
@@ -256,12 +288,18 @@ const Charts = (() => {
   function lineStyle(line, spec) {
     return {
       show: line.show !== false,
-      stroke: () => (line.hidden ? "transparent" : color(`--series-${(line.color % 8) + 1}`)),
+      stroke: () => strokeOf(line),
       width: line.hidden ? 0 : 1.5,
       dash: line.dashed ? [6, 3] : undefined,
       points: { show: Boolean(spec.dots), size: 5, fill: () => color("--paper") },
       gaps: (u, i, from, to, gaps) => gaps.filter((gap) => longGap(u, gap, spec.period)),
     };
+  }
+
+  function strokeOf(line) {
+    const name = `--series-${(line.color % 8) + 1}`;
+    if (line.hidden) return "transparent";
+    return line.faint ? faded(name, 0.3) : color(name);
   }
 
   // Readings come a little early or late, which leaves a slot empty here and there; that is no gap.

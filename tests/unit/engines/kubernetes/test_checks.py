@@ -11,6 +11,7 @@ from podwright import spec
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
+from podwright.engines.staged import StagedData
 from podwright.spec.problems import Refusal
 from tests.fixtures.inputs import inputs
 
@@ -18,19 +19,27 @@ BOUND = {"podwright": {"phase": "Bound", "modes": ["ReadWriteMany"]}}
 NODE = {"cpu": 16, "memory": 64 << 30, "nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 7}
 
 
-def refusal(tmp_path: Path, text: str, scheduler: str = "", **facts: Any) -> str:
+def refusal(
+    tmp_path: Path,
+    text: str,
+    scheduler: str = "",
+    pod_text: str = "",
+    staged: dict[str, StagedData] | None = None,
+    **facts: Any,
+) -> str:
     image = "" if "image" in text or "build" in text else "image: registry.example/train:1\n"
     (tmp_path / "workload.yaml").write_text(f"name: toy\ncommand: train\n{image}{text}\n")
     (tmp_path / "pod.yaml").write_text(
         "name: adas\nnodes:\n  - {hosts: 'dgx[1-2]', model: dgx-a100}\n"
         "storage:\n  - {name: fast, kind: nfs, mount: /fast}\n"
-        f"schedulers:\n  - {{kind: kubernetes, namespace: vision{scheduler}}}\n"
+        f"schedulers:\n  - {{kind: kubernetes, namespace: vision{scheduler}}}\n{pod_text}"
     )
     pod, workload = spec.load_pod(tmp_path / "pod.yaml"), spec.load_workload(tmp_path / "workload.yaml")
     found = pod.scheduler()
     assert isinstance(found, spec.KubernetesScheduler)
     engine = KubernetesEngine(pod, found)
-    request = Request("toy-2222", workload, pod, ({},), None, inputs(workload.data))
+    data = {} if staged else inputs(workload.data)
+    request = Request("toy-2222", workload, pod, ({},), None, data, staged=staged or {})
     with pytest.raises(Refusal) as caught:
         engine.plan(request, facts_from_json({"version": [1, 35], "payload": "0", **facts}))
     return str(caught.value).replace(f"{tmp_path}/", "")
@@ -186,12 +195,48 @@ def test_an_image_must_come_from_somewhere(tmp_path: Path) -> None:
     assert words.splitlines()[0] == "workload.yaml:1:1: image: is missing: on Kubernetes everything runs in an image"
 
 
+STAGED: list[tuple[StagedData, str, str]] = [
+    (
+        StagedData(b"list", {}, 9, "/scratch/frames"),
+        "",
+        "workload.yaml:4:16: data.frames: /scratch/frames is on no storage of the pod that containers see\n\n"
+        "hint: scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address",
+    ),
+    (
+        StagedData(b"0" * 20_000_000, {}, 9, None),
+        "",
+        "workload.yaml:4:7: data: the list of its files takes 19.1 MiB; 14.1 MiB travel to Kubernetes\n\n"
+        "hint: choose fewer samples, or pack them into tar shards",
+    ),
+    (
+        StagedData(b"list", {}, 9_000_000, None),
+        "cache: {size: 1MB}\n",
+        "workload.yaml:4:7: data: 8.58 MiB of data are more than the 977 KiB of a node's cache\n\n"
+        "hint: choose fewer samples, or give `cache: size:` of the pod more",
+    ),
+    (
+        StagedData(b"list", {}, 9, "/fast/frames"),
+        "cache: {claim: kept}\n",
+        "the claim kept can be used on one node only (ReadWriteOnce); 2 nodes need ReadWriteMany\n\n"
+        "hint: `claim:` of the `cache` in the pod file names it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "more", "words"), STAGED)
+def test_data_that_cannot_be_brought(tmp_path: Path, given: StagedData, more: str, words: str) -> None:
+    once = {"kept": {"phase": "Bound", "modes": ["ReadWriteOnce"]}, "fast": BOUND["podwright"]}
+    text = "data: {frames: 'selection:rare'}\nnodes: 2"
+    told = refusal(tmp_path, text, pod_text=more, staged={"frames": given}, claims=once)
+    assert told == words
+
+
 def test_what_it_lacks(tmp_path: Path) -> None:
     text = "name: a\nnodes:\n  - {hosts: n1, model: cpu-server}\nschedulers:\n  - {kind: kubernetes}\n"
     (tmp_path / "pod.yaml").write_text(text)
     pod = spec.load_pod(tmp_path / "pod.yaml")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
-    assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"route", "selection", "shared"}
+    assert set(KubernetesEngine(pod, scheduler).unsupported()) == {"route", "shared"}
     with_claim = scheduler.model_copy(update={"claim": "podwright"})
-    assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"route", "selection"}
+    assert set(KubernetesEngine(pod, with_claim).unsupported()) == {"route"}

@@ -17,6 +17,7 @@ from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
 from podwright.engines.kubernetes.scripts import SCRIPTS
+from podwright.engines.staged import StagedData
 from tests.fixtures.inputs import inputs
 from tests.paths import CASES
 from tests.unit.engines.kubernetes.releases import RELEASES, validate
@@ -105,6 +106,10 @@ WITHIN: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 }
 
 
+def staged(case: dict[str, Any]) -> dict[str, StagedData]:
+    return {name: StagedData(given["manifest"].encode(), {}, given["size_bytes"], None) for name, given in case.items()}
+
+
 @cache
 def rendered(name: str) -> dict[str, str]:
     case = json.loads((FOLDER / name / "facts.json").read_text())
@@ -112,14 +117,16 @@ def rendered(name: str) -> dict[str, str]:
     scheduler = pod.scheduler()
     assert isinstance(scheduler, spec.KubernetesScheduler)
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
+    data = inputs(case.get("data", {"frames": "frames"}))
     request = Request(
-        case["run_id"], workload, pod, points, case.get("code"), inputs(case.get("data", {"frames": "frames"}))
+        case["run_id"], workload, pod, points, case.get("code"), data, staged=staged(case.get("staged", {}))
     )
     engine = KubernetesEngine(pod, scheduler)
     return engine.render(engine.plan(request, facts_from_json(case["facts"])))
 
 
 OF_ENGINE = ("bind", "code", "command", "engine", "env", "folder", "hardware", "mpi", "scratch", "shared")
+OF_DATA = ("data", "cache")
 """What of an order the engine decides; the rest is the workload's, and the same on every engine."""
 
 
@@ -127,7 +134,8 @@ def of_engine(path: str, text: str) -> str:
     """An order stands once, and only with what the engine decides."""
     if path.endswith("order.json"):
         order = json.loads(text)
-        return json.dumps({key: order[key] for key in OF_ENGINE}, indent=2) + "\n"
+        own = [*OF_ENGINE, *(OF_DATA if order["data"] else ())]
+        return json.dumps({key: order[key] for key in own}, indent=2) + "\n"
     objects = yaml_objects(text) if path.endswith(".yaml") else []
     if not objects:
         return text

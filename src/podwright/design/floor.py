@@ -1,0 +1,140 @@
+"""The racks of a pod with what stands in them: places, power, heat and weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+CABLE_MANAGER = "cable manager"
+# A watt that is drawn is a watt of heat, which those who cool a hall count in British thermal units for each hour.
+BTU_H = 3.412
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Something in a rack; a power or weight that nobody published is None and counts as nothing."""
+
+    name: str
+    kind: str
+    model: str
+    rack_units: int
+    power_w: float | None
+    weight_kg: float | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Return whether it is a switch, whose cables want a manager beside it."""
+        return self.kind not in ("node", "storage", "manager", CABLE_MANAGER)
+
+
+class RackPlace(NamedTuple):
+    """Where a device stands: its rack, the lowest rack unit it takes (from 1), and the rack's place on the floor."""
+
+    rack: str
+    unit: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """One rack with its devices, lowest first."""
+
+    name: str
+    row: int
+    column: int
+    devices: tuple[tuple[int, Device], ...]
+
+    @property
+    def power_w(self) -> float:
+        """Return what is known of its power."""
+        return sum(device.power_w or 0 for _, device in self.devices)
+
+    @property
+    def weight_kg(self) -> float:
+        """Return what is known of the weight of its devices, without the rack and its cables."""
+        return sum(device.weight_kg or 0 for _, device in self.devices)
+
+    @property
+    def facts(self) -> str:
+        """Return its power, heat and weight as people read them: at least so much where some of it is not known."""
+        devices = [device for _, device in self.devices if device.kind != CABLE_MANAGER]
+        power, weight = "power not known", "weight not known"
+        if self.power_w:
+            known = f"{self.power_w / 1000:,.1f} kW ({self.power_w * BTU_H:,.0f} BTU/h)"
+            power = _known(known, any(device.power_w is None for device in devices))
+        if self.weight_kg:
+            weight = _known(f"{self.weight_kg:,.0f} kg", any(device.weight_kg is None for device in devices))
+        return f"{power}, {weight}"
+
+    @property
+    def used_units(self) -> int:
+        """Return the rack units that are taken."""
+        return sum(device.rack_units for _, device in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """All racks, and where each device stands."""
+
+    racks: list[Rack]
+    places: dict[str, RackPlace]
+    unknown_power: tuple[str, ...]
+    unknown_weight: tuple[str, ...]
+
+    @property
+    def devices(self) -> list[Device]:
+        """Return everything that stands in the racks."""
+        return devices_of(self.racks)
+
+    @property
+    def power_w(self) -> float:
+        """Return what is known of the power of all racks."""
+        return sum(rack.power_w for rack in self.racks)
+
+    @property
+    def power_text(self) -> str:
+        """Return the power of all racks as people read it: at least so much where some of it is not known."""
+        if not self.power_w:
+            return "power not known"
+        return _known(f"{self.power_w / 1000:,.1f} kW in all", bool(self.unknown_power))
+
+    @property
+    def weight_kg(self) -> float:
+        """Return what is known of the weight of all devices."""
+        return sum(rack.weight_kg for rack in self.racks)
+
+    @property
+    def weight_text(self) -> str:
+        """Return the weight of all devices as people read it."""
+        return _known(f"{self.weight_kg / 1000:,.1f} t", bool(self.unknown_weight))
+
+    @property
+    def heat_text(self) -> str:
+        """Return the heat of all racks as people read it."""
+        return _known(f"{self.power_w * BTU_H:,.0f} BTU/h", bool(self.unknown_power))
+
+    @property
+    def cable_managers(self) -> int:
+        """Count the cable managers."""
+        return sum(device.kind == CABLE_MANAGER for device in self.devices)
+
+    def rack_and_unit(self, device: str) -> tuple[str, int | str]:
+        """Return a device's rack and rack unit as tables write them; both are empty where it has no place."""
+        place = self.places.get(device)
+        if place is None:
+            return "", ""
+        return place.rack, place.unit
+
+
+def devices_of(racks: Iterable[Rack]) -> list[Device]:
+    """Return everything that stands in some racks."""
+    devices: list[Device] = []
+    for rack in racks:
+        devices += [device for _, device in rack.devices]
+    return devices
+
+
+def _known(text: str, is_part: bool) -> str:
+    return f"at least {text}" if is_part else text

@@ -1,0 +1,46 @@
+"""The home's own settings, `settings.yaml`: what a person wants of every run. It may hold a secret."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from podwright.spec.forms import Finding, Line, Strict, read_text
+from podwright.spec.problems import refuse
+from podwright.spec.source import decode, read_source
+
+FILE = "settings.yaml"
+
+
+class Settings(Strict):
+    """What is left out is not wanted."""
+
+    webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
+
+
+def read_settings(home: Path) -> Settings:
+    """Return the settings of a home; refuse a file that others can read, without a word of what is in it."""
+    path = home / FILE
+    if not path.exists():
+        return Settings()
+    if path.stat().st_mode & 0o077:
+        raise refuse("can be read by others, and its address is a secret", f"`chmod 600 {path}`", file=str(path))
+    return read_text(Settings, decode(read_source(path), str(path)), str(path), [_check_address])
+
+
+def _check_address(tree: Mapping[str, Any]) -> Iterator[Finding]:
+    """Want TLS, but on this machine. The address itself is not repeated: who has it can write there."""
+    address = tree.get("webhook")
+    if not isinstance(address, str):
+        return
+    try:
+        parts = urllib.parse.urlsplit(address)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost"))
+    except ValueError:
+        is_safe = False
+    if not is_safe:
+        yield Finding(("webhook",), "is no https address", "write it like `webhook: https://...`")

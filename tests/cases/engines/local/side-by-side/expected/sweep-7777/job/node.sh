@@ -1,0 +1,12 @@
+#!/bin/sh
+# Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named,
+# and so is the pilot where a copy of it is held that nobody can write.
+job=$(CDPATH= cd -- "${0%/*}" && pwd)
+for python in "${PODWRIGHT_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python3; do
+    if "$python" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+        exec "$python" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" node "${1:-$job/order.json}"
+    fi
+done
+echo "podwright: no Python 3.8 or newer on $(hostname); tried ${PODWRIGHT_PYTHON:-python3}, python3.13 to python3.8" >&2
+echo "hint: install python3, or name one with \`python:\` of the scheduler in the pod file" >&2
+exit 69
