@@ -84,7 +84,7 @@ class ContainerSite(SlurmSite):
         pod = yaml.safe_load(place.lab.pod_file.read_text())
         pod["name"] = self.target
         pod["schedulers"][0]["container"] = kind
-        pod["cache"] = {"path": str(place.lab.shared / "cache of $USER")}
+        pod["cache"] = {"path": str(place.lab.shared / f"{kind} of $USER")}
         path = folder / "pod.yaml"
         path.write_text(json.dumps(pod))
         pods.add(self.home, path)

@@ -147,10 +147,12 @@ def labels(paths: Sequence[str]) -> dict[str, int]:
 def test_a_user_sees_of_a_catalog_what_find_gives_him(shared: Shared, user: str) -> None:
     visible = shared.found_as(user)
     hidden = {Path(path).name for path in every_file(shared.tree)} - {Path(path).name for path in visible}
+    query = ("sql", "tree", "select path, size from files order by path")
     seen = shared.ask_as(
-        user, ("find", "tree"), ("ls", "tree"), ("find", "tree", "path~secret"), ("find", "tree", "size>0")
+        user, ("find", "tree"), ("ls", "tree"), ("find", "tree", "path~secret"), ("find", "tree", "size>0"), query
     )
-    everything, facets, secrets, sized = seen["asked"]
+    everything, facets, secrets, sized, answer = seen["asked"]
+    assert answer["rows"] == [[path, (shared.tree / path).stat().st_size] for path in visible]
     assert sorted(row["path"] for row in everything["files"]) == visible
     assert everything["count"] == sized["count"] == facets["files"] == len(visible)
     assert facets["columns"]["label"] == labels(visible)

@@ -113,6 +113,10 @@ def _names(connection: DuckDBPyConnection, parts: Sequence[CatalogFile]) -> list
     for (name,) in connection.execute(query).fetchall():
         union = " UNION ALL BY NAME ".join(f"SELECT * FROM {part.alias}.{name}" for part in parts)
         statements.append(f"CREATE TEMP VIEW {name} AS {union}")
+    # The view of a user's own queries is the same in all parts; made here, it is over the tables of all of them.
+    views = "SELECT sql FROM duckdb_views() WHERE database_name = 'part0' AND view_name = 'files'"
+    for (text,) in connection.execute(views).fetchall():
+        statements.append(text.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
     return statements
 
 

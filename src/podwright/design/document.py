@@ -32,7 +32,10 @@ def _compute(design: Design) -> dict[str, Any] | None:
     size = design.compute
     if size is None:
         return None
+    parameters, switch = design.requirements.compute, design.requirements.compute_switch
     return {
+        "kind": switch.kind if switch else None,
+        "planes": parameters.planes if parameters else 1,
         "tiers": size.tiers,
         "units": size.units,
         "leaf": size.leaf,

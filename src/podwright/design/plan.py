@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from podwright.design import bom, lengths, plugs, sizing, wiring
+from podwright.design.ethernet import Underlay, check_ethernet, is_ethernet, underlay
 from podwright.design.floor import Floor
 from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
@@ -91,6 +92,13 @@ class Design:
         return plugs.settle(laid, self.sockets)
 
     @cached_property
+    def underlay(self) -> Underlay | None:
+        """Return the numbers of an Ethernet compute fabric; None for another one."""
+        if self.compute is None or not is_ethernet(self.requirements):
+            return None
+        return underlay(self.requirements, self.compute, self.wired["compute"])
+
+    @cached_property
     def topology(self) -> Topology:
         """Return which hosts belong together."""
         return topology_of(self.pod)
@@ -145,6 +153,7 @@ def _design(pod: Pod) -> Design:
         if requirements.storage:
             others_hold = sizing.most_storage_nodes(requirements.storage)
         compute = sizing.size_compute(requirements.compute, others_hold)
+        check_ethernet(requirements, compute)
     if requirements.storage:
         storage = sizing.size_storage(requirements.storage)
     wired: dict[str, Wired] = {}

@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
-from podwright.design.speeds import check_ports, slower_ports
+from podwright.design.speeds import check_ports, link_speed, slower_ports, switch_at
 from podwright.design.systems import System, Units, systems_of
 from podwright.spec.problems import refuse
 
@@ -177,12 +177,38 @@ def _compute(pod: Pod, groups: Sequence[NodeGroup], nodes: int) -> tuple[Compute
         )
     fabric = pod.compute_fabric()
     if fabric is None or fabric.switch is None:
-        raise _no_switch(groups[0].model)
-    return _compute_parameters(fabric, fabric.switch, node_ports, nodes), fabric.switch
+        raise _no_switch(groups[0].model, fabric.kind if fabric else "infiniband")
+    _check_ethernet(fabric)
+    speed = link_speed(pod, groups[0].model, "compute") or 0
+    switch = switch_at(fabric.switch, speed)
+    if switch.kind is None:
+        # One that is written out by its ports alone is what its fabric is.
+        switch = switch.model_copy(update={"kind": fabric.kind})
+    return _compute_parameters(fabric, switch, node_ports, nodes), switch
+
+
+def _check_ethernet(fabric: ComputeFabric) -> None:
+    """Refuse what only one of the two kinds of fabric has."""
+    has = {
+        "planes": fabric.kind == "infiniband" and fabric.planes > 1,
+        "sharp": fabric.kind == "ethernet" and fabric.sharp,
+        "reserved_slots": fabric.kind == "ethernet" and fabric.reserved_slots > 0,
+        "layout": fabric.planes > 1 and fabric.layout == "classic",
+    }
+    why = {
+        "planes": ("an InfiniBand fabric is one plane", "leave it out, or write `kind: ethernet`"),
+        "sharp": ("Ethernet switches add up nothing", "leave it out"),
+        "reserved_slots": ("an Ethernet fabric has no fabric manager to keep slots for", "leave it out"),
+        "layout": ("planes are made of rails", "write `layout: rail`"),
+    }
+    for name, is_wrong in has.items():
+        if is_wrong:
+            raise refuse(why[name][0], hint=why[name][1], field=f"fabrics.compute.{name}")
 
 
 def _compute_parameters(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, nodes: int) -> ComputeParameters:
-    rails = fabric.rails or node_ports
+    rails = (fabric.rails or node_ports) * fabric.planes
+    node_ports *= fabric.planes
     width = max(node_ports // rails, 1)
     unit = fabric.scalable_unit or max(switch.ports // 2 // width, 1)
     if fabric.reserved_slots >= unit:
@@ -210,6 +236,7 @@ def _compute_parameters(fabric: ComputeFabric, switch: SwitchModel, node_ports: 
         nodes_planned=fabric.nodes_planned or nodes,
         reserved_slots=fabric.reserved_slots,
         manager_cables=fabric.manager_cables,
+        planes=fabric.planes,
     )
 
 
@@ -257,9 +284,12 @@ def _units(compute: ComputeParameters | None, storage: StorageParameters | None,
     )
 
 
-def _no_switch(model: NodeModel) -> Exception:
+def _no_switch(model: NodeModel, kind: str) -> Exception:
+    library, example = f"reference design for {model.name or 'this node'}", "switch: sb7800"
+    if kind == "ethernet":
+        library, example = f"{library} with Ethernet", "kind: ethernet, switch: sn5600"
     return refuse(
-        f"no compute switch is named, and the library has no reference design for {model.name or 'this node'}",
-        hint="write `fabrics: {compute: {switch: sb7800}}`, or `{switch: {ports: 36}}`",
+        f"no compute switch is named, and the library has no {library}",
+        hint=f"write `fabrics: {{compute: {{{example}}}}}`, or `{{switch: {{ports: 36}}}}`",
         field="fabrics.compute.switch",
     )

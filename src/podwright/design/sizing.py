@@ -13,8 +13,6 @@ from math import ceil, gcd
 
 from podwright.spec.problems import Refusal, refuse
 
-TWO, THREE = 2, 3
-
 
 @dataclass(frozen=True, slots=True)
 class ComputeParameters:
@@ -32,6 +30,7 @@ class ComputeParameters:
     nodes_planned: int = 0
     reserved_slots: int = 0
     manager_cables: int = 4
+    planes: int = 1
 
     @property
     def planned(self) -> int:
@@ -241,8 +240,9 @@ def _size_classic(fabric: ComputeParameters) -> ComputeSize:
 def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: int) -> ComputeSize:
     """Add spines, and cores where two tiers do not reach."""
     radix, total = fabric.switch_ports, leaves.rails * leaves.per_rail
-    spines = spread(leaves.rails * leaves.planned_per_rail, leaves.up, radix)
-    plane_leaves, spine = leaves.rails * leaves.planned_per_rail, spines or 0
+    plane_leaves = leaves.rails // fabric.planes * leaves.planned_per_rail
+    spines = spread(plane_leaves, leaves.up, radix)
+    spine = fabric.planes * (spines or 0)
     groups = spine_up = core_groups = spine_core = 0
     if spines is None:
         # Half of a spine's ports go up to the core now, so that the leaves of a rail are split into groups.
@@ -253,7 +253,7 @@ def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: i
         _check_reach(fabric, spines, spine, core_groups)
         spine_core = _core_cables(fabric, leaves, spines, plane_leaves)
     return ComputeSize(
-        tiers=THREE if groups else TWO,
+        tiers=3 if groups else 2,
         units=units,
         slots=slots,
         leaf=total,
@@ -325,8 +325,7 @@ def _check_rails(fabric: ComputeParameters) -> None:
 
 def _check_leaf(fabric: ComputeParameters) -> None:
     """Check that a full unit fits a leaf, so that a unit that is filled later needs no other leaf."""
-    full = fabric.rail_ports * fabric.unit
-    needed = full + divided(full, fabric.oversubscription)
+    needed = _leaf_ports(fabric, fabric.unit)
     if needed <= fabric.switch_ports:
         return
     fits = [u for u in range(1, fabric.unit) if _leaf_ports(fabric, u) <= fabric.switch_ports]

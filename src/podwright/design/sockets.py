@@ -44,6 +44,7 @@ class Sockets:
         managers = {name: model for name, model in requirements.manager_models.items() if model is not None}
         self._hosts = {**requirements.models, **managers}
         self._known: dict[tuple[int, str], list[Socket]] = {}
+        self._planes = requirements.compute.planes if requirements.compute else 1
 
     def at(self, device: str, fabric: str, port: int) -> Socket:
         """Return the socket of a device's port on a fabric, counted from 1."""
@@ -80,6 +81,8 @@ class Sockets:
         key = (id(model), fabric)
         if key not in self._known:
             self._known[key] = _sockets(model, fabric)
+            if fabric == "compute" and self._planes > 1:
+                self._known[key] = _split(self._known[key], self._planes)
         return self._known[key]
 
 
@@ -89,6 +92,16 @@ def panel_of(model: SwitchModel, port: int) -> tuple[str, str]:
         return str(port), str(port)
     cage, place = divmod(port - 1, model.cage_ports)
     return f"{cage + 1}/{place + 1}", str(cage + 1)
+
+
+def _split(sockets: Iterable[Socket], planes: int) -> list[Socket]:
+    """Return the ports that cages are split into, one for each plane."""
+    parts = []
+    for socket in sockets:
+        for plane in range(1, planes + 1):
+            name, panel = f"{socket.name}-p{plane}", f"{socket.panel}/{plane}"
+            parts.append(socket._replace(name=name, panel=panel, ports=planes))
+    return parts
 
 
 def _sockets(model: NodeModel, fabric: str) -> list[Socket]:

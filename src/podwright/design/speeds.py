@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.spec import NodeGroup, NodeModel, Pod, SwitchModel
 
-# The kind that the switches of a fabric must be; storage systems are sold for both.
-KINDS = {"compute": "infiniband", "management": "ethernet"}
 # Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
 FASTEST_TWISTED_GBPS = 10
 TITLES = {"infiniband": "InfiniBand", "ethernet": "Ethernet"}
@@ -19,17 +17,39 @@ TITLES = {"infiniband": "InfiniBand", "ethernet": "Ethernet"}
 
 def check_ports(pod: Pod, groups: Sequence[NodeGroup]) -> None:
     """Refuse a switch of the wrong kind, and nodes of two generations on one fabric."""
+    kinds = _kinds(pod)
     for field, fabric, switch in _switches(pod):
-        wanted = KINDS.get(fabric)
+        wanted = kinds.get(fabric)
         if wanted is not None and switch.kind is not None and switch.kind != wanted:
+            hint = f"name an {TITLES[wanted]} switch"
+            if fabric == "compute":
+                hint += f", or write `kind: {switch.kind}`"
             raise refuse(
                 f"{switch.name or 'the switch'} is an {TITLES[switch.kind]} switch, "
                 f"and the {fabric} fabric is {TITLES[wanted]}",
-                hint=f"name an {TITLES[wanted]} switch",
+                hint=hint,
                 field=field,
             )
     for fabric in ("compute", "storage"):
         _check_generations(fabric, groups)
+
+
+def switch_at(switch: SwitchModel, speed_gbps: float) -> SwitchModel:
+    """Return a switch whose cages are split into ports of this speed; as it is where they cannot be."""
+    for mode in switch.modes:
+        if mode.speed_gbps == speed_gbps:
+            more = {"ports": mode.ports, "speed_gbps": mode.speed_gbps, "cage_ports": mode.ports // switch.ports}
+            return switch.model_copy(update=more)
+    return switch
+
+
+def link_speed(pod: Pod, model: NodeModel, fabric: str) -> float | None:
+    """Return the speed of a node's links to a fabric: that of its ports, less where they are split over planes."""
+    speed = _speed(model, fabric)
+    compute = pod.compute_fabric()
+    if speed is None or fabric != "compute" or compute is None:
+        return speed
+    return speed / compute.planes
 
 
 def slower_ports(pod: Pod, groups: Sequence[NodeGroup]) -> Iterator[str]:
@@ -38,11 +58,17 @@ def slower_ports(pod: Pod, groups: Sequence[NodeGroup]) -> Iterator[str]:
         # Twisted pair steps down by itself; of the management ports only the fast ones go to another switch.
         if field == "fabrics.management.switch" or switch.speed_gbps is None:
             continue
-        for speed in sorted({_speed(group.model, fabric) or 0 for group in groups}):
-            if speed > FASTEST_TWISTED_GBPS and speed != switch.speed_gbps:
+        for speed in sorted({link_speed(pod, group.model, fabric) or 0 for group in groups}):
+            if speed > FASTEST_TWISTED_GBPS and speed != switch_at(switch, speed).speed_gbps:
                 slower = min(speed, switch.speed_gbps)
                 ports = f"{fabric} ports of {speed:g} Gb/s on {switch.name or 'switches'} of {switch.speed_gbps:g}"
                 yield f"{ports}: links run at {slower:g} Gb/s"
+
+
+def _kinds(pod: Pod) -> dict[str, Literal["infiniband", "ethernet"]]:
+    """Return the kind that the switches of a fabric must be; storage systems are sold for both."""
+    compute = pod.compute_fabric()
+    return {"compute": compute.kind if compute else "infiniband", "management": "ethernet"}
 
 
 def _switches(pod: Pod) -> Iterator[tuple[str, str, SwitchModel]]:

@@ -141,7 +141,8 @@ class _Compute:
     def _plane(self, i: int, r: int) -> tuple[int, int]:
         """Return the first spine of a leaf's plane, and the leaf's place in that plane."""
         if not self.size.groups:
-            return 0, i * self.rails + r
+            rail, plane = divmod(r, self.fabric.planes)
+            return plane * self.size.spines_per_plane, i * (self.rails // self.fabric.planes) + rail
         group, place = divmod(i, self.size.plane_leaves)
         return (r * self.size.groups + group) * self.size.spines_per_plane, place
 
@@ -152,11 +153,18 @@ class _Compute:
         """Return the names of the leaves of a unit, one for each rail; without rails it is a single leaf."""
         if self.classic:
             return [f"leaf-{i + 1:03d}"]
-        return [f"leaf-u{i + 1:02d}-r{rail + 1}" for rail in range(self.rails)]
+        if self.fabric.planes == 1:
+            return [f"leaf-u{i + 1:02d}-r{rail + 1}" for rail in range(self.rails)]
+        # The ports of one cage are one rail, each in a plane of its own.
+        places = [divmod(number, self.fabric.planes) for number in range(self.rails)]
+        return [f"leaf-u{i + 1:02d}-p{plane + 1}-r{rail + 1}" for rail, plane in places]
 
     def _spine_name(self, index: int) -> str:
-        if not self.size.groups:
+        if not self.size.groups and self.fabric.planes == 1:
             return f"spine-{index + 1:02d}"
+        if not self.size.groups:
+            plane, number = divmod(index, self.size.spines_per_plane)
+            return f"spine-p{plane + 1}-{number + 1:02d}"
         plane, number = divmod(index, self.size.spines_per_plane)
         rail, group = divmod(plane, self.size.groups)
         if self.size.groups == 1:

@@ -35,6 +35,13 @@ StorageKind = Literal[
 ]
 
 
+class PortMode(Strict):
+    """Another way to use the cages of a switch: more ports, each slower."""
+
+    ports: Count = Field(description="ports of all cages")
+    speed_gbps: Speed = Field(alias="speed", description="speed of each")
+
+
 class SwitchModel(Strict):
     """A switch."""
 
@@ -45,6 +52,7 @@ class SwitchModel(Strict):
     speed_gbps: Speed | None = Field(default=None, alias="speed", description="speed of a port")
     connector: Connector | None = Field(default=None, description="what plugs into a cage of its ports")
     cage_ports: Count = Field(default=1, description="ports of one cage; 2: the panel counts them 1/1, 1/2, 2/1, ...")
+    modes: tuple[PortMode, ...] = Field(default=(), description="slower ports that its cages split into, by speed")
     uplink_ports: Whole = Field(default=0, description="further ports, for other switches only")
     uplink_speed_gbps: Speed | None = Field(default=None, alias="uplink_speed", description="speed of an uplink port")
     management_port: Flag = Field(
@@ -87,6 +95,7 @@ STORAGE = HardwareKind("storage", "storage model", StorageModel)
 class ComputeFabric(Strict):
     """The network between GPUs."""
 
+    kind: Literal["infiniband", "ethernet"] = Field("infiniband", description="infiniband, or ethernet with RoCE")
     switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
@@ -102,6 +111,9 @@ class ComputeFabric(Strict):
     reserved_slots: Whole = Field(default=0, description="node slots kept free for the fabric manager")
     sharp: Flag = Field(default=False, description="switches add up all-reduces themselves (SHARP)")
     manager_cables: Whole = Field(default=4, description="cables of the fabric managers, in the reserved slots")
+    planes: Count = Field(default=1, description="Ethernet: fabrics side by side that every port is split over")
+    network: Line = Field(default="172.16.0.0/12", description="Ethernet: IPv4 network of its addresses")
+    first_asn: Count = Field(default=4200000000, description="Ethernet: first autonomous system number of its switches")
 
 
 class StorageFabric(Strict):

@@ -307,8 +307,11 @@ class Pod(Strict):
         return list(scheduler.hosts)
 
     def compute_fabric(self) -> ComputeFabric | None:
-        """Return the compute fabric; what the file leaves out comes from the node model."""
-        return _over(self.fabrics.compute, self._defaults().compute)
+        """Return the compute fabric; what the file leaves out comes from the node model, if that has its kind."""
+        given, default = self.fabrics.compute, self._defaults().compute
+        if given is not None and default is not None and given.kind != default.kind:
+            return given
+        return _over(given, default)
 
     def storage_fabric(self) -> StorageFabric | None:
         """Return the storage fabric; what the file leaves out comes from the node model."""

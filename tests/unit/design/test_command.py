@@ -36,6 +36,8 @@ def test_json_has_exactly_these_keys(call: Call) -> None:
     assert (code, err) == (0, "")
     assert list(document) == ["compute", "storage", "management", "racks", "bom"]
     assert document["compute"] == {
+        "kind": "infiniband",
+        "planes": 1,
         "tiers": 3,
         "units": 7,
         "leaf": 56,

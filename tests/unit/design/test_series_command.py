@@ -7,10 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from podwright import theme
 from podwright.cli.main import main
+from podwright.design.exports.series_drawing import series_svg
 from podwright.design.predict.scaling_errors import errors
+from podwright.design.predict.series import forecast_size
 from podwright.design.predict.series_file import read_sizes
+from podwright.spec.problems import Refusal
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "scaling"
@@ -19,15 +25,20 @@ NAMES = ("sizes", "no-batch")
 
 @pytest.mark.parametrize("case", NAMES)
 def test_series_in_the_terminal(
-    case: str, golden: Callable[[Path, str], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    case: str,
+    tmp_path: Path,
+    golden: Callable[[Path, str], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(CASES / case)
     assert main(["predict", "--series", "sizes.csv"]) == 0
     printed = capsys.readouterr().out
     golden(CASES / case / "expected" / "series.txt", printed)
     assert [line for line in printed.splitlines() if len(line) > 80] == []
-    assert main(["predict", "--series", "sizes.csv", "--json"]) == 0
+    assert main(["predict", "--series", "sizes.csv", "--json", "--svg", str(tmp_path / "series.svg")]) == 0
     golden(CASES / case / "expected" / "series.json", capsys.readouterr().out)
+    golden(CASES / case / "expected" / "series.svg", (tmp_path / "series.svg").read_text(encoding="utf-8"))
 
 
 def test_published_series_give_the_table_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +92,29 @@ def test_bad_files_are_refused_at_their_place(
     assert printed.out == ""
 
 
+CELLS = st.one_of(
+    st.sampled_from(["", "8", "64", "1e15", "1e-6", "1e400", "-1", "nan", "x", '"', '"8"', 'a"b', "0.5", "8,8"]),
+    st.floats(1e-6, 1e15).map(str),
+    st.text(max_size=6),
+)
+HEADS = st.sampled_from(["count,batch,minutes,epochs", "count,minutes", "series,count,minutes,evaluate_every", "x,y"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(head=HEADS, rows=st.lists(st.lists(CELLS, min_size=2, max_size=4).map(",".join), max_size=6))
+def test_no_file_ends_in_a_traceback(head: str, rows: list[str]) -> None:
+    try:
+        series = read_sizes("\n".join([head, *rows]), "sizes.csv")
+    except Refusal:
+        return
+    for measured in series:
+        for asked in measured.asked:
+            forecast = forecast_size(measured, asked).time_s
+            assert 0 <= forecast.low <= forecast.expected <= forecast.high
+    assert errors(series) is not None
+    assert series_svg(series, theme.asset("tokens.css")).endswith("</svg>\n")
+
+
 def test_all_problems_come_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("count,minutes\nx,1\n8,y\n")
@@ -89,7 +123,7 @@ def test_all_problems_come_at_once(tmp_path: Path, capsys: pytest.CaptureFixture
     assert places == [(2, 1), (2, 1), (3, 3)]
 
 
-@pytest.mark.parametrize("arguments", [[], ["pod.yaml", "--series", "sizes.csv"]])
+@pytest.mark.parametrize("arguments", [[], ["pod.yaml", "--series", "sizes.csv"], ["pod.yaml", "--svg", "a.svg"]])
 def test_one_thing_is_predicted_at_a_time(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", *arguments]) == 2
     assert "say what to predict" in capsys.readouterr().err

@@ -58,6 +58,9 @@ def _compute(design: Design) -> Iterator[str]:
         rows.append(("manager", 0, size.fabric_manager, "to leaves"))
     yield from _tiers(rows)
     yield f"            same-rail traffic {_below_core(design)}"
+    if design.underlay is not None:
+        asns = sorted(router.asn for router in design.underlay.routers if router.block)
+        yield f"            BGP unnumbered, leaves are AS {asns[0]} to {asns[-1]}, RoCE without loss"
 
 
 def _below_core(design: Design) -> str:

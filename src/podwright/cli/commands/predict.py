@@ -41,6 +41,7 @@ def predict_command(
         Path | None,
         typer.Option("--series", metavar="FILE", help="Fit measured sizes: count,batch,minutes,epochs."),
     ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="With --series: draw it.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the acceptance sheet as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,8 +51,8 @@ def predict_command(
     from podwright.spec.problems import refuse
 
     if series is not None and pod is None:
-        return predict_series.print_series(series, as_json)
-    if series is not None or pod is None:
+        return predict_series.print_series(series, as_json, svg)
+    if series is not None or pod is None or svg is not None:
         raise refuse("say what to predict", hint="give either a pod and its nodes, or --series sizes.csv")
     placement = _placement(read_pod(pod), nodes, hosts, pods)
     if as_csv:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _BAR = 14
 
 
-def print_series(path: Path, as_json: bool) -> None:
+def print_series(path: Path, as_json: bool, drawing: Path | None = None) -> None:
     """Fit every series of a file, check each by its own middle sizes, and predict its rows without minutes."""
     from podwright.design.predict.scaling_errors import errors
     from podwright.design.predict.series_file import read_sizes
@@ -24,9 +24,20 @@ def print_series(path: Path, as_json: bool) -> None:
 
     series = read_sizes(decode(read_source(path), str(path)), str(path))
     held_out = errors(series)
+    if drawing is not None:
+        _draw(series, drawing)
     if as_json:
         return output.print_json(_document(series, held_out))
     return print("\n".join(_lines(series, held_out)))
+
+
+def _draw(series: Sequence[Series], path: Path) -> None:
+    from podwright import theme
+    from podwright.cli.terminal.files import write_files
+    from podwright.design.exports.series_drawing import series_svg
+
+    write_files({path.name: series_svg(series, theme.asset("tokens.css"))}, path.parent)
+    output.say("wrote", str(path))
 
 
 def _lines(series: Sequence[Series], held_out: Sequence[Error]) -> Iterator[str]:

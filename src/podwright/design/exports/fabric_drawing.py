@@ -207,7 +207,7 @@ class _Picture:
         self._leaf_bands(y + 2, first - 18)
         for column in range(self.columns):
             middle = self.column_x(column) + CELL[0] / 2
-            self.drawing.words(middle, first - 6, f"{self._plane} {column + 1}", 11, "soft", "middle")
+            self.drawing.words(middle, first - 6, self._column_name(column), 11, "soft", "middle")
         self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
         links = max(number for (_, above), number in self.pairs.items() if above.startswith(("spine", "st-spine")))
         self.drawing.words(LEFT, y + BAND / 2 + 12, f"{links} from a leaf to each of its spines", 11, "soft")
@@ -247,9 +247,15 @@ class _Picture:
         share = (right - left) / self.columns
         return left + column * share, left + (column + 1) * share
 
-    @property
-    def _plane(self) -> str:
-        return "rail" if self.fabric == "compute" else "port"
+    def _column_name(self, column: int) -> str:
+        """Return what a column of leaves is called; the planes of a rail stand side by side."""
+        if self.fabric != "compute":
+            return f"port {column + 1}"
+        parameters = self.design.requirements.compute
+        if parameters is None or parameters.planes == 1:
+            return f"rail {column + 1}"
+        rail, plane = divmod(column, parameters.planes)
+        return f"rail {rail + 1}, plane {plane + 1}"
 
     def _classic(self, y: float) -> float:
         """Draw the leaves of a layout without rails: a plain list, ten to a row."""

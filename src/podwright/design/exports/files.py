@@ -9,6 +9,7 @@ from podwright.design.exports.dot import dot
 from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.exports.netbox import netbox_files
+from podwright.design.exports.nvue import ethernet_files
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.sheets import bundle_sheets, rack_sheets, switch_sheets
@@ -32,6 +33,7 @@ def design_files(design: Design, tokens: str) -> dict[str, str]:
         "bundles.html": bundle_sheets(design, tokens),
         **{f"racks/row-{row}.svg": text for row, text in racks_svg(design, tokens).items()},
         **scheduler_files(design),
+        **ethernet_files(design),
         **{f"netbox/{name}": text for name, text in netbox_files(design).items()},
     }
     for fabric in design.wired:

@@ -18,7 +18,7 @@ CABLES = {"dac": "dac-passive", "aoc": "aoc", "fibre": "smf", "cat6": "cat6", "u
 # A fabric and Gb/s -> NetBox's type of interface.
 INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 ETHERNET = {1: "1000base-t", 10: "10gbase-t", 25: "25gbase-x-sfp28", 100: "100gbase-x-qsfp28", 200: "200gbase-x-qsfp56"}
-ETHERNET |= {400: "400gbase-x-osfp"}
+ETHERNET |= {400: "400gbase-x-osfp", 800: "800gbase-x-osfp"}
 
 
 # The columns of each file, in the order of import, as NetBox's forms have them from 4.2 on.

@@ -54,10 +54,21 @@ def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) ->
         power += f"; power not known of {', '.join(floor.unknown_power)}"
     drawing.words(LEFT, 52, power, 12, "soft")
     _legend(drawing, {_class(device) for device in devices_of(racks)})
-    first = min(rack.column for rack in racks)
-    for rack in racks:
-        _rack(drawing, design, rack, LEFT + (rack.column - first) * (WIDTH + GAP), TOP + HEAD)
+    standing = {rack.column: rack for rack in racks}
+    for place, column in enumerate(range(min(standing), max(standing) + 1)):
+        x = LEFT + place * (WIDTH + GAP)
+        if column in standing:
+            _rack(drawing, design, standing[column], x, TOP + HEAD)
+        else:
+            _kept_free(drawing, f"{row}{column + 1:02d}", x, TOP + HEAD, design.pod.racks.rack_units * UNIT)
     return drawing.text()
+
+
+def _kept_free(drawing: Drawing, name: str, x: float, y: float, height: float) -> None:
+    """Draw the place of a rack that comes when the pod grows as planned."""
+    drawing.words(x, y - 26, name, 14, "soft")
+    drawing.words(x, y - 12, "kept free for growth", 10, "soft")
+    drawing.box("hair", x, y, WIDTH, height)
 
 
 def _legend(drawing: Drawing, kinds: set[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 
 _TOKEN = re.compile(r"--([a-z0-9-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\)")
@@ -55,6 +56,12 @@ class Drawing:
         self._grow(x + wide * {"start": 1.0, "middle": 0.5, "end": 0.0}[anchor], y + 4)
         where = f'x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}"'
         self._parts.append(f'<text class="{kind}" {where}>{escape(text)}</text>')
+
+    def line(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
+        """Draw a line through points, its corners as they are."""
+        self._grow(max(x for x, _ in points), max(y for _, y in points))
+        corners = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self._parts.append(f'<polyline class="{kind}" points="{corners}"/>')
 
     def band(self, kind: str, top: tuple[float, float], bottom: tuple[float, float], y: tuple[float, float]) -> None:
         """Draw a band from one span of x to another, as wide as what it stands for."""

@@ -189,9 +189,12 @@ def _part(row: Sequence[float], terms: Sequence[int]) -> list[float]:
 
 
 def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Solve a definite system by elimination, which needs no pivots."""
+    """Solve a definite system by elimination, which needs no pivots; what rounding made indefinite has no solution."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i, pivot in enumerate(rows):
+    for i in range(len(rows)):
+        pivot = rows[i]
+        if pivot[i] <= 0:
+            return [-1.0] * len(rows)
         for j, row in enumerate(rows):
             if j != i:
                 factor = row[i] / pivot[i]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +16,8 @@ from podwright.spec.problems import Problem, Refusal, short
 NAMING = ("series", "round", "submitter", "accelerator", "benchmark")
 NUMBERS = ("count", "batch", "minutes", "epochs", "took", "evaluate_every")
 NEEDED = ("count", "minutes")
+# Nothing that is measured lies outside of these, and sums of such numbers stay exact enough.
+_SMALLEST, _LARGEST = 1e-6, 1e15
 _EXAMPLE = "the first line names the columns: count,batch,minutes,epochs"
 
 
@@ -64,8 +65,12 @@ def _rows(text: str, file: str, problems: list[Problem]) -> Iterator[SizeRow]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        cells = [cell.strip() for cell in next(csv.reader([line]))]
-        places = [CellPlace(number, column) for column in _columns(line)]
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([line]))]
+        except csv.Error as error:
+            problems.append(Problem(file, number, 1, "", f"is no row of values: {error}", None))
+            continue
+        places = [CellPlace(number, column) for column in _columns(line, len(cells))]
         if names is None:
             names = cells
             problems += _head_problems(names, places, file)
@@ -78,14 +83,17 @@ def _rows(text: str, file: str, problems: list[Problem]) -> Iterator[SizeRow]:
             yield _row(dict(zip(names, zip(cells, places, strict=True), strict=True)), number, file, problems)
 
 
-def _columns(line: str) -> list[int]:
-    """Return the column at which each cell of a line begins; a comma inside quotes separates nothing."""
+def _columns(line: str, cells: int) -> list[int]:
+    """Return the column at which each of so many cells begins; a comma inside quotes separates nothing."""
     columns, is_quoted = [1], False
     for column, character in enumerate(line, 1):
         if character == '"':
             is_quoted = not is_quoted
         elif character == "," and not is_quoted:
             columns.append(column + 1)
+    # Quotes in the middle of a cell are text to the reader and count here: then only the line is sure.
+    if len(columns) != cells:
+        return [1] * cells
     return columns
 
 
@@ -123,7 +131,7 @@ def _positive(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    if not math.isfinite(value) or value <= 0:
+    if not _SMALLEST <= value <= _LARGEST:
         return None
     return value
 
