@@ -17,6 +17,7 @@ from typing import Any
 from podwright import spec
 from podwright.cli.main import main as podwright
 from podwright.cli.table import EVERY
+from podwright.design.floor import BTU_H
 from scripts.make_site import slug
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -168,9 +169,21 @@ def library_page() -> str:
     """Gives the list of hardware that a pod can name, each with the source of its facts."""
     parts = [NOTE + LIBRARY_INTRO]
     for kind, title in LIBRARY.items():
-        rows = [f"| `{name}` | {model.title} | {model.source} |" for name, model in spec.library(kind).items()]
-        parts.append("\n".join([f"## {title}\n", "| name | what it is | source |", "| --- | --- | --- |", *rows, ""]))
+        rows = [library_row(name, model) for name, model in spec.library(kind).items()]
+        head = ["| name | what it is | height | power | heat | weight | source |", "| --- " * 7 + "|"]
+        parts.append("\n".join([f"## {title}\n", *head, *rows, ""]))
     return "\n".join(parts)
+
+
+def library_row(name: str, model: Any) -> str:
+    """Gives one entry; what no source gives stays empty."""
+    height = f"{model.rack_units} U" if model.rack_units else ""
+    power = f"{model.power_w:,.0f} W" if model.power_w else ""
+    heat_btu_h = getattr(model, "heat_btu_h", None) or (model.power_w or 0) * BTU_H
+    heat = f"{heat_btu_h:,.0f} BTU/h" if heat_btu_h else ""
+    weight = f"{model.weight_kg:g} kg" if model.weight_kg else ""
+    cells = (f"`{name}`", model.title, height, power, heat, weight, model.source)
+    return "| " + " | ".join(cell or "-" for cell in cells) + " |"
 
 
 def pages() -> dict[str, str]:

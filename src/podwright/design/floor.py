@@ -21,6 +21,12 @@ class Device:
     rack_units: int
     power_w: float | None
     weight_kg: float | None = None
+    heat_btu_h: float | None = None
+
+    @property
+    def heat(self) -> float:
+        """Return what is known of its heat in BTU/h: what its maker says, else that of its power."""
+        return self.heat_btu_h or (self.power_w or 0) * BTU_H
 
     @property
     def is_switch(self) -> bool:
@@ -62,7 +68,8 @@ class Rack:
         devices = [device for _, device in self.devices if device.kind != CABLE_MANAGER]
         power, weight = "power not known", "weight not known"
         if self.power_w:
-            known = f"{self.power_w / 1000:,.1f} kW ({self.power_w * BTU_H:,.0f} BTU/h)"
+            heat = sum(device.heat for device in devices)
+            known = f"{self.power_w / 1000:,.1f} kW ({heat:,.0f} BTU/h)"
             power = _known(known, any(device.power_w is None for device in devices))
         if self.weight_kg:
             weight = _known(f"{self.weight_kg:,.0f} kg", any(device.weight_kg is None for device in devices))
@@ -113,7 +120,8 @@ class Floor:
     @property
     def heat_text(self) -> str:
         """Return the heat of all racks as people read it."""
-        return _known(f"{self.power_w * BTU_H:,.0f} BTU/h", bool(self.unknown_power))
+        heat = sum(device.heat for device in self.devices)
+        return _known(f"{heat:,.0f} BTU/h", bool(self.unknown_power))
 
     @property
     def cable_managers(self) -> int:

@@ -92,6 +92,11 @@ class Design:
         return plugs.settle(laid, self.sockets)
 
     @cached_property
+    def cage_groups(self) -> list[plugs.CageGroup]:
+        """Return the cables in groups whose cages hang together."""
+        return plugs.join(self.laid, self.sockets)
+
+    @cached_property
     def underlay(self) -> Underlay | None:
         """Return the numbers of an Ethernet compute fabric; None for another one."""
         if self.compute is None or not is_ethernet(self.requirements):
@@ -122,7 +127,7 @@ class Design:
         for switch, cables in self._runs():
             if switch is not None and cables:
                 speeds[cables[0].fabric] = switch.speed_gbps or 0.0
-        parts = plugs.parts(self.laid, self.sockets, speeds)
+        parts = plugs.parts(self.cage_groups, self.sockets, speeds)
         return bom.bill(self.requirements, self.switches, self.floor, parts)
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:

@@ -53,6 +53,11 @@ class CageGroup:
         return widths in ([TWIN, TWIN], [1, 1, TWIN])
 
     @property
+    def is_shared(self) -> bool:
+        """Return whether several links share one cable with fixed plugs."""
+        return len(self.cables) > 1 and self.is_assembled
+
+    @property
     def longest_m(self) -> float | None:
         """Return the length of its longest cable; None where one is not known."""
         lengths = [laid.length_m for laid in self.cables if laid.length_m is not None]
@@ -98,19 +103,24 @@ class _Roots:
 
 
 def settle(laid: Iterable[Laid], sockets: Sockets) -> list[Laid]:
-    """Return the cables with copper where the cages allow it, and fibre in its place where they do not."""
+    """Return the cables with copper where the cages allow it, and fibre in its place where they do not.
+
+    Links that share a cable are as long as the longest of them.
+    """
     settled: dict[Laid, Laid] = {}
     cables = list(laid)
     for group in join(cables, sockets):
-        if not group.is_assembled:
+        if group.is_shared:
+            settled |= {each: each._replace(length_m=group.longest_m) for each in group.cables}
+        elif not group.is_assembled:
             settled |= {each: each._replace(medium="fibre") for each in group.cables if each.medium in ASSEMBLED}
     return [settled.get(each, each) for each in cables]
 
 
-def parts(laid: Iterable[Laid], sockets: Sockets, speeds_gbps: Mapping[str, float]) -> Counter[CablePart]:
+def parts(groups: Iterable[CageGroup], sockets: Sockets, speeds_gbps: Mapping[str, float]) -> Counter[CablePart]:
     """Count what to buy for settled cables; the speed of a fabric's ports names their transceivers."""
     counted: Counter[CablePart] = Counter()
-    for group in join(laid, sockets):
+    for group in groups:
         fabric = group.cables[0].cable.fabric
         gbps = speeds_gbps.get(fabric, 0.0)
         if group.is_assembled:

@@ -194,7 +194,8 @@ def _kinds(nodes: Iterable[Device]) -> list[Device]:
 
 def _node(requirements: Requirements, host: str) -> Device:
     model = requirements.models[host]
-    return Device(host, "node", model.name or "node", model.rack_units or 1, model.power_w, model.weight_kg)
+    facts = (model.rack_units or 1, model.power_w, model.weight_kg, model.heat_btu_h)
+    return Device(host, "node", model.name or "node", *facts)
 
 
 def _switch(requirements: Requirements, switch: Switch) -> Device:

@@ -29,7 +29,7 @@ from podwright.spec.types import (
 )
 
 Connector = Literal["rj45", "sfp28", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
-Weight = Annotated[Number, Field(gt=0)]
+Positive = Annotated[Number, Field(gt=0)]
 StorageKind = Literal[
     "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph", "bind"
 ]
@@ -60,7 +60,7 @@ class SwitchModel(Strict):
     )
     rack_units: Count | None = Field(default=None, description="height")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
-    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
     copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
     active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
@@ -81,7 +81,7 @@ class StorageModel(Strict):
     write_bytes_s: Bandwidth | None = Field(default=None, alias="write", description="write bandwidth of one block")
     rack_units: Count | None = Field(default=None, description="height of one block")
     power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
-    weight_kg: Weight | None = Field(default=None, description="weight of one block, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight of one block, in kilograms")
     price: Price | None = Field(default=None, description="of one block, in the pod's currency")
     blocks_per_nodes: tuple[Count, Count] | None = Field(
         default=None, description="a published pairing: so many blocks for so many nodes"
@@ -193,8 +193,11 @@ class NodeModel(Strict):
     numa: tuple[NumaNode, ...] = Field(default=(), description="its NUMA nodes")
     memory_bytes: Size | None = Field(default=None, alias="memory", description="main memory")
     power_w: Power | None = Field(default=None, alias="power", description="most it draws")
+    heat_btu_h: Positive | None = Field(
+        default=None, description="heat it gives off, in BTU/h; left out: that of its power"
+    )
     rack_units: Count | None = Field(default=None, description="height")
-    weight_kg: Weight | None = Field(default=None, description="weight, in kilograms")
+    weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
     price: Price | None = Field(default=None, description="of one, in the pod's currency")
     fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
     source: Text | None = Field(default=None, description="where these facts come from")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -129,8 +131,10 @@ def test_growth_that_was_not_planned_is_refused(call: Call, tmp_path: Path) -> N
     code, out, _ = call(str(files[40]), "--grow-from", str(files[20]), "--allow-moves", "--out", str(tmp_path / "out"))
     assert code == 0
     assert out.splitlines()[3].split() == ["FABRIC", "FROM", "TO"]
-    told = (tmp_path / "out" / "growth.csv").read_text().splitlines()
-    assert {line.split(",")[0] for line in told[1:]} == {"add", "move"}
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "growth.csv").read_text())))
+    assert {row["what"] for row in rows} == {"add", "move"}
+    moved = next(row for row in rows if row["what"] == "move")
+    assert (moved["label"], moved["new_label"]) == (*("leaf-u01-r1:23 - spine-01:3", "leaf-u01-r1:23 - spine-02:1"),)
 
 
 def test_check(call: Call, tmp_path: Path) -> None:

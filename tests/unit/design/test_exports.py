@@ -169,6 +169,7 @@ def test_sheets_have_a_page_each_and_load_nothing(files: dict[str, str], name: s
 def test_labels_have_both_ends_of_every_cable_and_bundles_all_cables(files: dict[str, str]) -> None:
     cables, labels = rows(files["cables.csv"]), rows(files["labels.csv"])
     assert Counter(row["cable"] for row in labels) == Counter({row["label"]: 2 for row in cables})
+    assert [row["cable"] for row in cables] == [row["label"] for row in cables]
     assert {(row["near"], row["far"]) for row in labels} == {(row["far"], row["near"]) for row in labels}
     bundles = rows(files["bundles.csv"])
     assert sum(int(row["cables"]) for row in bundles) == len(cables)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.design.exports.tables import bill_of_materials, cable_plan
+from podwright.design.exports.tables import bill_of_materials, cable_plan, label_list
 from podwright.design.plan import Design
 from podwright.design.sockets import panel_of
 from podwright.spec import SwitchModel, library
@@ -106,6 +106,25 @@ def test_copper_joins_twin_cages_that_belong_together_and_splits_to_single_ones(
     spines = [row for row in rows(cable_plan(twins)) if (row["fabric"], row["kind"]) == ("compute", "leaf_spine")]
     assert {row["medium"] for row in spines} == {"dac"}
     assert bought(twins, "compute cable, dac, twin-port", "(MCP4Y10)") == len(spines) // 2 == 128
+
+
+def test_a_plug_has_one_label_whatever_it_carries() -> None:
+    design = designed(4, "dgx-h100", racks=ONE_RACK, storage=STORAGE)
+    plan, labels = rows(cable_plan(design)), rows(label_list(design))
+    cables = Counter(row["cable"] for row in plan)
+    split = next(row["cable"] for row in plan if row["label"] != row["cable"] and row["kind"] == "node_leaf")
+    assert cables[split] == 2
+    named = [(row["near"], row["far"]) for row in labels if row["cable"] == split]
+    assert named == [
+        ("st-leaf-u01-1 2 A01 U60", "dgx0003 Slot2 P1 A01 U39 and dgx0004 Slot2 P1 A01 U47"),
+        ("dgx0003 Slot2 P1 A01 U39", "st-leaf-u01-1 2 A01 U60"),
+        ("dgx0004 Slot2 P1 A01 U47", "st-leaf-u01-1 2 A01 U60"),
+    ]
+    lengths = {row["length_m"] for row in plan if row["cable"] == split}
+    assert len(lengths) == 1
+    twin = designed(31, "dgx-h100")
+    ends = [row for row in rows(label_list(twin)) if row["cable"] == "leaf-u01-r1:17/1 - spine-01:1/1"]
+    assert [row["near"].split()[:2] for row in ends] == [["leaf-u01-r1", "17"], ["spine-01", "1"]]
 
 
 def test_what_panels_call_ports() -> None:

@@ -87,6 +87,8 @@ def test_known_power_heat_and_weight_are_sums() -> None:
     assert design.floor.unknown_power == ("48-port switch", "sn3700")
     rack = next(rack for rack in design.floor.racks if [device.model for _, device in rack.devices] == ["dgx-b200"] * 2)
     assert rack.facts == "28.6 kW (97,583 BTU/h), 285 kg"
+    # The user guide of DGX H100 gives 38,557 BTU/h, more than its 10.2 kW make.
+    assert "30.6 kW (115,671 BTU/h)" in designed(31, "dgx-h100").floor.racks[0].facts
     assert design.floor.weight_kg == pytest.approx(32 * 142.4 + (8 + 4 + 2 + 1) * 14.8)
 
 

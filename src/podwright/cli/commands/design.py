@@ -46,11 +46,12 @@ def design_command(
     design = _design(pod, nodes, model)
     if check is not None:
         return _check(design, check, out, as_json)
-    growth = None
+    growth, old = None, None
     if grow_from:
-        growth = _growth(design, grow_from, allow_moves, pod)
+        old = _design(grow_from, None, None)
+        growth = _growth(old, design, allow_moves, pod)
     if out is not None:
-        _write(design, growth, out)
+        _write(design, old, growth, out)
     if as_json:
         output.print_json(_document(design, growth, cables, _rate(gpu_read)))
     else:
@@ -89,11 +90,10 @@ def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int
     return design_json(design, gpu_read)
 
 
-def _growth(design: Design, old: str, allow_moves: bool, pod: str | None) -> Growth:
+def _growth(before: Design, design: Design, allow_moves: bool, pod: str | None) -> Growth:
     from podwright.design.growth import check_pods, grow, refuse_moves
     from podwright.spec.problems import Refusal
 
-    before = _design(old, None, None)
     try:
         check_pods(before, design)
     except Refusal as refusal:
@@ -137,15 +137,15 @@ def _print_check(checked: Checked) -> None:
     print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
 
 
-def _write(design: Design, growth: Growth | None, out: Path) -> None:
+def _write(design: Design, old: Design | None, growth: Growth | None, out: Path) -> None:
     from podwright import theme
     from podwright.cli.terminal.files import write_files
     from podwright.design.exports.files import design_files
     from podwright.design.exports.tables import growth_plan
 
     files = design_files(design, theme.asset("tokens.css"))
-    if growth is not None:
-        files["growth.csv"] = growth_plan(growth, design)
+    if old is not None and growth is not None:
+        files["growth.csv"] = growth_plan(growth, old, design)
     write_files(files, out)
     output.say("wrote", f"{len(files)} files to {out}")
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from podwright.design.exports.port_names import PortNames
 from podwright.design.floor import Floor
 from podwright.design.growth import Growth
 from podwright.design.plan import Design
+from podwright.design.plugs import CageGroup
 from podwright.design.wiring import Cable
 from podwright.spec.hostlist import natural_key
 
 CABLE_HEAD = (
-    *("label", "fabric", "kind", "bundle", "rack_a", "u_a", "device_a", "port_a", "panel_a"),
+    *("label", "cable", "fabric", "kind", "bundle", "rack_a", "u_a", "device_a", "port_a", "panel_a"),
     *("rack_b", "u_b", "device_b", "port_b", "panel_b", "length_m", "medium"),
 )
 LABEL_HEAD = ("near", "far", "bundle", "length", "cable")
@@ -31,8 +32,11 @@ def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def cable_plan(design: Design) -> str:
-    """Return every cable with the rack, unit and port of both ends, its length, its bundle and its label."""
-    names, floor = PortNames(design), design.floor
+    """Return every link with the rack, unit and port of both ends, its length, its bundle and its label.
+
+    The column `cable` differs from `label` where two links share one cable: it is the label of the first of them.
+    """
+    names, floor, shared = PortNames(design), design.floor, _shared(design)
     rows = []
     for cable, length, medium in design.laid:
         port_a, port_b = names.ends(cable)
@@ -40,22 +44,56 @@ def cable_plan(design: Design) -> str:
         a = (*floor.rack_and_unit(cable.a), cable.a, port_a, panel_a)
         b = (*floor.rack_and_unit(cable.b), cable.b, port_b, panel_b)
         length_m = "" if length is None else f"{length:g}"
-        bundle = bundle_of(floor, cable)
-        rows.append((names.label(cable), cable.fabric, cable.kind, bundle, *a, *b, length_m, medium))
+        first = names.label(shared.get(cable, cable))
+        rows.append(
+            (names.label(cable), first, cable.fabric, cable.kind, bundle_of(floor, cable), *a, *b, length_m, medium)
+        )
     return write_csv(CABLE_HEAD, rows)
 
 
+def _shared(design: Design) -> dict[Cable, Cable]:
+    """Return the first link of the cable that a link shares with another."""
+    shared: dict[Cable, Cable] = {}
+    for group in design.cage_groups:
+        if group.is_shared:
+            first = group.cables[0].cable
+            shared |= {laid.cable: first for laid in group.cables}
+    return shared
+
+
 def label_list(design: Design) -> str:
-    """Return the labels for a label printer: one row for each end of each cable, this end first."""
+    """Return the labels for a label printer: one row for each plug, this end first."""
     names, floor = PortNames(design), design.floor
     rows: list[tuple[str, ...]] = []
-    for cable, length, _ in design.laid:
-        panel_a, panel_b = names.panels(cable)
-        a, b = (_end(floor, cable.a, panel_a), _end(floor, cable.b, panel_b))
-        length_m = "" if length is None else f"{length:g} m"
-        rest = (bundle_of(floor, cable), length_m, names.label(cable))
-        rows += [(a, b, *rest), (b, a, *rest)]
+    for group in design.cage_groups:
+        if group.is_shared:
+            rows += _plug_labels(design, group, names)
+            continue
+        for cable, length, _ in group.cables:
+            panel_a, panel_b = names.panels(cable)
+            a, b = (_end(floor, cable.a, panel_a), _end(floor, cable.b, panel_b))
+            rest = (bundle_of(floor, cable), _metres(length), names.label(cable))
+            rows += [(a, b, *rest), (b, a, *rest)]
     return write_csv(LABEL_HEAD, rows)
+
+
+def _plug_labels(design: Design, group: CageGroup, names: PortNames) -> Iterator[tuple[str, ...]]:
+    """Yield the labels of a cable that several links share: one for each cage that it is plugged into."""
+    cable, length, _ = group.cables[0]
+    rest = (bundle_of(design.floor, cable), _metres(length), names.label(cable))
+    twins = [_end(design.floor, *place) for place, sockets in group.cages.items() if len(sockets) > 1]
+    branches = [_end(design.floor, *place) for place, sockets in group.cages.items() if len(sockets) == 1]
+    if not branches:
+        yield twins[0], twins[1], *rest
+        yield twins[1], twins[0], *rest
+        return
+    yield twins[0], " and ".join(branches), *rest
+    for branch in branches:
+        yield branch, twins[0], *rest
+
+
+def _metres(length: float | None) -> str:
+    return "" if length is None else f"{length:g} m"
 
 
 def bundle_list(design: Design) -> str:
@@ -109,19 +147,19 @@ def addresses(design: Design) -> str:
     return write_csv(("device", "network", "vlan", "address"), rows)
 
 
-def growth_plan(growth: Growth, design: Design) -> str:
+def growth_plan(growth: Growth, old: Design, new: Design) -> str:
     """Return the cables that growth adds, moves and takes away, in the order in which hands do it."""
-    names = PortNames(design)
+    before, after = PortNames(old), PortNames(new)
 
-    def cells(cable: Cable) -> tuple[str, ...]:
-        port_a, port_b = names.ends(cable)
-        return cable.fabric, cable.kind, cable.a, port_a, cable.b, port_b
+    def cells(cable: Cable, names: PortNames) -> tuple[str, ...]:
+        panel_a, panel_b = names.panels(cable)
+        return names.label(cable), cable.fabric, cable.kind, cable.a, panel_a, cable.b, panel_b
 
-    rows = [("remove", *cells(cable), "", "", "", "") for cable in growth.removed]
-    rows += [("move", *cells(old), new.a, str(new.a_port), new.b, str(new.b_port)) for old, new in growth.moved]
-    rows += [("add", *cells(cable), "", "", "", "") for cable in growth.added]
-    head = ("what", "fabric", "kind", "device_a", "port_a", "device_b", "port_b")
-    return write_csv((*head, "new_device_a", "new_port_a", "new_device_b", "new_port_b"), rows)
+    rows = [("remove", *cells(cable, before), "") for cable in growth.removed]
+    rows += [("move", *cells(cable, before), after.label(moved)) for cable, moved in growth.moved]
+    rows += [("add", *cells(cable, after), "") for cable in growth.added]
+    head = ("what", "label", "fabric", "kind", "device_a", "panel_a", "device_b", "panel_b", "new_label")
+    return write_csv(head, rows)
 
 
 def _number(value: float | None) -> str:
