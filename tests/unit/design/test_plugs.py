@@ -87,7 +87,10 @@ def _ports(design: Design, device: str, cage: str) -> int:
 
 
 def test_the_published_bill_of_127_dgx_h100() -> None:
-    """SuperPOD reference architecture RA-11333, table of cables: 508 and 1,536 transceivers, 1,016 and 1,024 cables."""
+    """SuperPOD reference architecture RA-11333, table of cables: 508 and 1,536 transceivers, 1,016 and 1,024 cables.
+
+    Read in a note that cites it.
+    """
     design = designed(127, "dgx-h100")
     assert bought(design, "compute transceiver", "2x400", "in a node") == 508
     assert bought(design, "compute transceiver", "2x400", "in a switch") == 1536
