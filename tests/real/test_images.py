@@ -198,7 +198,7 @@ def test_a_run_that_takes_more_memory_than_it_asked_for_is_ended(site: Container
     command = json.dumps(["python3", "-c", code])
     record = site.start(command=command, nodes=2, resources="{memory: 200MiB}").wait(END_S)
     assert record.state == "failed"
-    assert re.fullmatch(r"node \d on \S+: used more memory than the 200 MiB it had asked for", record.reason)
+    assert re.fullmatch(r"node\d: used more memory than the 200 MiB it had asked for", record.reason)
 
 
 def test_a_container_that_cannot_start_is_said(site: ContainerSite) -> None:
