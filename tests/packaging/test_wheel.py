@@ -38,7 +38,7 @@ def metadata(wheel: Path) -> Message:
 def test_the_metadata_says_who_what_and_where(metadata: Message) -> None:
     assert metadata["Author"] == "The authors of Podwright"
     urls = dict(url.split(", ", 1) for url in metadata.get_all("Project-URL", []))
-    assert set(urls) == {"Homepage", "Documentation", "Changelog", "Issues"}
+    assert set(urls) == {"Homepage", "Documentation", "Changelog"}
     classifiers = metadata.get_all("Classifier", [])
     assert [text for text in classifiers if text.startswith("Programming Language :: Python :: 3.")]
     readme = (ROOT / "README.md").read_text("utf-8")

@@ -16,8 +16,8 @@ import pytest
 
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import Order, record_folders, rows_of
+from podwright.runs import Asked, Fold
 from podwright.runs.events import parse_event
-from podwright.runs.record import Asked, Fold
 from tests.contract.sites import PROGRAMS, until
 
 

@@ -137,7 +137,9 @@ def test_the_queue_gives_each_of_the_four_reasons(site: KubernetesSite) -> None:
     with made(site, QUOTA):
         until(lambda: "status" in kubectl(site.lab, "get", "quota", "no-gpus", "--namespace=lab"), "the quota counts")
         over = site.start("--steps 1", resources="{cpus: 1, memory: 512MiB, gpus: 1}")
-        assert waits(site, over.id, "quota").startswith("waits: the quota no-gpus is used up (asked ")
+        assert waits(site, over.id, "quota").startswith(
+            "waits: the quota no-gpus is too small for a node of it (asked "
+        )
         row = jobs(site)[over.id]
         assert (row.run, row.state, row.nodes, row.gpus) == (over.id, "waiting", 1, 1)
     with kueue(site, stopped):

@@ -23,7 +23,6 @@ from podwright.engines.local.engine import marked
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from podwright.runs.events import Staged
-from podwright.spec.problems import Refusal
 from tests.contract.sites import until
 from tests.fixtures.counted import CountedServer, counted
 
@@ -165,15 +164,6 @@ def test_index_pages_of_a_server_are_scanned(session: Session, files: list[Path]
     assert scan(store, server.address, "web").changed == 0
     files[2].write_bytes(files[2].read_bytes()[::-1])
     assert scan(store, server.address, "web").changed == 1
-
-
-def test_a_container_that_would_not_see_the_cache_is_refused(
-    session: Session, tmp_path: Path, files: list[Path], server: CountedServer
-) -> None:
-    select(session, server.address, files)
-    with pytest.raises(Refusal, match="not shown inside a container") as caught:
-        launch.start(session, workload(tmp_path, image="nothing:1", runtime="container"))
-    assert caught.value.problems[0].field == "data"
 
 
 def pilot_of(run: Run, node: int) -> int | None:

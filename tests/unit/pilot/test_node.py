@@ -222,7 +222,11 @@ waits_for_its_peers()
 
 @pytest.mark.parametrize(
     ("how", "within"),
-    [("time.sleep(1000)", ["sh", "-c", '"$@"; exit 3', "sh"]), ("os.kill(os.getpid(), signal.SIGSTOP)", [])],
+    [
+        ("time.sleep(1000)", ["sh", "-c", '"$@"; exit 3', "sh"]),
+        # It goes on for a moment until the other thread has written down where it is.
+        ("os.kill(os.getpid(), signal.SIGSTOP); time.sleep(1000)", []),
+    ],
 )
 def test_a_rank_that_hangs_says_where_it_was(start: Any, how: str, within: list[str]) -> None:
     command = [*within, sys.executable, "-c", HANGS.format(how=how)]
