@@ -97,7 +97,7 @@ class Leader:
         self.members[member.node] = member
         # The same process with its ranks still running: a broken connection, not a broken node.
         if same and old is not None and self.phase == "run" and not member.idle:
-            member.ready, member.done = old.ready, old.done
+            member.ready, member.done, member.done_at = old.ready, old.done, old.done_at
             return
         self._say("joined", node=member.node, host=member.host, of=self._order.nodes)
         if self.phase == "run":
@@ -297,7 +297,9 @@ class Leader:
 
     def _judge_silence(self) -> None:
         limit = self._order.hang_after_s
-        if limit is None or self._monotonic() - self._went < limit:
+        # Of many programs one rank alone speaks: when its node is done, the others have not been silent yet.
+        last = max([self._went, *(member.done_at for member in self.members.values())])
+        if limit is None or self._monotonic() - last < limit:
             return
         hang = find_hang(self.members.values(), limit)
         if hang:

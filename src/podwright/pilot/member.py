@@ -31,7 +31,7 @@ class Member:
         self.staged = bool(facts.get("staged", True))
         self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
         self.ready = 0
-        self.done = False
+        self.done, self.done_at = False, 0.0
         self.silent_s = 0.0
         self.ranks: Dict[str, List[Any]] = {}
 
@@ -47,6 +47,7 @@ class Member:
     def on_done(self, message: Dict[str, Any]) -> None:
         """Take note that its ranks have ended well."""
         self.done = self.idle = True
+        self.done_at = self.heard
 
     def on_stopped(self, message: Dict[str, Any]) -> None:
         """Take note that its ranks are gone."""
@@ -54,7 +55,7 @@ class Member:
 
     def begin_attempt(self) -> None:
         """Forget what the attempt before left behind."""
-        self.idle = self.done = False
+        self.idle, self.done, self.done_at = False, False, 0.0
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
 
 

@@ -456,6 +456,10 @@ def test_nodes_that_are_done_do_not_count_for_a_hang(crowd: Any) -> None:
     c.hear(0, "done")
     beat(c, 1, 15.0, r2=[15.0, 0.0, "S", 3])
     c.after(0.5)
+    assert not c.said("hang"), "the ranks of node 0 spoke for all, until now"
+    c.after(10.0)
+    beat(c, 1, 25.5, r2=[25.5, 0.0, "S", 3])
+    c.after(0.5)
     assert c.said("hang")[0]["rank"] == 2
 
 
