@@ -297,11 +297,9 @@ class Leader:
 
     def _judge_silence(self) -> None:
         limit = self._order.hang_after_s
-        # Of many programs one rank alone speaks: when its node is done, the others have not been silent yet.
-        last = max([self._went, *(member.done_at for member in self.members.values())])
-        if limit is None or self._monotonic() - last < limit:
+        if limit is None or self._monotonic() - self._went < limit:
             return
-        hang = find_hang(self.members.values(), limit)
+        hang = find_hang(self.members.values(), limit, self._monotonic())
         if hang:
             self._say("hang", **hang._asdict())
             tell_all(self.members, {KEY_KIND: "stacks", "rank": hang.rank})

@@ -117,10 +117,15 @@ class Hang(NamedTuple):
     why: str
 
 
-def find_hang(members: Collection[Member], limit_s: float) -> Optional[Hang]:
-    """Return who hangs where every node that is not done was silent for longer than the limit."""
+def find_hang(members: Collection[Member], limit_s: float, now: float) -> Optional[Hang]:
+    """Return who hangs where every node that is not done was silent for longer than the limit.
+
+    Of many programs one rank alone speaks: the others have been silent only since its node is done.
+    """
     waiting = [member for member in members if not member.done]
     if not waiting or any(member.silent_s <= limit_s for member in waiting):
+        return None
+    if any(member.done and now - member.done_at <= limit_s for member in members):
         return None
     rank, node, why = suspect(members)
     return Hang(rank, node, round(min(member.silent_s for member in waiting), 1), why)
