@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,12 @@ def job_state(lab: SlurmLab, job: str) -> str:
 
 
 def maps(lab: SlurmLab, name: str) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted((lab.folder / "run" / name).glob("*"))}
+    """What lies there now; a file may go, or get its name, while one looks."""
+    texts = {}
+    for path in sorted((lab.folder / "run" / name).glob("*")):
+        with suppress(FileNotFoundError):
+            texts[path.name] = path.read_text()
+    return texts
 
 
 def reason(lab: SlurmLab, node: str) -> str:
@@ -87,10 +93,14 @@ def reason(lab: SlurmLab, node: str) -> str:
 def test_gpu_maps_come_and_go_with_jobs(lab: SlurmLab) -> None:
     first = submit(lab, "--nodelist=n1", "--gpus-per-node=2")
     second = submit(lab, "--nodelist=n1", "--gpus-per-node=1")
-    until(lambda: len(maps(lab, "gpu-jobs")) == len(maps(lab, "gpustat")) == 3, "three GPUs have files")
-    dcgm, jobstats = maps(lab, "gpu-jobs"), maps(lab, "gpustat")
-    assert sorted(dcgm.values()) == sorted([f"{first}\n", f"{first}\n", f"{second}\n"])
-    assert jobstats == {gpu: f"{job.strip()} {lab.user.uid}\n" for gpu, job in dcgm.items()}
+    expected = sorted([f"{first}\n", f"{first}\n", f"{second}\n"])
+    # A file is there a moment before its line is in it.
+    until(lambda: sorted(maps(lab, "gpu-jobs").values()) == expected, "three GPUs have files for DCGM")
+
+    def owned() -> dict[str, str]:
+        return {gpu: f"{job.strip()} {lab.user.uid}\n" for gpu, job in maps(lab, "gpu-jobs").items()}
+
+    until(lambda: maps(lab, "gpustat") == owned(), "and for jobstats")
     lab.run(["scancel", first])
     until(lambda: set(maps(lab, "gpu-jobs").values()) == {f"{second}\n"}, "the files of the first job are gone")
     lab.run(["scancel", second])
