@@ -94,7 +94,7 @@ def test_gpu_maps_come_and_go_with_jobs(lab: SlurmLab) -> None:
     first = submit(lab, "--nodelist=n1", "--gpus-per-node=2")
     second = submit(lab, "--nodelist=n1", "--gpus-per-node=1")
     expected = sorted([f"{first}\n", f"{first}\n", f"{second}\n"])
-    # A file is there a moment before its line is in it.
+    # DCGM's file of a GPU comes a moment before that of jobstats.
     until(lambda: sorted(maps(lab, "gpu-jobs").values()) == expected, "three GPUs have files for DCGM")
 
     def owned() -> dict[str, str]:
