@@ -307,7 +307,8 @@ def _before_step(job: ScriptJob) -> Iterator[str]:
     if job.folders:
         yield f"mkdir -p {' '.join(map(_word, job.folders))} || exit {EXIT_NO_FOLDER}\n"
     if job.on_nodes:
-        yield f"srun --nodes={job.nodes} --ntasks-per-node=1 mkdir -p -m 0700 {' '.join(map(_word, job.on_nodes))}\n"
+        each = f"--nodes={job.nodes} --ntasks={job.nodes} --ntasks-per-node=1"
+        yield f"srun {each} mkdir -p -m 0700 {' '.join(map(_word, job.on_nodes))}\n"
 
 
 def _word(text: str) -> str:

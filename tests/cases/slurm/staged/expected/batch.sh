@@ -110,7 +110,7 @@ while [ "$stopped" = no ] && at_work; do
 done
 [ "$stopped" = no ] || exit 143
 mkdir -p "$run"/record "$run"/lease "$run"/results "$run"/checkpoints || exit 66
-srun --nodes=2 --ntasks-per-node=1 mkdir -p -m 0700 /nvme/alice/podwright
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 mkdir -p -m 0700 /nvme/alice/podwright
 
 # What the leader wrote last counts more than how some other pilot went.
 wrote() {
