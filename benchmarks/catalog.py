@@ -292,20 +292,22 @@ def label_rows(folder: Path, images: int, pairs: int) -> tuple[list[Row], dict[s
     """Counting the classes of label images against decoding them, on the same number of threads."""
     classes = classes_of(A2D2, folder)
     files = [LabelFile(number, _label(folder, classes, number), "") for number in range(images)]
-    arms = {
-        "decode": lambda: clocked(lambda: _decode_all(files)),
-        "count": lambda: clocked(lambda: list(count_images(files, classes, CORES))),
-        "table": lambda: clocked(lambda: _count_all(files, partial(_by_table, _places(classes)))),
-        "masks": lambda: clocked(lambda: _count_all(files, partial(_by_masks, classes))),
+    busy: dict[str, list[float]] = {"decode": [], "count": [], "table": [], "masks": []}
+    works: dict[str, Callable[[], Any]] = {
+        "decode": lambda: _decode_all(files),
+        "count": lambda: list(count_images(files, classes, CORES)),
+        "table": lambda: _count_all(files, partial(_by_table, _places(classes))),
+        "masks": lambda: _count_all(files, partial(_by_masks, classes)),
     }
-    taken = alternate(arms, pairs)
+    taken = alternate({name: partial(clocked_both, work, busy[name]) for name, work in works.items()}, pairs)
     what = f"classes of {images} labels of 1920x1208"
     rows = [
         compare(f"{what} / decoding alone", taken["count"], taken["decode"], LABEL_GOAL),
+        compare(f"{what} / decoding, busy processor", busy["count"][-pairs:], busy["decode"][-pairs:], LABEL_GOAL),
         compare(f"{what} / Pillow and a lookup table", taken["count"], taken["table"]),
         compare(f"{what} / Pillow and a mask for each colour", taken["count"], taken["masks"]),
     ]
-    return rows, taken
+    return rows, {"wall": taken, "busy": busy}
 
 
 def _label(folder: Path, classes: Sequence[Any], number: int) -> bytes:

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +16,6 @@ from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from podwright.data.selections import Selection
     from podwright.data.store import Store
 
@@ -145,6 +144,9 @@ def data_ls_command(
     split: Annotated[str | None, typer.Option("--split", metavar="SPLIT", help="Of a selection: this split.")] = None,
     files: Annotated[bool, typer.Option("--files", help="Of a selection: all files of its samples.")] = False,
     runs: Annotated[bool, typer.Option("--runs", help="Of a selection: the runs that were given it.")] = False,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="Of a selection: its classes and frames as a page.")
+    ] = None,
     print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -160,6 +162,12 @@ def data_ls_command(
     if name not in known:
         raise store.unknown(name, known, "dataset or selection", "`podwright data ls` lists them")
     selection = load(store, name)
+    if page:
+        from podwright.report.selection import write_selection_page
+
+        write_selection_page(selection, page)
+    if page and not as_json:
+        return print("\n".join(output.aligned("page", page.resolve().as_uri(), sys.stdout)))
     if runs and not as_json:
         return _list_runs(store, selection)
     return _list_selection(store, selection, check_split(selection, split), files, (print0, as_json))
