@@ -52,7 +52,7 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
     devices = {port.device for port in seen.ports()}
     there = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
     if not there:
-        raise _no_fabric(devices, file)
+        raise _no_fabric(devices, file, design.underlay is not None)
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
     panels: dict[Port, str] = {}
@@ -131,8 +131,10 @@ def _names_any(devices: set[str], wired: Wired) -> bool:
     return any(switch.name in devices for switch in wired.switches)
 
 
-def _no_fabric(devices: set[str], file: str) -> Refusal:
+def _no_fabric(devices: set[str], file: str, ethernet: bool) -> Refusal:
     hint = "write it with `ibnetdiscover`; switches are known by their names or by their hosts"
+    if ethernet:
+        hint = f"of the Ethernet fabric give a folder of what {COMMANDS} printed, each file named after its switch"
     if not devices:
         return refuse("holds no links", hint=hint, file=file)
     hint += f", and this file has {min(devices)}"

@@ -64,6 +64,14 @@ class Rack:
         return sum(device.weight_kg or 0 for _, device in self.devices)
 
     @property
+    def short_power(self) -> str:
+        """Return its power in the fewest words; none where nothing is known of it."""
+        if not self.power_w:
+            return ""
+        unknown = any(device.power_w is None for _, device in self.devices if device.kind != CABLE_MANAGER)
+        return f"{'over ' * unknown}{self.power_w / 1000:.1f} kW"
+
+    @property
     def facts(self) -> str:
         """Return its power, heat and weight as people read them: at least so much where some of it is not known."""
         devices = [device for _, device in self.devices if device.kind != CABLE_MANAGER]

@@ -211,6 +211,12 @@ REFUSED = {
     H100 + ", network: ten": '"ten" is not an IPv4 network',
     H100 + ", first_asn: 7": "7 to 10015 are not all numbers for private use",
     "kind: ethernat, switch: sn5600": "fabrics.compute.kind",
+    H100 + ", planes: 3": (
+        "3 planes split compute ports of 400 Gb/s into parts of 133.333, and sn5600 has no such ports"
+    ),
+    "kind: ethernet, switch: sn2201": (
+        "sn2201 has sockets of twisted pair, and the compute ports of dgx-h100 run at 400 Gb/s"
+    ),
 }
 
 

@@ -140,7 +140,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", file=str(path)) from None
+        hint = "write it with `ibnetdiscover`, or on each Ethernet switch with `lldpctl -f json`"
+        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", hint, file=str(path)) from None
 
 
 def _print_check(checked: Checked) -> None:

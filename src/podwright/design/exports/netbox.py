@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "prefixes": ("prefix", "status", "vlan_site", "vlan", "description"),
 }
 # Forms of older versions that differ; their files lie in a folder of that name.
-OLDER_COLUMNS = {
+OLDER_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     "before-4.2": {"prefixes": ("prefix", "status", "site", "vlan", "description")},
     "before-3.6": {
         "devices": ("name", "device_role", *COLUMNS["devices"][2:]),

@@ -48,9 +48,10 @@ def rack_svg(design: Design, rack: Rack, tokens: str) -> str:
 def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) -> str:
     drawing = Drawing(f"{design.pod.name}: racks of row {row}", tokens)
     floor = design.floor
+    columns = [rack.column for rack in racks]
     title = f"{design.pod.name}: row {row}, {len(racks)} racks"
-    if len(racks) > PER_LINE:
-        title += f", {PER_LINE} to a line"
+    if max(columns) - min(columns) >= PER_LINE:
+        title += f", {PER_LINE} places to a line"
     drawing.words(LEFT, 32, title, 20)
     whole = f"all {rows} rows: " if rows > 1 else ""
     limit = design.pod.racks.limit_w / 1000
@@ -91,8 +92,8 @@ def _legend(drawing: Drawing, kinds: set[str]) -> None:
 def _rack(drawing: Drawing, design: Design, rack: Rack, x: float, y: float) -> None:
     units, limit_w = design.pod.racks.rack_units, design.pod.racks.limit_w
     drawing.words(x, y - 26, rack.name, 14)
-    known = f"{rack.power_w / 1000:.1f} kW, " if rack.power_w else ""
-    drawing.words(x, y - 12, f"{known}{rack.used_units} of {units} U", 10, "soft")
+    facts = [rack.short_power, f"{rack.used_units} of {units} U"]
+    drawing.words(x, y - 12, ", ".join(filter(None, facts)), 10, "soft")
     # How much of what the rack may draw is drawn.
     drawing.box("sunk", x, y - BAR - 2, WIDTH, BAR - 2)
     if rack.power_w:
