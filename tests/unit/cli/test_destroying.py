@@ -29,7 +29,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def switched(tmp_path: Path) -> str:
     """A pod whose hosts have controllers that nobody answers for."""
-    group = {"hosts": "g[1-2]", "model": "dgx-a100", "bmc": {"address": "https://{host}.example:1", "secret": "BMC_LOGIN"}}
+    group = {
+        "hosts": "g[1-2]",
+        "model": "dgx-a100",
+        "bmc": {"address": "https://{host}.example:1", "secret": "BMC_LOGIN"},
+    }
     path = tmp_path / "switched.yaml"
     path.write_text(json.dumps({"name": "switched", "nodes": [group]}))
     return str(path)
