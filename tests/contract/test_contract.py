@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from podwright import launch
-from podwright.engines import Engine
+from podwright.engines.base import Engine
 from podwright.launch.again import start_again
-from podwright.launch.start import prepare, start
+from podwright.launch.starting import prepare, start
 from podwright.runs import RunFolder
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, Site, until

@@ -10,7 +10,7 @@ from podwright.engines.payload import Snapshot
 from podwright.launch.follow import look
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.start import prepare, start
+from podwright.launch.starting import prepare, start
 from podwright.runs import RunFolder
 from podwright.runs.layout import point_id
 from podwright.runs.shared_files import digest_of

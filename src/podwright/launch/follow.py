@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from podwright.engines import Engine
-from podwright.engines.base import Status
+from podwright.engines.base import Engine, Status
 from podwright.engines.mirror import TOO_LARGE
 from podwright.engines.site import SiteLost
 from podwright.launch.cost import cost_of
@@ -18,7 +17,7 @@ from podwright.launch.event_values import take_event_values
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.start import resubmit, submitting
+from podwright.launch.starting import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
 from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
