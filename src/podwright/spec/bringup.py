@@ -35,6 +35,14 @@ SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "wr
 SlurmVersion = Annotated[
     Line, pattern(r"\d\d\.\d\d(\.\d+)?", '"{}" is not a version of Slurm', "write it like `22.05`")
 ]
+Requirement = Annotated[
+    Line,
+    pattern(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?([=<>~!]=?=?[A-Za-z0-9.*+!,<>=~-]+)?",
+        '"{}" is not a Python package',
+        "write it like `numpy` or `numpy==2.1.3`",
+    ),
+]
 
 
 class Account(Strict):
@@ -88,6 +96,7 @@ class Bringup(Strict):
     login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
     exports: tuple[Export, ...] = Field(default=(), description="folders that the storage host exports by NFS")
     images: tuple[Image, ...] = Field(default=(), description="images that the site shall have, by name")
+    wheels: tuple[Requirement, ...] = Field(default=(), description="Python packages that the site shall have")
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
     sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")
