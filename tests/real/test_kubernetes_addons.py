@@ -36,7 +36,7 @@ def lab(pytestconfig: pytest.Config) -> Iterator[KubernetesLab]:
 
 
 def give_operator(lab: KubernetesLab) -> None:
-    """Puts the operator's image into the cluster's registry, and applies the add-ons of a pod whose registry that is."""
+    """Puts the operator's image into the cluster's registry, and applies it as a pod with that registry would."""
     place = lab.image.partition("/")[0]
     program = binaries.get(lambda word, text: None, lambda done, total: None)[OPERATOR]
     registry.put(lab.ports.registry, f"{OPERATOR}/{OPERATOR}:0.8.0", image.lone(OPERATOR, program, "65532"))
@@ -62,7 +62,11 @@ def test_a_run_over_two_nodes_uses_the_mpi_operator_of_our_manifests(lab: Kubern
 
 def test_a_node_is_drained_when_its_run_has_ended_and_is_taken_back(lab: KubernetesLab, tmp_path: Path) -> None:
     """kubectl as a rolling change gives it on a management host, here with the lab's own way in."""
-    environ = {**os.environ, "KUBECONFIG": str(lab.admin_kubeconfig), "PATH": f"{lab.kubectl_path.parent}:/usr/bin:/bin"}
+    environ = {
+        **os.environ,
+        "KUBECONFIG": str(lab.admin_kubeconfig),
+        "PATH": f"{lab.kubectl_path.parent}:/usr/bin:/bin",
+    }
     lines: list[str] = []
     gate = tmp_path / "gate"
     client = Client(tmp_path, lab.pod_file)

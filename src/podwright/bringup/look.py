@@ -105,9 +105,7 @@ def packages(names: Sequence[str]) -> Dict[str, str | None]:
 def lacking(installed: Dict[str, str | None], releases: Dict[str, str]) -> List[str]:
     """Return the packages that are not there, and those of another release than they should be."""
     return [
-        name
-        for name, version in installed.items()
-        if version is None or not version.startswith(releases.get(name, ""))
+        name for name, version in installed.items() if version is None or not version.startswith(releases.get(name, ""))
     ]
 
 

@@ -126,7 +126,9 @@ class Vault:
         values, revisions = dict(before.values), dict(before.revisions)
         if "ca_key" in rotate:
             values |= dict.fromkeys(map(_names_of, _SIGNED), "")
-        wanted = [name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values)]
+        wanted = [
+            name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values)
+        ]
         for name in wanted:
             fresh = _MAKERS[name](site, values)
             values |= fresh

@@ -70,7 +70,9 @@ class Roles(Strict):
 class SoftwareVersions(Strict):
     """Which release is there; left out: what the operating system has."""
 
-    slurm: SlurmVersion | None = Field(default=None, description="such as 22.05: its packages are of it, its files are written for it")
+    slurm: SlurmVersion | None = Field(
+        default=None, description="such as 22.05: its packages are of it, its files are written for it"
+    )
     kubernetes: KubernetesVersion | None = Field(
         default=None, description="such as 1.35.4: the cluster is made by kubeadm; left out: it is there already"
     )

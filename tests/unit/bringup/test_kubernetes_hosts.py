@@ -63,7 +63,9 @@ def test_people_of_an_ldap_are_known_by_dex(tmp_path: Path, golden: Callable[[Pa
     assert given["oidc-client-id"] == chart.values(site)["config"]["staticClients"][0]["id"]
 
 
-@pytest.mark.parametrize(("login", "field"), [("{kind: oidc, client: a}", "issuer"), (LDAP.split(", base")[0] + "}", "base")])
+@pytest.mark.parametrize(
+    ("login", "field"), [("{kind: oidc, client: a}", "issuer"), (LDAP.split(", base")[0] + "}", "base")]
+)
 def test_a_login_that_lacks_something_is_refused_with_its_place(tmp_path: Path, login: str, field: str) -> None:
     with pytest.raises(Refusal, match=rf"pod.yaml:\d+:\d+: bringup.login.{field}: is missing"):
         plan(with_login(tmp_path, login).pod)

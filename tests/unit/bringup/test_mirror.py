@@ -128,9 +128,7 @@ def wheel(folder: Path, name: str, requires: str = "") -> Path:
     return file
 
 
-def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real pip both times: the first archive is its only source when it makes the second one."""
     content = tmp_path / "content"
     wheel(content / "python", "toy_tool", "Requires-Dist: toy-part\n")

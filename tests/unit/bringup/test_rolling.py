@@ -72,7 +72,7 @@ def test_kubernetes_jobs_end_and_services_move() -> None:
 def test_each_scheduler_drains_its_own_nodes(tmp_path: Path) -> None:
     """A pod with both: a node of the one is none of the other's business."""
     text = (CASES / "bringup" / "kubeadm" / "pod.yaml").read_text()
-    both = '  - {kind: slurm, hosts: g1}\n  - {kind: kubernetes, hosts: g2}\n'
+    both = "  - {kind: slurm, hosts: g1}\n  - {kind: kubernetes, hosts: g2}\n"
     path = tmp_path / "pod.yaml"
     path.write_text(text.replace('  - {kind: kubernetes, hosts: "g[1-2]"}\n', both))
     asked: list[tuple[str, str]] = []

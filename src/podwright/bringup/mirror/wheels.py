@@ -36,10 +36,7 @@ def pages(files: Iterable[ArchiveFile]) -> dict[str, bytes]:
         folder, _, name = file.path.partition("/")
         if folder == PYTHON:
             projects.setdefault(project_of(name), []).append(file)
-    listed = {
-        f"{INDEX_PATH}{project}/": _page((f"/{quote(file.path)}#sha256={file.digest}", _name(file)) for file in given)
-        for project, given in projects.items()
-    }
+    listed = {f"{INDEX_PATH}{project}/": _page(map(_link, given)) for project, given in projects.items()}
     return {INDEX_PATH: _page((f"{INDEX_PATH}{project}/", project) for project in projects), **listed}
 
 
@@ -48,8 +45,8 @@ def project_of(file: str) -> str:
     return re.sub(r"[-_.]+", "-", file.partition("-")[0]).lower()
 
 
-def _name(file: ArchiveFile) -> str:
-    return file.path.rpartition("/")[2]
+def _link(file: ArchiveFile) -> tuple[str, str]:
+    return f"/{quote(file.path)}#sha256={file.digest}", file.path.rpartition("/")[2]
 
 
 def _page(links: Iterable[tuple[str, str]]) -> bytes:
