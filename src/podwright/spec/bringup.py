@@ -43,6 +43,10 @@ Requirement = Annotated[
         "write it like `numpy` or `numpy==2.1.3`",
     ),
 ]
+ArchiveUrl = Annotated[
+    Line,
+    pattern(r"https?://[A-Za-z0-9.:\[\]-]+", '"{}" is not where an archive is served', "like `http://10.0.0.1:3142`"),
+]
 
 
 class Account(Strict):
@@ -98,6 +102,9 @@ class Bringup(Strict):
     login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
     exports: tuple[Export, ...] = Field(default=(), description="folders that the storage host exports by NFS")
     images: tuple[Image, ...] = Field(default=(), description="images that the site shall have, by name")
+    archive: ArchiveUrl | None = Field(
+        default=None, description="where `mirror serve` serves all packages to hosts; left out: their own sources"
+    )
     wheels: tuple[Requirement, ...] = Field(default=(), description="Python packages that the site shall have")
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")

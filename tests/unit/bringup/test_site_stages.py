@@ -120,6 +120,22 @@ def test_a_new_release_of_slurm_comes_in_slurms_own_order(tmp_path: Path) -> Non
     assert plan(POD)["g1"].releases() == {}
 
 
+def test_a_site_without_a_network_has_its_archive_as_the_only_source(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(
+        (CASE / "pod.yaml").read_text().replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n")
+    )
+    texts = {file.path: file.text for file in plan(load_pod(path))["g1"].files() if "/apt/sources" in file.path}
+    assert sorted(texts) == ["/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources"]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "debian.sources").write_text(texts["/etc/apt/sources.list.d/debian.sources"])
+    (tmp_path / "sources.list").write_text(texts["/etc/apt/sources.list"])
+    options = [f"Dir::Etc::sourcelist={tmp_path}/sources.list", f"Dir::Etc::sourceparts={tmp_path}/parts"]
+    command = ["apt-get", "update", "--print-uris", *(f"--option={each}" for each in options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [row.split("'")[1] for row in done.stdout.splitlines()] == ["http://10.0.0.9:3142/packages/./InRelease"]
+
+
 def accepted_pin(folder: Path, text: str) -> None:
     """Has apt read what is pinned; a word that it does not know it names."""
     file = folder / "preferences"

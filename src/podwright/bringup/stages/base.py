@@ -30,6 +30,7 @@ _SYSCTL = """\
 def sources(site: Site, host: str) -> Step | None:
     """Return further sources of packages, each trusted for what its own key signed, and the releases that are kept."""
     files = [HostFile(f"/etc/apt/sources.list.d/{each.name}.sources", source_text(each)) for each in _given(site)]
+    files += _archive(site)
     minor = site.kubernetes_version.rpartition(".")[0]
     releases = {
         "kubernetes": ("kubeadm kubelet kubectl", minor if site.kubernetes is not None else None),
@@ -39,6 +40,22 @@ def sources(site: Site, host: str) -> Step | None:
         if release is not None:
             files.append(HostFile(f"/etc/apt/preferences.d/podwright-{name}", _pinned(packages, release)))
     return Step(files=tuple(files)) if files else None
+
+
+def _archive(site: Site) -> list[HostFile]:
+    """Return where packages come from at a site without a network, instead of what the system itself came with.
+
+    The archive was looked through to its last byte when its serving began; apt checks each package against its list.
+    """
+    place = site.pod.bringup.archive
+    if place is None:
+        return []
+    return [
+        HostFile("/etc/apt/sources.list", f"{_HEAD}deb [trusted=yes] {place}/packages ./\n"),
+        HostFile(
+            "/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# All packages come from the archive of the site.\n"
+        ),
+    ]
 
 
 def _given(site: Site) -> tuple[AptSource, ...]:
