@@ -3,8 +3,8 @@
     python benchmarks/bringup_scale.py [--pairs 7] [--json OUT] [--most 2048]
 
 Each pod has eight times the hosts of the one before, from 4 on. The measure is the time for one host, which a plan that
-grows in proportion keeps; among few hosts what is made once for all of them counts, so that it falls at first. A plan asks
-nobody and waits for nothing: its time is that of the processor, to which whatever else a machine does adds little.
+grows in proportion keeps; among few hosts what is made once for all of them counts, so that it falls at first. A plan
+asks nobody and waits for nothing: its time is that of the processor, to which whatever else a machine does adds little.
 """
 
 from __future__ import annotations

@@ -52,9 +52,7 @@ def _archive(site: Site) -> list[HostFile]:
         return []
     return [
         HostFile("/etc/apt/sources.list", f"{_HEAD}deb [trusted=yes] {place}/packages ./\n"),
-        HostFile(
-            "/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# All packages come from the archive of the site.\n"
-        ),
+        HostFile("/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# Packages come from the archive alone.\n"),
     ]
 
 
