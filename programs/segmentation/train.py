@@ -35,7 +35,7 @@ from torch.utils.data import DataLoader
 from classes import Classes, read_classes, slug_of
 from config import Config, read_config
 from data import PLAIN, Frame, Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
-from kit import checkpoint
+from kit import checkpoint, nsight
 from kit.precision import Precision
 from kit.profile import StepProfile
 from kit.tell import Teller, Value
@@ -374,6 +374,9 @@ def conclude(training: Training, matrix: Tensor) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
     config = read_config(arguments)
+    nsys = nsight.program_for(config)
+    if nsys is not None:
+        return nsight.run_again(nsys, config.out)
     world = enter(config.device)
     teller = Teller(world.leads, config.tell_every_s)
     training, code = make_training(config, world, teller), 0
