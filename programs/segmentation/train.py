@@ -42,7 +42,7 @@ from kit.tell import Teller, Value
 from kit.timing import StepTimes, join_ranks
 from kit.world import Pulse, World, add_up, enter, gather, leave, match_buffers, share
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
-from model import UNet
+from model import UNet, to_device
 from objective import learning_rate, loss_of
 from pool import Row, rows_of
 from results import Results
@@ -102,12 +102,6 @@ class Training:
     def frames_per_step(self) -> int:
         """Over all ranks."""
         return self.config.batch * self.world.size
-
-
-def to_device(pictures: Tensor, device: torch.device) -> Tensor:
-    """Bytes to centred numbers, on the device, in the memory order convolutions like."""
-    pictures = pictures.to(device, non_blocking=True, memory_format=torch.channels_last)
-    return (pictures.float() - 115) / 64
 
 
 def make_training(config: Config, world: World, teller: Teller) -> Training:
