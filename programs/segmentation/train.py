@@ -35,14 +35,14 @@ from torch.utils.data import DataLoader
 from classes import Classes, read_classes, slug_of
 from config import Config, read_config
 from data import PLAIN, Frame, Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
-from kit import checkpoint
+from kit import checkpoint, nsight
 from kit.precision import Precision
 from kit.profile import StepProfile
 from kit.tell import Teller, Value
 from kit.timing import StepTimes, join_ranks
 from kit.world import Pulse, World, add_up, enter, gather, leave, match_buffers, share
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
-from model import UNet
+from model import UNet, to_device
 from objective import learning_rate, loss_of
 from pool import Row, rows_of
 from results import Results
@@ -102,12 +102,6 @@ class Training:
     def frames_per_step(self) -> int:
         """Over all ranks."""
         return self.config.batch * self.world.size
-
-
-def to_device(pictures: Tensor, device: torch.device) -> Tensor:
-    """Bytes to centred numbers, on the device, in the memory order convolutions like."""
-    pictures = pictures.to(device, non_blocking=True, memory_format=torch.channels_last)
-    return (pictures.float() - 115) / 64
 
 
 def make_training(config: Config, world: World, teller: Teller) -> Training:
@@ -374,6 +368,9 @@ def conclude(training: Training, matrix: Tensor) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
     config = read_config(arguments)
+    nsys = nsight.program_for(config)
+    if nsys is not None:
+        return nsight.run_again(nsys, config.out)
     world = enter(config.device)
     teller = Teller(world.leads, config.tell_every_s)
     training, code = make_training(config, world, teller), 0
