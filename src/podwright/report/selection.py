@@ -76,7 +76,7 @@ def _split_row(name: str, selection: Selection) -> dict[str, Any]:
 def _class_rows(selection: Selection) -> Iterator[dict[str, Any]]:
     """Yield the classes that some split holds, the most frequent first, with their share of each split's pixels."""
     shares = [_shares(split.pixels, len(selection.classes)) for split in selection.splits.values()]
-    rows = {name: [split[place] for split in shares] for place, name in enumerate(selection.classes)}
+    rows = dict(zip(selection.classes, zip(*shares, strict=True), strict=True))
     widest = max(map(max, rows.values()), default=0.0)
     for name, values in sorted(rows.items(), key=lambda row: -max(row[1])):
         if any(values):
@@ -92,5 +92,5 @@ def _shares(pixels: Sequence[int], classes: int) -> list[float]:
 
 
 def _absent(selection: Selection) -> list[str]:
-    held = [split.pixels for split in selection.splits.values() if split.pixels]
-    return [name for place, name in enumerate(selection.classes) if not any(pixels[place] for pixels in held)]
+    held = {row["name"] for row in _class_rows(selection)}
+    return [name for name in selection.classes if name not in held]
