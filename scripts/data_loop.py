@@ -29,6 +29,8 @@ from scripts.data_demo import ROOT, Demo, Sizes
 SIZES = Sizes(frames=360, scenes=24, epochs=6, again=48, train="--size 112x72 --width 16")
 SPLIT = "start=0.2,pool=0.4,validation=0.2,test=0.2"
 WEAKEST = 2
+FEW = 5
+"""Seeds of which the bootstrap of a median takes in the least and the greatest."""
 Scores = dict[str, float | None]
 
 
@@ -130,6 +132,8 @@ def sentences(outcomes: Sequence[Outcome]) -> list[str]:
             verdict = "no gain is shown" if low <= 0 <= high else "the interval leaves 0 out"
             text += f", 95 % interval {low:+.3f} to {high:+.3f} (bootstrap of the median): {verdict}"
         parts.append(f"{text}.")
+    if len(outcomes) <= FEW:
+        parts.append("Of so few seeds such an interval reaches from the least gain to the greatest.")
     return parts
 
 
