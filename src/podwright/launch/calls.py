@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
+from podwright.launch.call_values import bring_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.start import prepare, start
+from podwright.launch.starting import prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -116,13 +117,18 @@ def values_of(run: Run) -> list[Any]:
     return [run.value(rank) for rank in range(run.wait().world_size)]
 
 
-def values_as_they_come(run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
+def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
     """Yield the number of each item and its value, as the points of the array end."""
     waiting = {point.id: point for point in run.points()}
     while waiting:
         _, records = run.records()
-        for record in records:
-            if record.is_final and record.id in waiting:
-                yield int((record.matrix or {})["item"]), waiting.pop(record.id).value()
+        ended = [record for record in records if record.is_final and record.id in waiting]
+        here = bring_values(session, [waiting[record.id].folder for record in ended])
+        for record in ended:
+            point, number = waiting.pop(record.id), int((record.matrix or {})["item"])
+            if record.id in here:
+                yield number, point.value_here(record)
+            else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
+                yield number, point.value()
         if waiting:
             time.sleep(pause_s)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines import Engine
-from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
+from podwright.engines.base import Engine, Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.engines.staged import manifests
