@@ -70,13 +70,14 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> 
 
 
 STRANGER = """\
-import ssl, urllib.error, urllib.request
+import ssl, urllib.request
 context = ssl.create_default_context(cafile="/etc/systemd/podwright-logs/ca.crt")
 header = {"Content-Type": "application/vnd.fdo.journal"}
 try:
     urllib.request.urlopen(urllib.request.Request("https://n1:19532/upload", b"", header), context=context)
-except urllib.error.HTTPError as error:
-    print(error.code)
+    print("taken")
+except OSError:
+    print("sent away")
 """
 
 
@@ -84,5 +85,5 @@ def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_a
     bench.on("n2", "logger --tag pod-test a line of n2")
     read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test --output=short --no-pager"
     until(lambda: "n2 pod-test: a line of n2" in bench.lab.run("n1", read).stdout, "the line on n1")
-    assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "401"
+    assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "sent away"
     assert changed(bench.up("--only", "logging")) == {"n1": 0, "n2": 0}
