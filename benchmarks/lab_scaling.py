@@ -133,8 +133,11 @@ def picture_of(curves: list[dict[str, Any]]) -> str:
         for level in (0.0, 0.5, 1.0):
             parts.append(f'<path d="M{left} {height_of(level)}h280" stroke="#d5dce4"/>')
             parts.append(f'<text class="small" x="{left - 40}" y="{height_of(level) + 4}">{level:.0%}</text>')
-        for size in curve["sizes"]:
-            parts += marks_of(size, curve, left + 20 + 240 * math.log2(size["size"]) / 2, colour)
+        places = [(left + 20 + 240 * math.log2(size["size"]) / 2, size) for size in curve["sizes"]]
+        corners = " ".join(f"{x:.1f},{height_of(size['efficiency'])}" for x, size in places)
+        parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-opacity="0.5"/>')
+        for x, size in places:
+            parts += marks_of(size, curve, x, colour)
     return svg(330, "Efficiency over nodes of a lab on one machine; rings: predicted from one node", parts)
 
 
