@@ -128,9 +128,13 @@ def timed(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: Pat
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The shell of a user with the environment activated, and a home of Podwright's own."""
+    """The shell of a user with the environment activated, and a home of Podwright's own.
+
+    Bytecode is kept as Python keeps it: what was installed has it, and of a checkout the warm-up round writes it.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "PATH": path, "VIRTUAL_ENV": str(BIN.parent), "PODWRIGHT_HOME": str(home)}
+    return {**kept, "PATH": path, "VIRTUAL_ENV": str(BIN.parent), "PODWRIGHT_HOME": str(home)}
 
 
 def say(text: str) -> None:

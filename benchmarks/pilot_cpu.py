@@ -3,7 +3,8 @@
     python benchmarks/pilot_cpu.py [--pairs 12] [--json OUT] [--window 5] [--says plain|loss]
 
 With `--says` the rank writes 100 lines a second: sentences without a value, or steps with a loss, which the pilot
-reads. The difference of the two is what guessing costs.
+reads. What guessing adds at this rate is measured by itself, on and off in turn, on such lines in one process: of two
+runs the load of the machine differs by more.
 
 The kernel's own account of each process of ours, over windows one after the other; one window is one measurement. A
 window is a multiple of the seconds between two samples, so each holds nearly the same work.
@@ -17,8 +18,12 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import fmean
+from typing import cast
 
 from measure import BIN, Row, bootstrap, conclude, environment, machine, parser, say, start
+from podwright.pilot.guesses import Recogniser
+from podwright.pilot.journal import Journal
+from podwright.pilot.results import Results
 
 SETTLE_S = 5.0
 """Start-up is not what is measured here: benchmarks/trivial.py has it."""
@@ -35,6 +40,8 @@ WORKLOAD = """\
 name: idle
 command: {command}
 """
+GUESSING_GOAL = 0.1
+LINES, LINES_PER_S = 20_000, 100
 SPEAKER = "import time\nwhile True:\n    print({text!r}, flush=True)\n    time.sleep(0.01)\n"
 TEXTS = {"plain": "a sentence of the length that lines have", "loss": "iter 10: loss 2.33, lr 0.001, time 12 ms"}
 
@@ -108,6 +115,42 @@ def run_idle(folder: Path, windows: int, window_s: float, says: str | None) -> d
         subprocess.run([str(BIN / "podwright"), "wait", run_id], env=env, capture_output=True, check=False)
 
 
+class SilentJournal:
+    """What results ask of the pilot's journal: its time, which passes line by line, and nobody to listen."""
+
+    epoch = (0, 0)
+
+    def __init__(self) -> None:
+        self.t = 1.7e9
+
+    def now(self) -> float:
+        return self.t
+
+    def say(self, kind: str, **fields: object) -> None:
+        """Say nothing."""
+
+
+def cost_of_lines(guesses: bool) -> float:
+    """Percent of a core that reading lines with values takes, with the series that is written of them."""
+    journal = SilentJournal()
+    with tempfile.TemporaryDirectory(prefix="podwright-bench-") as folder:
+        results = Results(folder, None, cast(Journal, journal), Recogniser({}, guesses, journal.now))
+        began = time.process_time()
+        for _ in range(LINES):
+            journal.t += 1 / LINES_PER_S
+            results.hear(0, TEXTS["loss"].encode())
+            results.tick()
+        took = time.process_time() - began
+        results.close()
+    return 100 * took / (LINES / LINES_PER_S)
+
+
+def added_by_guessing(rounds: int) -> list[float]:
+    """Points of a core, round by round."""
+    cost_of_lines(True)
+    return [cost_of_lines(True) - cost_of_lines(False) for _ in range(rounds)]
+
+
 def main() -> int:
     """Watch one run."""
     made = parser("CPU use of an idle run's pilot, in percent of a core.", pairs=12)
@@ -122,6 +165,9 @@ def main() -> int:
         Row(name, bootstrap(taken[role], fmean), "%", GOALS.get(role))
         for role, name in {**ROLES, ALL: "all three together"}.items()
     ]
+    taken["guessing"] = added_by_guessing(options.pairs)
+    what = f"added by guessing, {LINES_PER_S} lines a second"
+    rows.append(Row(what, bootstrap(taken["guessing"], fmean), "%", GUESSING_GOAL))
     conclude("pilot_cpu", rows, {"window_s": options.window, "percent": taken}, facts, options.json)
     return 0
 

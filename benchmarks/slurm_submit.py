@@ -49,9 +49,9 @@ ONE = "sbatch --quiet --hold --output=/dev/null"
 
 
 @contextmanager
-def quiet_lab(folder: Path) -> Iterator[SlurmLab]:
+def quiet_lab(folder: Path, nodes: int = 2) -> Iterator[SlurmLab]:
     """A lab that is made known under its name in a home of its own."""
-    lab = slurm.up(folder / "lab", nodes=2, min_job_age_s=5)
+    lab = slurm.up(folder / "lab", nodes=nodes, min_job_age_s=5)
     try:
         os.environ["PODWRIGHT_HOME"] = str(folder / "home")
         pods.add(Home.open(), lab.pod_file)

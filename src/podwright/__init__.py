@@ -128,8 +128,9 @@ def map(
     """Call a function with each item, as one array of runs, and yield the values as they come."""
     from podwright.launch import calls
 
-    started = calls.start_call(_session(), function, args, on, workload, list(items))
-    return (value for _, value in calls.values_as_they_come(started))
+    session = _session()
+    started = calls.start_call(session, function, args, on, workload, list(items))
+    return (value for _, value in calls.values_as_they_come(session, started))
 
 
 def log(**values: float) -> None:

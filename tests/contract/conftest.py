@@ -51,6 +51,7 @@ IN_CI = {
         "test_a_lost_node_comes_back_and_spends_no_retry",
         "test_a_leader_that_dies_is_replaced",
         "test_a_killed_rank_resumes",
+        "test_a_run_from_the_checkpoint_of_another_goes_on_where_that_was",
         "test_a_client_that_dies_before_submitting_loses_nothing",
         "test_the_time_limit_ends_a_run",
         "test_a_matrix_is_one_run_with_points",

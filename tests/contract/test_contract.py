@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from podwright import launch
-from podwright.engines import Engine
-from podwright.launch.start import prepare, start
+from podwright.engines.base import Engine
+from podwright.launch.again import start_again
+from podwright.launch.starting import prepare, start
 from podwright.runs import RunFolder
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, Site, until
@@ -49,6 +50,14 @@ def test_ranks_see_the_torchrun_contract(site: Site) -> None:
     shared = "1" if site.shared else "0"
     expected = [f"{[str(r), str(r % 2), '4', '2', str(r // 2), run.id, '1', shared]} True" for r in range(4)]
     assert sorted(line.text for line in run.logs()) == expected
+
+
+def test_a_run_from_the_checkpoint_of_another_goes_on_where_that_was(shared: Site) -> None:
+    run = shared.start("--steps 3")
+    assert run.wait(END_S).state == "succeeded", run.explain()
+    resumed = shared.adopt(start_again(shared.session, run.id, resume=True).id)
+    assert resumed.wait(END_S).state == "succeeded", resumed.explain()
+    assert "rank 0 of 1 starts at step 3, attempt 1" in [line.text for line in resumed.logs()]
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

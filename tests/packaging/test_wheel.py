@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from packaging.requirements import Requirement
 
+from tests.fixtures.distributions import needed
 from tests.paths import ROOT
 
 
@@ -56,21 +56,6 @@ def test_the_readme_is_whole_without_the_files_beside_it(metadata: Message) -> N
         re.findall(r"<(?!!--|/?(?:h[1-6]|p|pre|code|table|t[hdr]|thead|tbody|ul|ol|li|a|img|em|strong)\b)\w+", page)
         == []
     )
-
-
-def needed(name: str) -> set[str]:
-    """The names of a distribution and of all it needs without its extras."""
-    names, queue = set(), [name]
-    while queue:
-        current = queue.pop()
-        if current in names:
-            continue
-        names.add(current)
-        for text in distribution(current).requires or []:
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                queue.append(requirement.name)
-    return names
 
 
 def tops(installed: Distribution) -> set[Path]:

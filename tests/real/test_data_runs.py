@@ -16,7 +16,7 @@ from podwright.data.selections import load
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
 from podwright.launch import Session, pods
-from podwright.launch.start import prepare
+from podwright.launch.starting import prepare
 from podwright.pilot.manifest import parse_manifest
 from podwright.pilot.sources import version
 from podwright.runs import Home

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts import debian_root
-from tests.paths import ROOT
+from tests.fixtures.checkouts import copy_checkout, note_calls
 
 USER = 1000
 # In namespaces of its own: the cached root stays as it is, and what is mounted goes with the process.
@@ -30,29 +30,7 @@ done
 set -- HOME=/home/user PATH=/usr/local/bin:/usr/bin:/bin "$@"
 exec chroot --userspec="$USER_ID:$USER_ID" "$WORK/root" /usr/bin/env -i "$@"
 """
-
-
-COPY = 'git ls-files -z | tar --null --files-from=- -cf - | tar -xf - -C "$1"'
 CALLED = "called"
-TOLD = f"""\
-#!/bin/sh
-echo "$0 $*" >> /home/user/{CALLED}
-exit 1
-"""
-
-
-def checkout(target: Path) -> None:
-    """A copy of what is committed or would be, as somebody has it who downloads an archive: without .git."""
-    target.mkdir(parents=True)
-    subprocess.run(["sh", "-c", COPY, "sh", str(target)], cwd=ROOT, check=True)
-
-
-def note_calls(folder: Path) -> None:
-    """Programs that come first on the path, and note that somebody wanted what they stand for."""
-    folder.mkdir(parents=True)
-    for name in ("apt", "apt-get", "sudo"):
-        (folder / name).write_text(TOLD)
-        (folder / name).chmod(0o755)
 
 
 @pytest.mark.nightly
@@ -61,8 +39,8 @@ def note_calls(folder: Path) -> None:
 def test_make_demo_needs_python_with_venv_and_make_alone(tmp_path: Path) -> None:
     root = debian_root.made(debian_root.codename(), "apt", "make", "python3", "python3-venv")
     home = tmp_path / "upper" / "home" / "user"
-    checkout(home / "podwright")
-    note_calls(tmp_path / "upper" / "usr" / "local" / "bin")
+    copy_checkout(home / "podwright")
+    note_calls(tmp_path / "upper" / "usr" / "local" / "bin", ("apt", "apt-get", "sudo"), f"/home/user/{CALLED}")
     for folder in ("root", "work"):
         (tmp_path / folder).mkdir()
     subprocess.run(["chown", "-R", f"{USER}:{USER}", str(home)], check=True)

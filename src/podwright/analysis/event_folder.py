@@ -8,7 +8,8 @@ from pathlib import Path
 
 from podwright.analysis.event_files import Scalar, scalars
 from podwright.analysis.told import Told, summed_up
-from podwright.runs import fields
+from podwright.runs import RunFolder, fields
+from podwright.runs.events import Recognised
 from podwright.runs.files import open_untrusted
 from podwright.runs.series import ToldValue
 
@@ -37,6 +38,11 @@ def event_files(folder: Path) -> list[str]:
 
 def told_by_event_files(folder: Path, unread: list[str]) -> Told:
     """Return the curves of all event files; what is wrong with a file is added to `unread`."""
+    return summed_up(values_of_event_files(folder, unread))
+
+
+def values_of_event_files(folder: Path, unread: list[str]) -> Iterator[ToldValue]:
+    """Return the values of all event files, name by name; what is wrong with a file is added to `unread`."""
     rows: dict[tuple[str, str], list[Scalar]] = {}
     left = MOST_VALUES
     for path in event_files(folder):
@@ -50,7 +56,7 @@ def told_by_event_files(folder: Path, unread: list[str]) -> Told:
             unread.append(f"{Path(path).name}: {error}")
     if not left:
         unread.append(f"event files of TensorBoard: only {MOST_VALUES} of their values are read")
-    return summed_up(_values(rows))
+    return _values(rows)
 
 
 def _scalars(folder: Path, path: str) -> Iterator[Scalar]:
@@ -76,6 +82,14 @@ def _values(rows: dict[tuple[str, str], list[Scalar]]) -> Iterator[ToldValue]:
 
 def _tidy(text: str) -> str:
     return re.sub(r"[^\w.]+|/+", "_", text.strip().lower()).strip("_") or "value"
+
+
+def guessed_names(run: RunFolder) -> frozenset[str]:
+    """Return the names whose values were only guessed from the output."""
+    names: set[str] = set()
+    for event in run.events_of(Recognised):
+        names.update(str(row.get("name")) for row in event.names if row.get("how") == "form")
+    return frozenset(names)
 
 
 def beside(ranks: Told, guessed: frozenset[str], more: Told) -> Told:

@@ -211,6 +211,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "rank": lambda event: f"rank {event.rank} started, pid {event.pid}",
     "result": _result,
     "recognised": lambda event: f"read from the output of rank {event.rank}: {_recognised(event)}",
+    "event_files": lambda event: f"read from event files of TensorBoard: {', '.join(event.values)}",
     "goal": _goal,
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
-from podwright.analysis.event_folder import beside, told_by_event_files
+from podwright.analysis.event_folder import beside, guessed_names, told_by_event_files
 from podwright.analysis.figures import as_number
 from podwright.analysis.profile import StepsProfile
 from podwright.analysis.profile_file import profile_of
 from podwright.analysis.told import Told, summed_up
 from podwright.runs import Fold, RunFolder
-from podwright.runs.events import Event, RankFailed, RankHung, Recognised, ResultTold, Sample
+from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
 from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
@@ -77,15 +77,7 @@ def _told(run: RunFolder, unread: list[str]) -> Told:
     except (OSError, ValueError) as error:
         unread.append(f"series: {_reason(error)}")
         of_ranks = summed_up(of_events(run.events()))
-    return beside(of_ranks, _guessed(run), told_by_event_files(run.path, unread))
-
-
-def _guessed(run: RunFolder) -> frozenset[str]:
-    """Return the names whose values were only guessed from the output."""
-    names: set[str] = set()
-    for event in run.events_of(Recognised):
-        names.update(str(row.get("name")) for row in event.names if row.get("how") == "form")
-    return frozenset(names)
+    return beside(of_ranks, guessed_names(run), told_by_event_files(run.path, unread))
 
 
 def _record(run: RunFolder, now: float, unread: list[str]) -> Mapping[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from podwright.engines.base import Engine
-
 if TYPE_CHECKING:
+    from podwright.engines.base import Engine
     from podwright.spec import Pod
 
 
@@ -47,4 +46,4 @@ ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "local-frames": _lo
 SCHEDULERS: dict[str, Callable[[Pod, str | None], Engine]] = {"slurm": _slurm, "kubernetes": _kubernetes}
 """The engine of a pod's scheduler, by its kind."""
 
-__all__ = ["ENGINES", "SCHEDULERS", "Engine"]
+__all__ = ["ENGINES", "SCHEDULERS"]

@@ -1,25 +1,29 @@
-"""Launch: the one way a run is started and followed."""
+"""Launch: the one way a run is started and followed.
+
+Most of it is imported when it is first used: `podwright ps` where nothing runs needs next to nothing of it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from podwright.launch.choice import ANY, RunChoice
-from podwright.launch.follow import look, reconcile
-from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
 from podwright.launch.session import Session
-from podwright.launch.start import prepare
-from podwright.launch.start import start as _start
-from podwright.launch.unreadable import cancel_strays
 from podwright.runs import Home, Record
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
+    from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
+    from podwright.launch.unreadable import cancel_strays
     from podwright.spec import Workload
+
+_HOMES = dict.fromkeys(("Change", "Run", "cancel_runs", "refuse_silence"), "run") | {"cancel_strays": "unreadable"}
+"""The file of each public name that is imported late."""
 
 PROFILE, PROFILE_STEPS = "PODWRIGHT_PROFILE", 8
 """The variable by which a program is asked for a profile, and of how many steps."""
@@ -42,10 +46,18 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
 def render(
     workload: Workload, on: str = "local", run_id: str | None = None, session: Session | None = None
 ) -> dict[str, str]:
     """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
+    from podwright.launch.starting import prepare
+
     # Not `Session.open()`, which would make a home where there is none.
     session = session or Session(Home(default_home()))
     with prepare(session, workload, on, run_id or f"{workload.name}-0000") as prepared:
@@ -61,10 +73,14 @@ def start(
     run_id: str | None = None,
 ) -> Run:
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
+    from podwright.launch.run import Run
+    from podwright.launch.starting import prepare
+    from podwright.launch.starting import start as submit
+
     home = session.home
     before = home.resolve(after) if after else None
     with prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before) as prepared:
-        return Run(session, _start(session, prepared))
+        return Run(session, submit(session, prepared))
 
 
 def profiled(workload: Workload, steps: int = PROFILE_STEPS) -> Workload:
@@ -74,6 +90,8 @@ def profiled(workload: Workload, steps: int = PROFILE_STEPS) -> Workload:
 
 def find(session: Session, ref: str) -> Run:
     """Return the run a user means: its id, an unambiguous start of it, or `last`."""
+    from podwright.launch.run import Run
+
     return Run(session, session.home.resolve(ref))
 
 
@@ -103,6 +121,10 @@ def _creation(record: Record) -> float:
 
 def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
     """Reconcile many; one that cannot be read, or that another client removes just now, does not hide the others."""
+    if not ids:
+        return []
+    from podwright.launch.follow import look, reconcile
+
     try:
         records = reconcile(session, ids)
     except Exception:

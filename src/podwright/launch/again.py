@@ -10,7 +10,7 @@ from podwright.engines.payload import Snapshot
 from podwright.launch.follow import look
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.start import prepare, start
+from podwright.launch.starting import prepare, start
 from podwright.runs import RunFolder
 from podwright.runs.layout import point_id
 from podwright.runs.shared_files import digest_of
@@ -56,26 +56,34 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
         )
     if workload.checkpoint.startswith("/"):
         return workload
-    place = _PLACES.get(folder.asked.engine)
+    place = _PLACES[folder.asked.engine](folder)
     if place is None:
-        hint = "start it from its file; an absolute `checkpoint:` on a claim outlives the run"
-        raise refuse(f"the checkpoints of {folder.id} belong to it alone on Kubernetes", hint=hint, field="--resume")
-    restored = workload.model_copy(update={"checkpoint": f"{place(folder)}/{workload.checkpoint}"})
+        hint = "start it from its file; with a `claim:` of the scheduler in the pod file they would outlive it"
+        raise refuse(f"the checkpoints of {folder.id} went with its nodes", hint=hint, field="--resume")
+    restored = workload.model_copy(update={"checkpoint": f"{place}/{workload.checkpoint}"})
     restored._path, restored._source = workload.path, workload.source
     return restored
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.engine import site_of
+    from podwright.engines.slurm.whereabouts import site_of
 
     return f"{site_of(folder)['folder']}/runs/{folder.id}"
 
 
-_PLACES: Mapping[str, Callable[[RunFolder], str]] = {
+def _place_on_kubernetes(folder: RunFolder) -> str | None:
+    from podwright.clients.kubernetes.names import run_folder
+    from podwright.engines.kubernetes.claim_reader import site_of
+
+    return run_folder(folder.id) if site_of(folder)["claim"] else None
+
+
+_PLACES: Mapping[str, Callable[[RunFolder], str | None]] = {
     "local": lambda folder: str(folder.path),
     "slurm": _place_on_slurm,
+    "kubernetes": _place_on_kubernetes,
 }
-"""Where ranks see the folder of another run, by engine."""
+"""Where ranks see the folder of another run, by engine; None where nothing of it is left to see."""
 
 
 def _code(session: Session, folder: RunFolder) -> Snapshot | None:

@@ -6,12 +6,17 @@ Unpickling runs code: whoever reads a value trusts the run that wrote it. It hap
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from podwright.engines.site import SiteLost
+from podwright.launch.follow import by_engine
+from podwright.launch.session import Session
+from podwright.runs import RunFolder
 from podwright.runs.files import read_untrusted
+from podwright.spec.problems import Refusal
 
 MOST_BYTES = 1 << 30
 """Of a value that is read back."""
@@ -24,6 +29,19 @@ class CallFailed(Exception):
     def __init__(self, run_id: str, rank: int, remote: str) -> None:
         super().__init__(f"rank {rank} of {run_id} failed\n\n{remote}")
         self.run_id, self.rank, self.remote = run_id, rank, remote
+
+
+def bring_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
+    """Bring the values of runs that are over to this machine, all of a target at once; return whose are here.
+
+    They come before a folder is closed: a scheduler may take its time to let go of a job that has ended.
+    """
+    closed = {folder.id for folder in folders if folder.is_sealed}
+    here = set(closed)
+    for engine, members in by_engine(session, [folder for folder in folders if folder.id not in closed]):
+        with session.using(engine), suppress(Refusal, SiteLost):
+            here.update(engine.fetch(members, (RESULTS,), MOST_BYTES))
+    return here
 
 
 def read_value(run_id: str, folder: Path, rank: int, why: Callable[[], str]) -> Any:

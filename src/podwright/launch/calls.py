@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
+from podwright.launch.call_values import bring_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.start import prepare, start
+from podwright.launch.starting import prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    from podwright.runs import Home
     from podwright.spec import Workload
 
 IN_CODE = ".podwright-call"
@@ -35,7 +37,7 @@ def start_call(
 ) -> Run:
     """Start a run whose ranks call a function; with items one run for each, as one array."""
     workload = _workload(function, on, given, items)
-    code, run_id = _code(workload, function, args, items), session.home.new_id(workload.name)
+    code, run_id = _code(session.home, workload, function, args, items), session.home.new_id(workload.name)
     with prepare(session, workload, on, run_id, code=code) as prepared:
         return Run(session, start(session, prepared))
 
@@ -66,7 +68,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _code(
-    workload: Workload, function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None
+    home: Home, workload: Workload, function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None
 ) -> Snapshot:
     """Pack the call, and what it needs to be unpickled, beside the code that was asked for, if any."""
     import cloudpickle
@@ -83,7 +85,8 @@ def _code(
     files = {f"cloudpickle/{path.name}": path.read_bytes() for path in library.glob("*.py")}
     files |= {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
     packed = {f"{IN_CODE}/{name}": data for name, data in files.items()}
-    return snapshot(workload.code_folder, AlsoTravels(patterns=workload.include, made=packed))
+    also = AlsoTravels(patterns=workload.include, made=packed, home=home.path.resolve())
+    return snapshot(workload.code_folder, also)
 
 
 def _pickled(function: Callable[..., Any]) -> bytes:
@@ -114,13 +117,18 @@ def values_of(run: Run) -> list[Any]:
     return [run.value(rank) for rank in range(run.wait().world_size)]
 
 
-def values_as_they_come(run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
+def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
     """Yield the number of each item and its value, as the points of the array end."""
     waiting = {point.id: point for point in run.points()}
     while waiting:
         _, records = run.records()
-        for record in records:
-            if record.is_final and record.id in waiting:
-                yield int((record.matrix or {})["item"]), waiting.pop(record.id).value()
+        ended = [record for record in records if record.is_final and record.id in waiting]
+        here = bring_values(session, [waiting[record.id].folder for record in ended])
+        for record in ended:
+            point, number = waiting.pop(record.id), int((record.matrix or {})["item"])
+            if record.id in here:
+                yield number, point.value_here(record)
+            else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
+                yield number, point.value()
         if waiting:
             time.sleep(pause_s)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podwright.engines import Engine
+from podwright.engines.base import Engine
 from podwright.pilot.protocol import CLOSED, record_folders
 from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal

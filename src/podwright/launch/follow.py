@@ -8,16 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from podwright.engines import Engine
-from podwright.engines.base import Status
+from podwright.engines.base import Engine, Status
 from podwright.engines.mirror import TOO_LARGE
 from podwright.engines.site import SiteLost
 from podwright.launch.cost import cost_of
 from podwright.launch.ended import clean_ended, is_in
+from podwright.launch.event_values import take_event_values
 from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.start import resubmit, submitting
+from podwright.launch.starting import resubmit, submitting
 from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
 from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
@@ -208,9 +208,12 @@ class _Look:
             _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
             self._note_left_out(folder)
+            values = take_event_values(folder, records[folder.id])
+            if values:
+                records[folder.id] = self.home.read(folder.id)
             records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
-                seal(folder, records[folder.id])
+                seal(folder, records[folder.id], values)
 
     def _with_cost(self, folder: RunFolder, record: Record) -> Record:
         """Return the record with what the run cost, which is noted for all who read the run from its events."""

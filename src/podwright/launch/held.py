@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from podwright.engines import Engine
+from podwright.engines.base import Engine
 from podwright.launch.journal import note
 from podwright.runs import SETTLED, Record, RunFolder
 from podwright.spec.problems import Refusal

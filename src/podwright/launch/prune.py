@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podwright.engines import Engine
+from podwright.engines.base import Engine
 from podwright.engines.site import SiteLost
 from podwright.launch.follow import by_engine
 from podwright.launch.run import Run

@@ -228,10 +228,17 @@ class Run:
 
     def value(self, rank: int = 0) -> Any:
         """Wait for the end of a `podwright.call`, and return what the function returned; CallFailed where it failed."""
-        from podwright.launch.call_values import read_value
+        from podwright.launch.call_values import bring_values
 
         record = self.wait()
-        left = f"it {record.state}, and rank {rank} left no value here"
+        bring_values(self._session, [self.folder])
+        return self.value_here(record, rank)
+
+    def value_here(self, record: Record, rank: int = 0) -> Any:
+        """Return what the function returned, of a run that is over and whose values were brought here."""
+        from podwright.launch.call_values import read_value
+
+        left = f"it {record.state}, and rank {rank} left no value"
         return read_value(self.id, self.folder.path, rank, lambda: "\n".join(self.explain(record)) or left)
 
     def result(self) -> dict[str, float]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from podwright.engines import ENGINES, SCHEDULERS, Engine
+from podwright.engines import ENGINES, SCHEDULERS
 from podwright.engines.site import SiteLost
 from podwright.launch import pods
 from podwright.runs import Home, RunFolder
@@ -23,6 +23,7 @@ from podwright.runs.files import read_untrusted
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
+    from podwright.engines.base import Engine
     from podwright.spec import Pod
 
 POD_FILE = Path("spec", "pod.yaml")

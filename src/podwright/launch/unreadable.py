@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from podwright.engines import Engine
+from podwright.engines.base import Engine
 from podwright.engines.site import SiteLost
 from podwright.launch.session import Session
 from podwright.runs import Record, RunFolder

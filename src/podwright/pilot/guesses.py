@@ -32,7 +32,7 @@ _BAR = re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12}
 _TRAINING = ("epoch", "train", "step", "iter", "fit")
 _HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
 _COUNTERS = {"epoch": ("epoch", "epochs")}
-LINES_PER_S = 20.0
+LINES_PER_S = 10.0
 BURST_LINES = 200.0
 """How many lines are looked at for guesses: a program that writes thousands a second must not cost its node a core."""
 

@@ -6,8 +6,6 @@ Everything here is pure or reads a file it is given; clients import it too, so i
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import json
 import os
 import struct
@@ -177,6 +175,8 @@ def join_ports(run: str) -> List[int]:
 
     They depend on the run alone: a member must find the leader that replaced a lost one without being told.
     """
+    import hashlib  # OpenSSL behind it takes milliseconds, which clients that only read do not need
+
     digest = hashlib.sha256(run.encode()).digest()
     # Two bytes of the digest for each try.
     numbers = struct.unpack_from(f">{PORT_TRIES}H", digest)
@@ -185,11 +185,16 @@ def join_ports(run: str) -> List[int]:
 
 def mac(key: bytes, *parts: object) -> str:
     """Return an HMAC over parts that cannot be shifted into each other."""
+    import hashlib
+    import hmac
+
     return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
 def same_mac(a: str, b: str) -> bool:
     """Return whether two are the same, in a time that does not tell where they differ."""
+    import hmac
+
     return hmac.compare_digest(a.encode(), b.encode())
 
 

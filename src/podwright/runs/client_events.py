@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podwright.pilot.protocol import Epoch
-from podwright.runs.pilot_events import EndState, Event
+from podwright.runs.pilot_events import EndState, Event, Values
 
 
 class EngineEnded(Event):
@@ -91,6 +91,13 @@ class CostReckoned(ClientEvent):
     amount: float
     currency: str
     origin: str = ""
+
+
+class EventFilesRead(ClientEvent):
+    """Event files of TensorBoard hold values that no rank told: the last of each name."""
+
+    kind = "event_files"
+    values: Values
 
 
 class TargetSilent(ClientEvent):

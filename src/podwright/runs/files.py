@@ -6,13 +6,15 @@ import errno
 import io
 import os
 import stat
-import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from tarfile import TarFile
 
 UNTRUSTED_BYTES = 16 << 20
 """The most that is read of a file that a run's program wrote for people to see."""
@@ -96,8 +98,8 @@ def _check_plain(status: os.stat_result, name: str) -> None:
         raise OSError(errno.EINVAL, f"{kind_of(status.st_mode)}, no plain file", name)
 
 
-def add_to_tar(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+def add_to_tar(archive: TarFile, name: str, data: bytes) -> None:
     """Add a file that is not on a disk."""
-    member = tarfile.TarInfo(name)
+    member = archive.tarinfo(name)
     member.size, member.mode = len(data), 0o644
     archive.addfile(member, io.BytesIO(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Any
 
 from podwright.runs import events as kinds
@@ -34,6 +35,7 @@ class Fold:
         self._engine_end: kinds.EngineEnded | None = None
         self._lost: kinds.Lost | None = None
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
+        self._read: dict[str, float] = {}
         self._clock = TrainingClock()
         self._cost: dict[str, Any] | None = None
         self._cancelled = False
@@ -80,6 +82,8 @@ class Fold:
                 self._lost = event
             case kinds.CostReckoned():
                 self._cost = {"amount": event.amount, "currency": event.currency, "origin": event.origin}
+            case kinds.EventFilesRead():
+                self._read |= dict(islice(event.values.items(), MOST_RESULTS))
             case kinds.FoundGone() if self._gone_at is None:
                 self._gone_at = event.time
             case kinds.TargetSilent():
@@ -134,7 +138,7 @@ class Fold:
             ended_at=ended,
             duration_s=_seconds(started, ended or now),
             time_to_train_s=self._clock.took_s,
-            results={name: value for name, (_, _, value) in sorted(self._results.items())},
+            results=self._last_values(),
             cost=self._cost,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
@@ -143,6 +147,11 @@ class Fold:
             epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
+
+    def _last_values(self) -> dict[str, float]:
+        """Return the last value of each name; those of event files stand where no rank told one, or it was a guess."""
+        last = {name: value for name, (_, _, value) in self._results.items()}
+        return dict(sorted((last | self._read).items()))
 
     def _stopped_in(self) -> tuple[int, int] | None:
         if self._cancelled or self._engine_end is not None:

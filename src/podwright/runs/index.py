@@ -8,7 +8,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +36,8 @@ def index_path(home: Path) -> Path:
         return home / "index.db"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podwright"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    from hashlib import sha256  # OpenSSL takes milliseconds, which few commands need
+
     return cache / f"index-{sha256(str(home).encode()).hexdigest()[:12]}.db"
 
 

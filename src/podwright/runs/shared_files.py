@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import shutil
 import time
@@ -28,6 +27,8 @@ FICLONE = 0x40049409
 
 def keep_file(folder: Path, content: BufferedIOBase, name: str) -> Path:
     """Return the stored file with this content; one that is missing or differs is written."""
+    import hashlib  # where one is stored or compared, not in commands that only read
+
     content.seek(0)
     digest = hashlib.file_digest(content, "sha256").hexdigest()
     path = folder / f"{digest}.{name}"
@@ -64,6 +65,8 @@ def clear_unused(folder: Path) -> None:
 
 def digest_of(path: Path) -> str | None:
     """Return the digest of a stored file; None where there is no plain file of that name."""
+    import hashlib
+
     try:
         with open_untrusted(path.parent, path.name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -72,6 +75,8 @@ def digest_of(path: Path) -> str | None:
 
 
 def _checked(path: Path) -> bytes:
+    import hashlib
+
     data = read_untrusted(path.parent, path.name)
     if hashlib.sha256(data).hexdigest() != path.name.partition(".")[0]:
         raise OSError(errno.EIO, f"{path.name} was changed while it was used")

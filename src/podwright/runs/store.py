@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import re
-import secrets
 import shutil
 import threading
 import time
@@ -136,6 +135,8 @@ class Home:
 
     def new_id(self, name: str) -> str:
         """Return a name nobody has; taking it is the rename in `create`, which only one client can win."""
+        import secrets  # with OpenSSL behind it, which takes milliseconds
+
         while True:
             candidate = f"{name}-{''.join(secrets.choice(LETTERS) for _ in range(4))}"
             if not (self.runs / candidate).exists():

@@ -14,44 +14,8 @@ from hypothesis import strategies as st
 from podwright.analysis.event_files import MOST_RECORD_BYTES, Scalar, crc32c, scalars
 from podwright.analysis.event_folder import beside, told_by_event_files
 from podwright.analysis.told import CurvePoint, Told
+from tests.fixtures.tensorboard import HEAD, field, record, simple, tensor
 
-
-def varint(number: int) -> bytes:
-    data = b""
-    while number > 0x7F:
-        data += bytes([number & 0x7F | 0x80])
-        number >>= 7
-    return data + bytes([number])
-
-
-def field(number: int, value: int | float | bytes) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    if isinstance(value, float):
-        return varint(number << 3 | 1) + struct.pack("<d", value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def record(data: bytes) -> bytes:
-    def masked(part: bytes) -> bytes:
-        crc = crc32c(part)
-        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-    size = struct.pack("<Q", len(data))
-    return size + masked(size) + data + masked(data)
-
-
-def simple(t: float, step: int, tag: str, value: float) -> bytes:
-    inner = field(1, tag.encode()) + varint(2 << 3 | 5) + struct.pack("<f", value)
-    return record(field(1, t) + field(2, step) + field(5, field(1, inner)))
-
-
-def tensor(t: float, step: int, tag: str, value: float) -> bytes:
-    inner = field(1, tag.encode()) + field(8, field(1, 1) + field(4, struct.pack("<f", value)))
-    return record(field(1, t) + field(2, step) + field(5, field(1, inner)))
-
-
-HEAD = record(field(1, 1.0) + field(3, b"brain.Event:2"))
 # Not by our own encoder: the length and its checksum that files of TensorBoard begin with.
 PUBLISHED = bytes.fromhex("1800000000000000a37f4b22")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.commands import ps, show, top
-from podwright.cli.terminal import follow, output
+from podwright.cli.commands import show, top
+from podwright.cli.terminal import follow, listing, output
 from podwright.cli.terminal.progress import Progress
 from podwright.cli.terminal.status import machine_pieces
 from podwright.runs import Record
@@ -78,20 +78,21 @@ def text(lines: list[str]) -> str:
 
 
 def test_ps(golden: Golden) -> None:
-    golden(CASES / "ps" / "piped.txt", text(ps.listing(RECORDS, None, NOW)))
+    golden(CASES / "ps" / "piped.txt", text(listing.listing(RECORDS, None, NOW)))
 
 
 def test_ps_at_eighty_columns(golden: Golden) -> None:
-    lines = ps.listing(RECORDS, 80, NOW)
+    lines = listing.listing(RECORDS, 80, NOW)
     assert max(map(len, lines)) <= 80
     golden(CASES / "ps" / "terminal.txt", text(lines))
 
 
 def test_a_sweep_says_how_far_its_points_are() -> None:
     assert (
-        ps.outcome(record(reason="97 succeeded, 3 running", state="running", results={})) == "97 succeeded, 3 running"
+        listing.outcome(record(reason="97 succeeded, 3 running", state="running", results={}))
+        == "97 succeeded, 3 running"
     )
-    assert ps.outcome(record(reason="a slow node", state="running")) == "loss 0.31  mean_iou 0.712"
+    assert listing.outcome(record(reason="a slow node", state="running")) == "loss 0.31  mean_iou 0.712"
 
 
 @pytest.mark.parametrize(
@@ -104,8 +105,8 @@ def test_a_sweep_says_how_far_its_points_are() -> None:
     ],
 )
 def test_a_run_at_work_says_how_far_it_is(results: dict[str, float], words: str) -> None:
-    assert ps.outcome(record(state="running", results=results)) == words
-    assert not ps.outcome(record(state="succeeded", results=results)).startswith("2")
+    assert listing.outcome(record(state="running", results=results)) == words
+    assert not listing.outcome(record(state="succeeded", results=results)).startswith("2")
 
 
 def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
@@ -114,7 +115,7 @@ def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:
         record(id="sweep-3c4d-1", matrix={"rate": 0.1, "kind": "adam"}),
         record(id="sweep-3c4d-2", matrix={"rate": 0.00001, "kind": "sgd"}, **failed),
     ]
-    lines = ps.points_listing(points, 80, NOW)
+    lines = listing.points_listing(points, 80, NOW)
     assert max(map(len, lines)) <= 80
     golden(CASES / "show" / "points.txt", text(lines))
 
@@ -180,16 +181,16 @@ def test_states_have_colours_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    lines = ps.listing(RECORDS, 80, NOW)
-    assert ps.coloured(lines, RECORDS, io.StringIO()) == lines
-    shown = ps.coloured(lines, RECORDS, Terminal())
+    lines = listing.listing(RECORDS, 80, NOW)
+    assert listing.coloured(lines, RECORDS, io.StringIO()) == lines
+    shown = listing.coloured(lines, RECORDS, Terminal())
     assert "\x1b[31mfailed\x1b[0m" in shown[4]
     assert [re.sub("\x1b\\[[0-9]*m", "", line) for line in shown] == lines
 
 
 def test_the_metric_of_the_goal_comes_first() -> None:
     goal = {"metric": "mean_iou", "at_least": 0.65}
-    assert ps.outcome(record(goal=goal)) == "mean_iou 0.712  loss 0.31"
+    assert listing.outcome(record(goal=goal)) == "mean_iou 0.712  loss 0.31"
 
 
 def test_top_of_nothing() -> None:

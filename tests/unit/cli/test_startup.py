@@ -51,3 +51,15 @@ def _names(node: ast.stmt) -> list[str]:
 def test_ps_reads_no_yaml_and_draws_nothing(tmp_path: Path) -> None:
     modules = imported_by("ps", home=tmp_path / "home")
     assert modules.isdisjoint({"yaml", "pydantic", "rich", "pyarrow", "podwright.report"})
+
+
+def test_ps_alone_needs_no_command_line_library_and_says_what_it_says_with_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert imported_by("ps", home=home).isdisjoint({"typer", "podwright.launch.follow", "hashlib"})
+    env = os.environ | {"PODWRIGHT_HOME": str(home)}
+    words = ["-c", "from podwright.cli.main import main; main()", "ps"]
+    alone, parsed = (
+        subprocess.run([sys.executable, *words, *more], capture_output=True, text=True, check=True, env=env)
+        for more in ([], ["--all"])
+    )
+    assert (alone.stdout, alone.stderr) == (parsed.stdout, parsed.stderr)

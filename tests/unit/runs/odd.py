@@ -52,6 +52,7 @@ GOOD: tuple[dict[str, Any], ...] = (
             "lost": {"why": "x"},
             "gap": {"text": "x"},
             "cost": {"amount": 2.5, "currency": "EUR", "origin": "x"},
+            "event_files": {"values": {"loss": 0.25}},
             "silent": {"since": 1.0, "why": "x"},
             "answered": {},
             "kept": {"pid": 1, "job": "x"},

@@ -10,6 +10,7 @@ from podwright.cli.options import Node, RunRef, node_of
 
 if TYPE_CHECKING:
     from podwright.launch import Run
+    from podwright.runs import RunFolder
 
 
 def shell_command(
@@ -17,17 +18,27 @@ def shell_command(
     node: Node = "0",
 ) -> None:
     """Become the engine's own command for it, so that the terminal is the user's and the exit code the shell's."""
+    from podwright.cli.terminal.output import say
     from podwright.launch import Session, find
 
     with Session.open() as session:
-        command = shell_of(find(session, run), node)
+        beside = find(session, run)
+        number = node_beside(beside, node, "a shell")
+        command = beside.shell(number)
+        if processes := rank_processes(beside.folder, number):
+            pairs = [f"rank {rank} is process {pid}" for rank, pid in processes.items()]
+            say("ranks", "\n".join(pairs))
     sys.stdout.flush()
     os.execvp(command[0], command)
 
 
-def shell_of(run: Run, node: str) -> list[str]:
-    """Return the command that opens the shell; refuse where there is nothing to be beside."""
-    return run.shell(node_beside(run, node, "a shell"))
+def rank_processes(folder: RunFolder, node: int) -> dict[int, int]:
+    """Return the processes of a node's ranks in the last attempt, by rank, as the node numbers them."""
+    from podwright.runs.events import RankStarted
+
+    started = [event for event in folder.events_of(RankStarted) if event.node == node and event.pid is not None]
+    last = max((event.epoch for event in started if event.epoch is not None), default=None)
+    return {event.rank: event.pid for event in started if event.pid is not None and event.epoch == last}
 
 
 def node_beside(run: Run, node: str, what: str) -> int:

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from podwright.cli.commands.ps import coloured, points_listing
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.follow import document_of
+from podwright.cli.terminal.listing import coloured, points_listing
 
 if TYPE_CHECKING:
     from podwright.runs import Record

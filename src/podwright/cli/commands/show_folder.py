@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
@@ -11,7 +12,7 @@ from podwright.cli.terminal.progress import kept_text
 
 if TYPE_CHECKING:
     from podwright.runs import RunFolder
-    from podwright.runs.events import Recognised, Retry
+    from podwright.runs.events import EventFilesRead, Recognised, Retry
     from podwright.runs.replacements import Replacement
 
 MOST_LINES = 6
@@ -46,10 +47,10 @@ def _resources(given: Any) -> str:
 def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: bool) -> Facts:
     """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
     from podwright.launch.failures import last_stack
-    from podwright.runs.events import FilesKept, RankStack, Recognised, Retry
+    from podwright.runs.events import EventFilesRead, FilesKept, RankStack, Recognised, Retry
 
     yield from _software(versions_of(folder))
-    yield from _read(folder.events_of(Recognised))
+    yield from _read(folder.events_of(Recognised), folder.events_of(EventFilesRead))
     yield from _retries(folder.events_of(Retry))
     if not is_explained and (stack := last_stack(folder.events_of(RankStack))):
         yield "stack", "\n".join(stack)
@@ -98,16 +99,19 @@ def _retries(events: Sequence[Retry]) -> Facts:
         yield "retried", "\n".join(lines)
 
 
-def _read(events: Sequence[Recognised]) -> Facts:
-    """Say which values were read from the program's output, and how."""
+def _read(events: Sequence[Recognised], files: Sequence[EventFilesRead]) -> Facts:
+    """Say which values no rank told as such: they were read from the program's output, or from event files."""
     by_how: dict[str, list[str]] = {}
+    of_files = dict.fromkeys(chain.from_iterable(event.values for event in files))
     for event in events:
         for row in event.names:
             by_how.setdefault(str(row.get("how")), []).append(str(row.get("name")))
     lines = []
     for how, text in (("pattern", "by the patterns of `results:`"), ("form", "guessed by their form in the output")):
-        if names := list(dict.fromkeys(by_how.get(how, []))):
+        if names := [name for name in dict.fromkeys(by_how.get(how, [])) if name not in of_files]:
             lines.append(f"{', '.join(names)}: {text}")
+    if of_files:
+        lines.append(f"{', '.join(of_files)}: from event files of TensorBoard")
     if lines:
         yield "read", "\n".join(lines)
 

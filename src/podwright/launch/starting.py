@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines import Engine
-from podwright.engines.base import Files, Job, Request, Unfinished, check_abilities
+from podwright.engines.base import Engine, Files, Job, Request, Unfinished, check_abilities
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.engines.staged import manifests
@@ -121,7 +120,7 @@ def _code(workload: Workload, home: Home) -> Snapshot | None:
     inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
     if workload.stdin_in_code:
         inside.append(workload.stdin_in_code)
-    also = AlsoTravels(tuple(root / text for text in inside), workload.include)
+    also = AlsoTravels(tuple(root / text for text in inside), workload.include, home=home.path.resolve())
     return snapshot(root, also, home.code if os.access(home.code, os.W_OK) else None)
 
 
