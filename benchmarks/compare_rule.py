@@ -12,7 +12,9 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import product, repeat
 from pathlib import Path
 
 from podwright.analysis.comparison import compare
@@ -106,9 +108,9 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=PAIRS, help="of each size and spread (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "compare_rule.md")
     options = parser.parse_args()
-    rows = []
-    for count in COUNTS:
-        rows += [simulate(count, spread, options.pairs) for spread in SPREADS]
+    cases = list(product(COUNTS, SPREADS))
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(simulate, *zip(*cases, strict=True), repeat(options.pairs)))
     options.out.write_text("\n".join(table(rows)) + "\n", encoding="utf-8")
     print(options.out.read_text(encoding="utf-8"))
     return int(any(row.share_different > MOST_DIFFERENT for row in rows))

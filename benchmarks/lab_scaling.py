@@ -1,10 +1,11 @@
 """How all-reduce and a training scale over 1, 2 and 4 nodes of a Slurm cluster on this machine, beside the prediction.
 
-    python benchmarks/lab_scaling.py [--repeats 4] [--out benchmarks/results] [--frames 96]
+    python benchmarks/lab_scaling.py [--repeats 4] [--out benchmarks/results] [--frames 96] [--only allreduce]
 
 All nodes share the cores of this machine, so that more of them cannot be faster: what is shown is that curve, interval
 and prediction come out of real runs of real nodes, and what sharing costs. A lab of four nodes is started, which needs
-root. All-reduce is weak scaling, the same messages for each rank; the training is strong, the same frames for all.
+root. All-reduce is weak scaling, the same messages for each of two ranks a node, and its time is that of the messages.
+The training is strong, the same frames for all, and its time is that of an epoch.
 """
 
 from __future__ import annotations
@@ -32,21 +33,25 @@ PROGRAMS = ROOT / "programs"
 ALLREDUCE = """\
 name: allreduce
 code: {programs}
-command: {python} allreduce/allreduce.py --largest-mib 1 --rounds 10
-launcher: torchrun
+command: {python} allreduce/allreduce.py --device cpu --largest-mib 4 --rounds 40
+ranks_per_node: 2
+launcher: ranks
 resources: {{cpus: 1}}
 env: {{OMP_NUM_THREADS: 1}}
 """
 TRAINING = """\
 name: segmentation
 code: {programs}
-command: {python} segmentation/train.py --data {{data.frames}} --epochs 1 --size 96x64 --width 8
-launcher: torchrun
+command: {python} segmentation/train.py --device cpu --data {{data.frames}} --epochs 1 --size 96x64 --width 8
+launcher: ranks
 resources: {{cpus: 1}}
 data: {{frames: {frames}}}
 env: {{OMP_NUM_THREADS: 1}}
 """
-KINDS = {"allreduce": (ALLREDUCE, ["--weak"]), "segmentation": (TRAINING, [])}
+KINDS = {
+    "allreduce": (ALLREDUCE, ["--weak", "--metric", "allreduce_s"]),
+    "segmentation": (TRAINING, ["--metric", "epoch_s"]),
+}
 
 
 @contextmanager
@@ -78,15 +83,19 @@ def curve_of(name: str, folder: Path, target: str, repeats: int) -> dict[str, An
     return document
 
 
-def lines_of(curves: list[dict[str, Any]], facts: dict[str, Any]) -> Iterator[str]:
+def lines_of(curves: list[dict[str, Any]]) -> Iterator[str]:
     """The page that is kept."""
     yield "# Scaling on a lab"
     yield ""
-    yield f"Made by `benchmarks/lab_scaling.py` on {facts['date']}: {facts['cores']} cores of {facts['cpu']}, which all"
-    yield f"nodes share; load {facts['load_at_start'][0]:.1f} at the start. Seconds of a run, start of Python and all."
+    yield "Made by `benchmarks/lab_scaling.py`; all nodes share the cores of one machine. Seconds of all messages of"
+    yield "`allreduce`, two ranks a node, and of an epoch of `segmentation`, one rank a node."
     for curve in curves:
+        facts = curve["machine"]
         yield ""
         yield f"## {curve['workload']}, {curve['kind']}"
+        yield ""
+        load = facts["load_at_start"][0]
+        yield f"{facts['date']}, {facts['cores']} cores of {facts['cpu']}, load {load:.1f} at the start."
         yield ""
         yield "| nodes | runs | median s | 95 % interval | efficiency | its interval | fitted s | predicted s |"
         yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -119,13 +128,16 @@ def between(interval: list[float] | None) -> str:
 def picture_of(curves: list[dict[str, Any]]) -> str:
     """Efficiency over nodes, with its interval; what was predicted from one node is a ring."""
     parts = []
-    for curve, colour, left in zip(curves, COLOURS, (70, 430), strict=True):
+    for curve, colour, left in zip(curves, COLOURS, (70, 430), strict=False):
         parts.append(f'<text x="{left}" y="60" style="fill:{colour}">{curve["workload"]}, {curve["kind"]}</text>')
         for level in (0.0, 0.5, 1.0):
             parts.append(f'<path d="M{left} {height_of(level)}h280" stroke="#d5dce4"/>')
             parts.append(f'<text class="small" x="{left - 40}" y="{height_of(level) + 4}">{level:.0%}</text>')
-        for size in curve["sizes"]:
-            parts += marks_of(size, curve, left + 20 + 240 * math.log2(size["size"]) / 2, colour)
+        places = [(left + 20 + 240 * math.log2(size["size"]) / 2, size) for size in curve["sizes"]]
+        corners = " ".join(f"{x:.1f},{height_of(size['efficiency'])}" for x, size in places)
+        parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-opacity="0.5"/>')
+        for x, size in places:
+            parts += marks_of(size, curve, x, colour)
     return svg(330, "Efficiency over nodes of a lab on one machine; rings: predicted from one node", parts)
 
 
@@ -145,23 +157,31 @@ def height_of(efficiency: float) -> float:
     return round(290 - 200 * min(efficiency, 1.1), 1)
 
 
-def main() -> int:
-    """Measure both, and keep raw figures, page and picture."""
-    parser = argparse.ArgumentParser(description="How all-reduce and a training scale over nodes of a lab.")
-    parser.add_argument("--repeats", type=int, default=4, help="runs of each size (default: %(default)s)")
-    parser.add_argument("--frames", type=int, default=96, help="frames to draw (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+def measure(names: list[str], repeats: int, frames: int) -> dict[str, Any]:
+    """The curves of these workloads, each with the machine as it was."""
     facts = machine()
     with tempfile.TemporaryDirectory(prefix="pwscale-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        make_frames(folder / "frames", options.frames)
+        make_frames(folder / "frames", frames)
         with cluster(folder) as target:
-            curves = [curve_of(kind, folder, target, options.repeats) for kind in KINDS]
-    raw = {"benchmark": "lab_scaling", "machine": facts, "curves": curves}
-    (options.out / "lab_scaling.json").write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
-    (options.out / "lab_scaling.md").write_text("\n".join(lines_of(curves, facts)) + "\n", encoding="utf-8")
+            return {kind: {"machine": facts, **curve_of(kind, folder, target, repeats)} for kind in names}
+
+
+def main() -> int:
+    """Measure, and keep raw figures, page and picture; a workload that is not measured keeps what it has."""
+    parser = argparse.ArgumentParser(description="How all-reduce and a training scale over nodes of a lab.")
+    parser.add_argument("--repeats", type=int, default=4, help="runs of each size (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=96, help="frames to draw (default: %(default)s)")
+    parser.add_argument("--only", choices=KINDS, help="the one workload to measure (default: all)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    raw = options.out / "lab_scaling.json"
+    known = {curve["workload"]: curve for curve in json.loads(raw.read_text())["curves"]} if raw.exists() else {}
+    known |= measure([options.only] if options.only else list(KINDS), options.repeats, options.frames)
+    curves = [known[name] for name in KINDS if name in known]
+    raw.write_text(json.dumps({"benchmark": "lab_scaling", "curves": curves}, indent=1) + "\n", encoding="utf-8")
+    (options.out / "lab_scaling.md").write_text("\n".join(lines_of(curves)) + "\n", encoding="utf-8")
     (options.out / "lab_scaling.svg").write_text(picture_of(curves), encoding="utf-8")
     print((options.out / "lab_scaling.md").read_text(encoding="utf-8"))
     return 0

@@ -3,7 +3,7 @@
 It calls the same commands that a user would type. Python and PyTorch are those of this environment in all three arms,
 mounted at the same paths, so that nothing differs but what is around the training. Needs root, podman and mmdebstrap.
 
-    python -m scripts.prove_demo [--repeats 5] [--epochs 2] [--out FOLDER] [--lab NAME]
+    python -m scripts.prove_demo [--repeats 5] [--samples 4000] [--out FOLDER] [--lab NAME]
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ FILES = ("digits.py", "model.py", "pool.py", "train.py")
 WARMUP = 1
 
 
-def workload(folder: Path, epochs: int) -> str:
-    """The training: a small ResNet on made digits, as long as the epochs are many. The environment travels as data."""
-    python = [sys.executable, "train.py", "--epochs", str(epochs), "--target", "2", "--device", "cpu"]
+def workload(folder: Path, samples: int) -> str:
+    """The training: one epoch of a small ResNet on so many made digits. The environment travels as data."""
+    length = ["--epochs", "1", "--samples", str(samples), "--target", "2"]
+    python = [sys.executable, "train.py", *length, "--device", "cpu"]
     fields = {
         "name": "digits",
         "code": str(folder / "code"),
@@ -84,7 +85,7 @@ def write(folder: Path, options: argparse.Namespace) -> None:
     for name in FILES:
         shutil.copy(ROOT / "programs" / "resnet" / name, folder / "code" / name)
     shutil.copytree(ROOT / "programs" / "kit", folder / "code" / "kit", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "digits.yaml").write_text(workload(folder, options.epochs))
+    (folder / "digits.yaml").write_text(workload(folder, options.samples))
     (folder / "suite.yaml").write_text(suite(options.lab, options.repeats))
 
 
@@ -130,7 +131,7 @@ def main() -> int:
     """Runs the demonstration."""
     parser = argparse.ArgumentParser(description="One training bare, in a container and on Slurm, proven.")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each (default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=2, help="length of the training (default: %(default)s)")
+    parser.add_argument("--samples", type=int, default=4000, help="length of the training (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "prove", help="where the report goes")
     parser.add_argument("--table", type=Path, help="a file that gets the figures as a table")
     parser.add_argument("--lab", default=LAB, help="name of the cluster (default: %(default)s)")

@@ -122,6 +122,7 @@ def main(arguments: Sequence[str]) -> int:
         rows.append(row)
         teller.line(str(row))
         teller.values({"step": step, "size_bytes": size_bytes, "bus_gbps": row.bus_gbps, "world": world.size})
+    teller.values({"step": len(rows), "allreduce_s": sum(row.seconds for row in rows) * config.rounds})
     wrong = sum(row.wrong for row in rows)
     teller.line(f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}")
     teller.line(f"# Avg bus bandwidth    : {sum(row.bus_gbps for row in rows) / len(rows):.6g}")

@@ -344,8 +344,9 @@ def train(training: Training) -> Tensor:
         matrix = score(training)
         quality, right = mean_iou(matrix), pixel_accuracy(matrix)
         teller.mllog("POINT_IN_TIME", "eval_accuracy", round(quality, 6), epoch_num=epoch)
-        teller.values(training.progress() | {"mean_iou": quality, "pixel_accuracy": right})
         took_s = time.monotonic() - began
+        scored = {"mean_iou": quality, "pixel_accuracy": right, "epoch_s": took_s}
+        teller.values(training.progress() | scored)
         teller.line(
             f"epoch {epoch}/{training.config.epochs}  mean IoU {quality:.3f}  pixels right {right:.3f}  {took_s:.1f} s"
         )

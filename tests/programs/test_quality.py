@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +84,15 @@ def constant_iou(out: Path) -> float:
     """The mean IoU of who says the most frequent class of every pixel."""
     pixels = np.sum(json.loads((out / "confusion.json").read_text())["matrix"], axis=1)
     return float(pixels.max() / pixels.sum() / np.count_nonzero(pixels))
+
+
+def test_an_untrained_segmentation_does_not_reach_it(load: Load, frames: Path) -> None:
+    train = load("segmentation", "train")
+    config = train.read_config(["--data", str(frames), "--device", "cpu"])
+    before = signal.getsignal(signal.SIGTERM)  # a training listens for it
+    training = train.make_training(config, train.World(0, 1, 1, torch.device("cpu")), train.Teller(False, 0.0))
+    signal.signal(signal.SIGTERM, before)
+    assert train.mean_iou(train.score(training)) < ROWS["segmentation"].target / 2
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ def test_all_reduce(spawn: Spawn) -> None:
     ]
     assert all(row[6] == row[7] for row in rows)
     assert set(told(text, "world").values()) == {2}
+    assert told(text, "allreduce_s")[6] > 0
     assert "# Out of bounds values : 0 OK" in text
 
 

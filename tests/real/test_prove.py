@@ -41,9 +41,9 @@ def run_script(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def check_demo(folder: Path, repeats: int, epochs: int) -> str:
+def check_demo(folder: Path, repeats: int, samples: int) -> str:
     """Runs the demonstration and gives its report."""
-    asked = ["--repeats", str(repeats), "--epochs", str(epochs), "--out", str(folder / "out"), "--lab", "lab-proof"]
+    asked = ["--repeats", str(repeats), "--samples", str(samples), "--out", str(folder / "out"), "--lab", "lab-proof"]
     run_script(folder, "-m", "scripts.prove_demo", *asked, "--table", str(folder / "table.md"))
     cells = SuiteFolder(folder / "home" / "suites" / "prove").cells()
     assert [cell.key.name for cell in cells] == [
@@ -67,7 +67,7 @@ def check_demo(folder: Path, repeats: int, epochs: int) -> str:
 @pytest.mark.xdist_group("images")
 def test_bare_against_container_against_slurm(folder: Path) -> None:
     """The short form: two runs of each prove nothing, and the report says so."""
-    table = check_demo(folder, repeats=2, epochs=1)
+    table = check_demo(folder, repeats=2, samples=1000)
     assert table.count("\n| ") == 4
     assert "| digits/local/container/1 | 2 |" in table
 
@@ -77,7 +77,7 @@ def test_bare_against_container_against_slurm(folder: Path) -> None:
 @pytest.mark.xdist_group("images")
 @pytest.mark.parametrize("repeats", [5, 12])
 def test_the_same_often_enough_to_decide(folder: Path, repeats: int) -> None:
-    table = check_demo(folder, repeats=repeats, epochs=2)
+    table = check_demo(folder, repeats=repeats, samples=4000)
     assert table.count("same") + table.count("different") + table.count("not proven") >= 2
 
 

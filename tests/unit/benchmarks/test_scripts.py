@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -132,3 +133,18 @@ apiserver_request_total{code="200",dry_run="",group="",resource="nodes",subresou
 def test_requests_are_read_from_the_server_s_own_count(script: Callable[[str], ModuleType]) -> None:
     """A watch that is open was asked for, too; what other programs of the cluster look at is left out."""
     assert script("kubernetes_submit").counted(METRICS) == {("APPLY", "jobs"): 1001, ("WATCH", "jobs"): 5}
+
+
+def test_the_docs_show_how_a_lab_scales(script: Callable[[str], ModuleType]) -> None:
+    """Table and picture follow from the figures that are kept."""
+    results = FOLDER / "results"
+    lab_scaling, curves = script("lab_scaling"), json.loads((results / "lab_scaling.json").read_text())["curves"]
+    assert curves
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    for curve in curves:
+        assert [size["size"] for size in curve["sizes"]] == [1, 2, 4]
+        for size in curve["sizes"]:
+            assert f"| {curve['workload']} {lab_scaling.row_of(size)}" in page
+    picture = lab_scaling.picture_of(curves)
+    assert picture == (results / "lab_scaling.svg").read_text()
+    assert picture == (ROOT / "docs" / "images" / "lab-scaling.svg").read_text()

@@ -39,21 +39,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def test_a_pod_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two DGX A100 of 6.5 kW each, 16 GPUs, four years."""
+    """Two DGX A100 of 6.5 kW each and a switch of 0.3 kW, 16 GPUs, four years."""
     assert main(["cost", "pod", str(write_pod(tmp_path, ALL)), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     amounts = {item["name"]: item["amount"] for item in document["items"]}
     assert amounts["nodes"] == 2 * 200_000
     assert amounts["support"] == pytest.approx(400_000 * 0.10 * 4)
     assert amounts["financing"] == pytest.approx(400_000 * 0.05 * 4 / 2)
-    assert amounts["electricity"] == pytest.approx(13 * 8760 * 4 * 0.2)
-    assert amounts["cooling"] == pytest.approx(13 * 8760 * 4 * 0.2 * 0.5)
+    assert amounts["electricity"] == pytest.approx(13.3 * 8760 * 4 * 0.2)
+    assert amounts["cooling"] == pytest.approx(13.3 * 8760 * 4 * 0.2 * 0.5)
     assert amounts["staff"] == 400_000
     known = [amount for amount in amounts.values() if amount is not None]
     assert document["total"] == pytest.approx(sum(known))
     assert document["per_gpu_hour"] == pytest.approx(sum(known) / (16 * 8760 * 4 * 0.5))
-    assert document["energy_kwh_year"] == pytest.approx(13 * 8760 * 1.5)
-    assert document["co2_kg_year"] == pytest.approx(13 * 8760 * 1.5 * 0.4)
+    assert document["energy_kwh_year"] == pytest.approx(13.3 * 8760 * 1.5)
+    assert document["co2_kg_year"] == pytest.approx(13.3 * 8760 * 1.5 * 0.4)
     assert document["currency"] == "EUR"
     assert all(item["origin"] for item in document["items"])
 
@@ -102,7 +102,7 @@ def test_nonsense_is_refused_with_a_hint(
         ("{node_price: 175200, utilization: 0.5}", 1.0, "modelled: nodes over 5 years (assumed), 50% of hours used"),
         (
             "{node_price: 175200, years: 5, power_price_kwh: 0.4, pue: 1.25}",
-            0.5 + 6.5 * 1.25 * 0.4 / 8,
+            0.5 + 13.3 * 1.25 * 0.4 / 16,
             "modelled: nodes, electricity, cooling over 5 years, every hour counted",
         ),
     ],

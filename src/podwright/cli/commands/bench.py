@@ -98,6 +98,7 @@ def bench_scale_command(
     ] = False,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each size.")] = 5,
     on: Target = "local",
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is measured.")] = "duration_s",
     again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -111,9 +112,10 @@ def bench_scale_command(
     suite = _scale_suite(workload, sizes, repeats, on, kind)
     with Session.open() as session:
         folder = _run(session, plan_suite(suite, workload), again)
-        curve = scaling_curve(folder.cells(), kind)
+        curve = scaling_curve(folder.cells(), kind, metric)
         if curve is None:
-            raise refuse("no run has succeeded", hint="`podwright ps` shows them", exit_code=1)
+            hint = "`podwright ps` shows the runs, `podwright show RUN` what they told"
+            raise refuse(f"no run has succeeded and told {metric}", hint=hint, exit_code=1)
         report = _write_report(session, folder, curve)
     if as_json:
         output.print_json(curve.as_json())
