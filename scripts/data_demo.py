@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,25 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 SEED = 1
 SHOWN = 6
-FULL = {"frames": 480, "scenes": 12, "epochs": 4, "limit": 0, "again": 96}
-SHORT = {"frames": 96, "scenes": 8, "epochs": 1, "limit": 24, "again": 16}
+OPTIONS = {"frames": "--data", "more": "--more", "validation": "--score-on", "pool": "--pool"}
+"""What the program calls each input."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    frames: int
+    scenes: int
+    epochs: int
+    again: int
+    """Frames that the second training has more than the first."""
+    train: str = ""
+    """Further options of the program."""
+
+
+FULL = Sizes(frames=480, scenes=12, epochs=4, again=96)
+SHORT = Sizes(frames=96, scenes=8, epochs=1, again=16, train="--limit 24")
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.1rem .8rem .1rem 0;text-align:left}
@@ -38,8 +56,8 @@ img{width:100%;image-rendering:pixelated}figcaption{font-size:12px;color:#666;ov
 class Demo:
     """One demonstration: its folder, and the commands in it."""
 
-    def __init__(self, folder: Path, sizes: dict[str, int]) -> None:
-        self.folder, self.sizes = folder, sizes
+    def __init__(self, folder: Path, sizes: Sizes, seed: int = SEED) -> None:
+        self.folder, self.sizes, self.seed = folder, sizes, seed
         self.frames = folder / "street"
         path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
         self.env = {**os.environ, "PODWRIGHT_HOME": str(folder / "home"), "PATH": path}
@@ -55,16 +73,23 @@ class Demo:
 
     def make_frames(self) -> None:
         """Draw the scenes."""
-        counts = ["--frames", str(self.sizes["frames"]), "--scenes", str(self.sizes["scenes"])]
+        counts = ["--frames", str(self.sizes.frames), "--scenes", str(self.sizes.scenes), "--seed", str(self.seed)]
         command = [sys.executable, "programs/segmentation/scenes.py", str(self.frames), *counts]
         subprocess.run([*command, "--cameras", "front_center"], cwd=ROOT, env=self.env, check=True)
 
-    def train(self, selection: str) -> dict[str, Any]:
-        """Train on a selection and return the run."""
-        words = ["python programs/segmentation/train.py --data {data.frames}", f"--epochs {self.sizes['epochs']}"]
-        if self.sizes["limit"]:
-            words.append(f"--limit {self.sizes['limit']}")
-        changes = [f"data.frames=selection:{selection}", "nodes=1", f"command={' '.join(words)}"]
+    def select(self, name: str, *options: str) -> dict[str, Any]:
+        """Freeze a selection and return it."""
+        chosen: dict[str, Any] = self.call(
+            "data", "select", "street", "--name", name, *options, "--seed", str(self.seed)
+        )
+        return chosen
+
+    def train(self, **inputs: str) -> dict[str, Any]:
+        """Train on selections, by the names of the inputs, and return the run."""
+        words = [f"python programs/segmentation/train.py --epochs {self.sizes.epochs} --seed {self.seed}"]
+        words += [self.sizes.train, *(f"{OPTIONS[name]} {{data.{name}}}" for name in inputs)]
+        changes = [f"data.{name}=selection:{selection}" for name, selection in inputs.items()]
+        changes += ["nodes=1", f"command={' '.join(words)}"]
         options = [word for change in changes for word in ("--set", change)]
         run: dict[str, Any] = self.call("run", "examples/segmentation.yaml", *options)
         return run
@@ -100,6 +125,12 @@ def splits_of(selection: dict[str, Any]) -> str:
     return table(("split", "samples", "distance to the whole"), rows)
 
 
+def reason(confusion: dict[str, Any]) -> str:
+    """Return why frames were chosen, as a sentence."""
+    first, second = confusion["classes"]
+    return f"{confusion['run']} took {first} and {second} for each other most; ranked by {confusion['ranked_by']}."
+
+
 def page(demo: Demo, facts: dict[str, Any]) -> str:
     """Return the page of a demonstration."""
     counted = [row for row in facts["stats"]["classes"] if row["images"]]
@@ -107,7 +138,6 @@ def page(demo: Demo, facts: dict[str, Any]) -> str:
     for path in facts["paths"][:SHOWN]:
         figures.append(f'<figure><img src="{demo.overlay(path)}"><figcaption>{html.escape(path)}</figcaption></figure>')
     runs = [(run["id"], run["state"], run["results"].get("mean_iou", 0.0), run["duration_s"]) for run in facts["runs"]]
-    chosen = facts["hard"]["lineage"]
     parts = [
         "<h1>From data to training to data</h1>",
         f"<p>Made street scenes, seed {SEED}, one training each: an example, no proof of a gain.</p>",
@@ -116,7 +146,7 @@ def page(demo: Demo, facts: dict[str, Any]) -> str:
         "<h2>A representative split; no scene is torn apart</h2>",
         splits_of(facts["drive"]),
         "<h2>Chosen by what the first training confused</h2>",
-        f"<p>{html.escape(json.dumps(chosen.get('confusion')))}</p>",
+        f"<p>{html.escape(reason(facts['hard']['lineage']['confusion']))}</p>",
         splits_of(facts["hard"]),
         *figures,
         "<h2>Two trainings</h2>",
@@ -130,13 +160,11 @@ def show(demo: Demo) -> dict[str, Any]:
     demo.make_frames()
     facts: dict[str, Any] = {"scan": demo.call("data", "scan", str(demo.frames), "--name", "street")}
     facts["stats"] = demo.call("data", "stats", "street")
-    split = ["--split", "train=0.75,validation=0.25", "--representative", "--seed", str(SEED)]
-    facts["drive"] = demo.call("data", "select", "street", "--name", "drive", *split)
-    first = demo.train("drive/train")
-    again = ["--confusion", first["id"], "--size", str(demo.sizes["again"]), "--seed", str(SEED)]
-    facts["hard"] = demo.call("data", "select", "street", "--name", "hard", *again)
+    facts["drive"] = demo.select("drive", "--split", "train=0.4,pool=0.35,validation=0.25", "--representative")
+    first = demo.train(frames="drive/train", validation="drive/validation", pool="drive/pool")
+    facts["hard"] = demo.select("hard", "--confusion", first["id"], "--size", str(demo.sizes.again))
     facts["paths"] = [row["path"] for row in demo.call("data", "ls", "hard")["files"]]
-    facts["runs"] = [first, demo.train("hard")]
+    facts["runs"] = [first, demo.train(frames="drive/train", more="hard", validation="drive/validation")]
     return facts
 
 

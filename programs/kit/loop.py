@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import checkpoint
+from . import checkpoint, nsight
 from .mlperf import Log
 from .options import Shared
 from .precision import Precision
@@ -238,6 +238,9 @@ def write_model(folder: Path, task: Task) -> None:
 
 def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
     """Train as the settings say; returns the exit code."""
+    nsys = nsight.program_for(settings)
+    if nsys is not None:
+        return nsight.run_again(nsys, settings.out)
     world = enter(settings.device)
     teller = Teller(world.leads, settings.tell_every_s)
     log = Log(teller)

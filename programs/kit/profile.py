@@ -1,26 +1,28 @@
 """A profile of a few steps: which operations took the time, how long the device idled, and what it waited for.
 
-`podwright run --profile` asks for it by PODWRIGHT_PROFILE, the number of steps. The leader writes `profile.json` into
-the results; the run's report shows it. To be profiled costs time: such a run is not one to compare with others.
+`podwright run --profile` asks for it by PODWRIGHT_PROFILE, the number of steps. PyTorch's profiler looks, or on a GPU
+Nsight Systems where it is installed. The leader writes `profile.json` into the results; the run's report shows it. To
+be profiled costs time: such a run is not one to compare with others.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from . import nsight
+from .kernels import MOST_OPERATIONS, Kernel, summary_of
 from .timing import StepTimes
 from .world import World
 
 SKIPPED = 5
 """Steps before the first that is looked at: they load, compile and choose."""
-MOST_OPERATIONS, MOST_GAPS = 15, 5
 US = 1e-6
 
 
@@ -31,12 +33,14 @@ class StepProfile:
         self._left = steps if world.leads else 0
         self._skip, self._seen = SKIPPED, 0
         self._world, self._times, self._out = world, times, out
+        self._under_nsys = nsight.begin() and world.on_gpu
         self._profile: profile | None = None
+        self._looks = False
         self._began, self._before = 0.0, dict[str, float]()
 
     def step(self) -> None:
         """A step is over."""
-        if self._profile is not None:
+        if self._looks:
             self._seen += 1
             if self._seen >= self._left:
                 self.close()
@@ -47,21 +51,24 @@ class StepProfile:
 
     def _begin(self) -> None:
         self._wait()
-        kinds = [ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * self._world.on_gpu]
-        self._profile = profile(activities=kinds)
-        self._profile.start()
+        if self._under_nsys:
+            torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
+        else:
+            kinds = [ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * self._world.on_gpu]
+            self._profile = profile(activities=kinds)
+            self._profile.start()
+        self._looks = True
         self._before, self._began = self._times.totals(), time.perf_counter()
 
     def close(self) -> None:
         """Write what was seen, if anything was; the training may have had fewer steps than were asked for."""
-        if self._profile is None:
+        if not self._looks:
             return
         self._wait()
-        wall_s, seen = time.perf_counter() - self._began, self._profile
-        seen.stop()
-        self._profile, self._left = None, 0
+        wall_s = time.perf_counter() - self._began
         parts = {f"{name}_s": total - self._before[name] for name, total in self._times.totals().items()}
-        summary = {"steps": self._seen, "wall_s": wall_s, "parts": parts, **self._summary(seen)}
+        summary = {"steps": self._seen, "wall_s": wall_s, "parts": parts, **self._end()}
+        self._looks, self._left = False, 0
         self._out.mkdir(parents=True, exist_ok=True)
         (self._out / "profile.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
 
@@ -69,38 +76,30 @@ class StepProfile:
         if self._world.on_gpu:
             torch.cuda.synchronize()
 
-    def _summary(self, seen: profile) -> dict[str, Any]:
+    def _end(self) -> dict[str, Any]:
+        """Stop to look; what was seen, but for what nsys saw: that is added once it is over."""
         device = torch.cuda.get_device_name() if self._world.on_gpu else "cpu"
-        own = "self_device_time_total" if self._world.on_gpu else "self_cpu_time_total"
-        rows = sorted(seen.key_averages(), key=lambda row: -float(getattr(row, own)))
-        listed = [{"name": row.key, "seconds": getattr(row, own) * US, "calls": row.count} for row in rows]
-        operations = [row for row in listed if row["seconds"] > 0]
-        if not self._world.on_gpu:
-            busy = sum(row["seconds"] for row in operations)
-            return {"device": device, "busy_s": busy, "operations": operations[:MOST_OPERATIONS], "gaps": []}
-        busy, gaps = idle(seen)
-        return {"device": device, "busy_s": busy, "operations": operations[:MOST_OPERATIONS], "gaps": gaps}
+        if self._profile is None:
+            torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
+            return {"device": device}
+        self._profile.stop()
+        summary = summary_of(kernels(self._profile)) if self._world.on_gpu else of_cpu(self._profile)
+        self._profile = None
+        return {"device": device, **summary}
 
 
-def idle(seen: profile) -> tuple[float, list[dict[str, Any]]]:
-    """How long any kernel ran on the GPU, and the longest stretches in which none did, with what was around them."""
+def of_cpu(seen: profile) -> dict[str, Any]:
+    """The operations of a CPU that took longest."""
+    rows = sorted(seen.key_averages(), key=lambda row: -float(row.self_cpu_time_total))
+    listed = [{"name": row.key, "seconds": row.self_cpu_time_total * US, "calls": row.count} for row in rows]
+    operations = [row for row in listed if row["seconds"] > 0]
+    busy = sum(row["seconds"] for row in operations)
+    return {"busy_s": busy, "operations": operations[:MOST_OPERATIONS], "gaps": []}
+
+
+def kernels(seen: profile) -> Iterator[Kernel]:
+    """What ran on the GPU itself."""
     events: Any = seen.events()  # type: ignore[no-untyped-call]
-    kernels = [(event.time_range.start, event.time_range.end, event.name) for event in events or () if on_gpu(event)]
-    kernels.sort()
-    joined: list[tuple[float, float, str, str]] = []  # from, to, the first and the last kernel
-    for start, end, name in kernels:
-        if joined and start <= joined[-1][1]:
-            first, last, head, tail = joined[-1]
-            joined[-1] = (first, max(last, end), head, name if end >= last else tail)
-        else:
-            joined.append((start, end, name, name))
-    busy = sum(end - start for start, end, _, _ in joined) * US
-    gaps: list[dict[str, Any]] = []
-    for before, after in pairwise(joined):
-        gaps.append({"seconds": (after[0] - before[1]) * US, "after": before[3], "before": after[2]})
-    return busy, sorted(gaps, key=lambda gap: -float(gap["seconds"]))[:MOST_GAPS]
-
-
-def on_gpu(event: Any) -> bool:
-    """Whether an event is work of the GPU itself."""
-    return str(event.device_type).endswith("CUDA")
+    for event in events or ():
+        if str(event.device_type).endswith("CUDA"):
+            yield event.time_range.start * US, event.time_range.end * US, event.name

@@ -73,6 +73,15 @@ def share(value: Any) -> Any:
     return box[0]
 
 
+def gather(values: list[Any]) -> list[Any]:
+    """The values of all ranks, on every rank."""
+    if not dist.is_initialized():
+        return values
+    boxes: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(boxes, values)
+    return [value for box in boxes for value in box]
+
+
 def add_up(tensor: Tensor) -> Tensor:
     """The sum over all ranks."""
     if dist.is_initialized():

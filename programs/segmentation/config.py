@@ -36,6 +36,14 @@ class Config(Shared):
     size: tuple[int, int] = option((176, 112), size_of, "pictures are resized to this, width x height")
     cameras: tuple[str, ...] = option((), names_of, "cameras to use, such as front_center,front_left; default: all")
     held_out: float = option(0.25, share_of, "share of the scenes to score on")
+    more: Path | None = field(default=None, metadata={"type": Path, "help": "folder of further frames to train on"})
+    score_on: Path | None = field(
+        default=None, metadata={"type": Path, "help": "folder of frames to score on, instead of a share of the scenes"}
+    )
+    pool: Path | None = field(
+        default=None,
+        metadata={"type": Path, "help": "folder of frames to predict when trained: results get samples.jsonl"},
+    )
     limit: int = option(0, whole_of, "use this many frames, evenly spread; 0: all")
     workers: int = option(-1, int, "loader processes per rank; -1: none on the CPU, up to 8 on a GPU")
 

@@ -65,6 +65,14 @@ class Results:
         scores = {"mean_iou": round(mean_iou(matrix), 4), "pixel_accuracy": round(pixel_accuracy(matrix), 4)}
         return {"name": name, **_origin(frames.frames[index]), "file": f"examples/{name}.png", **files, **scores}
 
+    def write_samples(self, rows: Sequence[dict[str, Any]]) -> None:
+        """samples.jsonl: what the model made of single frames, a line each; no file where there are none."""
+        if rows:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            fresh = self.folder / ".samples.jsonl"
+            fresh.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+            fresh.replace(self.folder / "samples.jsonl")
+
     def write_model(self, weights: dict[str, Tensor], about: dict[str, Any]) -> None:
         """model.pt: the weights and what is needed to build the network for them."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,16 +34,17 @@ from torch.utils.data import DataLoader
 
 from classes import Classes, read_classes, slug_of
 from config import Config, read_config
-from data import Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
-from kit import checkpoint
+from data import PLAIN, Frame, Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
+from kit import checkpoint, nsight
 from kit.precision import Precision
 from kit.profile import StepProfile
 from kit.tell import Teller, Value
 from kit.timing import StepTimes, join_ranks
-from kit.world import Pulse, World, add_up, enter, leave, match_buffers, share
+from kit.world import Pulse, World, add_up, enter, gather, leave, match_buffers, share
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
-from model import UNet
+from model import UNet, to_device
 from objective import learning_rate, loss_of
+from pool import Row, rows_of
 from results import Results
 
 STOPPED = 143
@@ -102,12 +104,6 @@ class Training:
         return self.config.batch * self.world.size
 
 
-def to_device(pictures: Tensor, device: torch.device) -> Tensor:
-    """Bytes to centred numbers, on the device, in the memory order convolutions like."""
-    pictures = pictures.to(device, non_blocking=True, memory_format=torch.channels_last)
-    return (pictures.float() - 115) / 64
-
-
 def make_training(config: Config, world: World, teller: Teller) -> Training:
     """Find the frames and build everything around them."""
     classes = read_classes(frames_root(config.data))
@@ -127,20 +123,28 @@ def make_training(config: Config, world: World, teller: Teller) -> Training:
 
 def make_sets(config: Config, classes: Classes, teller: Teller) -> tuple[Frames, Frames]:
     """Frames to train on and to score on."""
-    root = frames_root(config.data)
-    found = thin_out(find_frames(root, config.cameras, teller.line), config.limit)
-    if len(found) < 2:
-        raise SystemExit(
-            f"{config.data}: {len(found)} labelled frames at {root}/SCENE/camera/cam_*/*.png; two are the least\n\n"
-            f"hint: python programs/segmentation/scenes.py {config.data} makes some"
-        )
-    train, score = split_by_scene(found, config.held_out)
-    teller.line(
-        f"{len(train)} frames to train on, {len(score)} of other scenes to score on"
-        if train[0].scene != score[-1].scene
-        else f"{len(train)} frames to train on, {len(score)} of the same scene to score on"
-    )
+    train = frames_of(config, config.data, teller)
+    if config.more:
+        train += frames_of(config, config.more, teller)
+    if config.score_on:
+        score, where = frames_of(config, config.score_on, teller), f"of {config.score_on}"
+    else:
+        train, score = split_by_scene(train, config.held_out)
+        where = "of other scenes" if train[0].scene != score[-1].scene else "of the same scene"
+    teller.line(f"{len(train)} frames to train on, {len(score)} {where} to score on")
     return Frames(train, classes, config.size, teller.warn), Frames(score, classes, config.size, teller.warn)
+
+
+def frames_of(config: Config, folder: Path, teller: Teller) -> list[Frame]:
+    """The frames of a folder, of which there must be some."""
+    root = frames_root(folder)
+    frames = thin_out(find_frames(root, config.cameras, teller.line), config.limit)
+    if len(frames) < 2:
+        raise SystemExit(
+            f"{folder}: {len(frames)} labelled frames at {root}/SCENE/camera/cam_*/*.png; two are the least\n\n"
+            f"hint: python programs/segmentation/scenes.py {folder} makes some"
+        )
+    return frames
 
 
 def loader(training: Training, frames: Frames, batches: Any) -> DataLoader[tuple[Tensor, Tensor]]:
@@ -244,9 +248,30 @@ def score(training: Training) -> Tensor:
 @torch.no_grad()
 def predict(training: Training, pictures: Tensor) -> Tensor:
     """The class of every pixel."""
+    return scores_of(training, pictures).argmax(1)
+
+
+def scores_of(training: Training, pictures: Tensor) -> Tensor:
+    """How much speaks for each class, in every pixel."""
     with training.precision.reduced():
         scores: Tensor = training.net(to_device(pictures, training.world.device))
-    return scores.argmax(1)
+    return scores
+
+
+@torch.no_grad()
+def predict_pool(training: Training, folder: Path) -> list[Row]:
+    """What the model makes of the frames of a folder, each rank of its share: a row for each, at the leader."""
+    config, world = training.config, training.world
+    frames = frames_of(config, folder, training.teller)
+    pool = Frames(frames, training.classes, config.size, training.teller.warn)
+    training.net.eval()
+    keys = [(place, PLAIN) for place in range(world.rank, len(frames), world.size)]
+    batches = [keys[start : start + config.batch] for start in range(0, len(keys), config.batch)]
+    rows: list[Row] = []
+    for batch, (pictures, truth) in zip(batches, loader(training, pool, batches), strict=True):
+        images = [frames[place].image.relative_to(folder).as_posix() for place, _ in batch]
+        rows += rows_of(scores_of(training, pictures).softmax(1), truth, images, training.classes.names)
+    return sorted(gather(rows), key=lambda row: str(row["image"]))
 
 
 def save(training: Training) -> None:
@@ -343,14 +368,19 @@ def conclude(training: Training, matrix: Tensor) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
     config = read_config(arguments)
+    nsys = nsight.program_for(config)
+    if nsys is not None:
+        return nsight.run_again(nsys, config.out)
     world = enter(config.device)
     teller = Teller(world.leads, config.tell_every_s)
     training, code = make_training(config, world, teller), 0
     try:
         resume(training)
         matrix = train(training)
+        rows = predict_pool(training, config.pool) if config.pool else []
         if world.leads:
             conclude(training, matrix)
+            Results(config.out, training.classes).write_samples(rows)
     except Stopped:
         teller.mllog("INTERVAL_END", "run_stop", status="aborted")
         teller.line(f"stopped at step {training.step} of {training.steps}")

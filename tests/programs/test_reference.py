@@ -108,9 +108,10 @@ def test_idle_stretches_of_a_gpu(load: Callable[[str, str], ModuleType]) -> None
         for start, end, name in spans
     ]
     host = SimpleNamespace(time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type="DeviceType.CPU")
-    busy, gaps = module.idle(SimpleNamespace(events=lambda: [host, *kernels]))
-    assert busy == pytest.approx(0.005)
-    assert gaps == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]
+    seen = module.summary_of(module.kernels(SimpleNamespace(events=lambda: [host, *kernels])))
+    assert seen["busy_s"] == pytest.approx(0.005)
+    assert seen["gaps"] == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]
+    assert seen["operations"][0] == {"name": "second", "seconds": pytest.approx(0.003), "calls": 1}
 
 
 @pytest.mark.parametrize("name", ["detection", "gan"])

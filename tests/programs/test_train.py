@@ -231,6 +231,30 @@ def test_real_frames(train: Train, tmp_path: Path, capsys: pytest.CaptureFixture
     assert list(told(text, "mean_iou")) == [3]
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_it_makes_of_a_pool(train: Train, start: Start, frames: Path, tmp_path: Path, ranks: int) -> None:
+    """Of every frame of the pool once: how unsure the model is, and which pixels it takes for what."""
+    scenes = sorted(path.name for path in frames.glob("2026*"))
+    for name, scene in zip(("train", "more", "pool"), scenes, strict=True):
+        (tmp_path / name).mkdir()
+        shutil.copytree(frames / scene, tmp_path / name / scene)
+    folders = {"data": "train", "more": "more", "score-on": "pool", "pool": "pool"}
+    words = [f"--{option}={tmp_path / name}" for option, name in folders.items()]
+    if ranks == 1:
+        assert train(*words, "--out", tmp_path / "out") == 0
+    else:
+        process = start(*words, "--out", tmp_path / "out", launcher=TORCHRUN)
+        text, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, text
+    rows = [json.loads(line) for line in (tmp_path / "out" / "samples.jsonl").read_text().splitlines()]
+    images = sorted(path.relative_to(tmp_path / "pool") for path in (tmp_path / "pool").glob("*/camera/*/*.png"))
+    assert [row["image"] for row in rows] == list(map(str, images))
+    assert all(0 < row["uncertainty"] < 1 for row in rows)
+    scored = json.loads((tmp_path / "out" / "confusion.json").read_text())
+    wrong = np.sum(scored["matrix"]) - np.trace(np.array(scored["matrix"]))
+    assert sum(sum(taken.values()) for row in rows for taken in row["confused"].values()) == wrong
+
+
 def test_no_frames(train: Train, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"0 labelled frames at .*/SCENE/camera/cam_.* two are the least") as caught:
         train("--data", tmp_path)

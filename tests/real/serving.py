@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from podwright.lab.machines import Machines
 from tests.fixtures import counted
@@ -15,11 +16,24 @@ from tests.fixtures import counted
 class LabServer:
     """Serves a folder; `address` is where nodes find it, and `sent` how many bytes it gave them."""
 
-    def __init__(self, address: str, counts: Path) -> None:
-        self.address, self._counts = address, counts
+    def __init__(self, address: str, counts: Path, words: TextIO) -> None:
+        self.address, self._counts, self._words = address, counts, words
 
     def sent(self) -> int:
-        return int(self._counts.read_text())
+        return int(self._counts.read_text() or 0)  # empty while it is written
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let answers wait for a while: whoever has asked for a file does not get it."""
+        self._toggle()
+        try:
+            yield
+        finally:
+            self._toggle()
+
+    def _toggle(self) -> None:
+        self._words.write("\n")
+        self._words.flush()
 
 
 @contextmanager
@@ -33,6 +47,6 @@ def serving(machines: Machines, name: str, host: str, root: Path, counts: Path) 
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield LabServer(f"http://{host}:{process.stdout.readline().strip()}", counts)
+            yield LabServer(f"http://{host}:{process.stdout.readline().strip()}", counts, process.stdin)
         finally:
             process.stdin.close()

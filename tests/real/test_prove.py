@@ -57,7 +57,7 @@ def check_demo(folder: Path, repeats: int, epochs: int) -> str:
     page = (folder / "out" / "report.html").read_text()
     assert page.count('class="strip-dot"') == 3 * repeats
     assert page.count('class="strip-bar"') == 3
-    for text in ("By runtime", "By target", "CPU utilisation", "Cost a run", " USD"):
+    for text in ("By runtime", "By target", "CPU cores in use", "Cost a run", " USD"):
         assert text in page
     return (folder / "table.md").read_text()
 

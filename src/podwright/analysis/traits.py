@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from podwright.pilot.protocol import Epoch
-from podwright.pilot.sensors import metric_of
+from podwright.pilot.sensors import is_of, metric_of
 from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample
 from podwright.runs.record import Asked
 from podwright.runs.series import ToldValue
@@ -23,11 +23,14 @@ _GAUGES = {
     "gpu.N.temperature_celsius": "GPU temperature",
     "gpu.N.power_watts": "GPU power",
     "gpu.N.utilization_percent": "GPU utilisation",
-    "cpu_percent": "CPU utilisation",
     "ib.DEV/PORT.rate_gbps": "InfiniBand link speed",
 }
 # NVML numbers why clocks are not higher: software power cap, power brake; software and hardware thermal slowdown.
 _CAPPED = {"held back by its power cap": 0x4 | 0x80, "held back by heat": 0x20 | 0x40}
+CPU_CORES = "CPU cores in use"
+"""What the ranks' own processes use. A node's own count is of its control group in a container or a job of Slurm, and
+of the whole machine without one: two sides would not be measured alike."""
+_RANK_CPU = "rank.R.cpu_percent"
 _SETTINGS = ("command", "nodes", "ranks_per_node", "launcher", "runtime", "image", "env", "setup", "resources")
 
 
@@ -109,11 +112,17 @@ def _text(value: object) -> str:
 def _measured(samples: Iterable[Sample]) -> Iterable[tuple[str, SensorValue]]:
     """Yield the middle of each gauge over devices and time, and how much of the time clocks were held back."""
     values: dict[str, list[float]] = {}
+    cores: list[float] = []
     for sample in samples:
         for name, value in sample.values.items():
             metric = metric_of(name)
             if metric is not None:
                 values.setdefault(metric.name, []).append(value)
+        ranks = [value for name, value in sample.values.items() if is_of(name, _RANK_CPU)]
+        if ranks:
+            cores.append(sum(ranks) / 100)
+    if cores:
+        yield CPU_CORES, SensorValue(median(cores), "cores")
     for row, title in _GAUGES.items():
         metric = metric_of(row)
         if metric is not None and values.get(row):

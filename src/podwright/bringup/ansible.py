@@ -93,7 +93,7 @@ def group_of(step: str) -> str:
 def _step(name: str, step: Step, revisions: Mapping[str, int]) -> dict[str, Any]:
     """Return a step as the role reads it."""
     return {
-        "packages": step.packages,
+        "packages": step.wanted_packages(),
         "accounts": [asdict(account) for account in step.accounts],
         "folders": [asdict(folder) for folder in step.folders],
         "files": [_file(file) for file in step.files if not file.secret],
@@ -116,6 +116,7 @@ def asks(name: str, step: Step) -> dict[str, Any]:
         "wanted": wanted,
         "accounts": {account.name: account.uid for account in step.accounts},
         "packages": step.packages,
+        "releases": dict(step.releases),
         "services": step.services,
         "mark": f"{MARKS}-{name}.json",
     }

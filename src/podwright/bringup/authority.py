@@ -10,7 +10,7 @@ from pathlib import Path
 from podwright.spec.problems import refuse
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650")
-_USES = ("basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature", "extendedKeyUsage=serverAuth")
+_USES = ("basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature")
 
 
 def new(subject: str, name: str = "ca") -> dict[str, str]:
@@ -30,15 +30,15 @@ def key_pair(name: str) -> dict[str, str]:
         return {part: (folder / part).read_text() for part in (f"{name}_key", f"{name}_public")}
 
 
-def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str]) -> dict[str, str]:
-    """Return key and certificate of a server that serves under these names."""
+def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str], side: str = "server") -> dict[str, str]:
+    """Return key and certificate of a server that serves under these names, or of a client that is known by them."""
     others = ",".join(f"{'IP' if host[0].isdigit() or ':' in host else 'DNS'}:{host}" for host in hosts)
     with tempfile.TemporaryDirectory(prefix="podwright-ca-") as place:
         folder = Path(place)
         for part in ("key", "certificate"):
             (folder / f"ca_{part}").write_text(authority[f"ca_{part}"])
         signer = ["-CA", "ca_certificate", "-CAkey", "ca_key"]
-        for extension in (*_USES, f"subjectAltName={others}"):
+        for extension in (*_USES, f"extendedKeyUsage={side}Auth", f"subjectAltName={others}"):
             signer += ["-addext", extension]
         _request(folder, name, f"/CN={hosts[0]}", signer)
         return _pair(folder, name)

@@ -43,9 +43,13 @@ def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], gpus: int = 0
 def _packages(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
     if seen["broken"]:
         yield Drift("packages", "whole", "half installed")
+    releases = plan.releases()
     for name in plan.packages():
-        if seen["packages"].get(name) is None:
+        version = seen["packages"].get(name)
+        if version is None:
             yield Drift(f"package {name}", "installed", "missing")
+        elif not version.startswith(releases.get(name, "")):
+            yield Drift(f"package {name}", releases[name], version)
 
 
 def _folders(plan: HostPlan, seen: Seen) -> Iterator[Drift]:

@@ -75,6 +75,12 @@ class Step:
     files: tuple[HostFile, ...] = ()
     services: tuple[str, ...] = ()
     commands: tuple[HostCommand, ...] = ()
+    releases: Mapping[str, str] = field(default_factory=dict)
+    """Packages that must be of a release, by how their versions begin; any version of the others will do."""
+
+    def wanted_packages(self) -> list[str]:
+        """Return the packages as apt is asked for them."""
+        return [f"{name}={self.releases[name]}*" if name in self.releases else name for name in self.packages]
 
     def started_with(self, revisions: Mapping[str, int]) -> dict[str, str]:
         """Return for each service a digest of all files that it reads; of a secret the number of its rotation counts.
@@ -115,6 +121,13 @@ class HostPlan:
     def services(self) -> list[str]:
         """Return every service of the host, once."""
         return self._each("services")
+
+    def releases(self) -> dict[str, str]:
+        """Return the packages that must be of a release."""
+        all_releases: dict[str, str] = {}
+        for step in self.steps.values():
+            all_releases |= step.releases
+        return all_releases
 
     def _each(self, what: str) -> list[str]:
         names: dict[str, None] = {}

@@ -32,11 +32,13 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
     """Return what a host has of what it is asked for."""
     shown = set(asked.get("show", ()))
     paths = [*asked.get("files", ()), *asked.get("folders", ())]
+    installed = packages(asked.get("packages", ()))
     return {
         "files": {path: file_at(path, path in shown) for path in paths},
         "differing": differing(asked.get("wanted", {})),
         "accounts": accounts(asked.get("accounts", {})),
-        "packages": packages(asked.get("packages", ())),
+        "packages": installed,
+        "lacking": lacking(installed, asked.get("releases", {})),
         "broken": said(["dpkg", "--audit"]).strip() != "",
         "services": services(asked.get("services", ())),
         "mark": mark_in(asked.get("mark", "")),
@@ -98,6 +100,13 @@ def packages(names: Sequence[str]) -> Dict[str, str | None]:
             if state == "installed":
                 versions[name] = "".join(version)
     return versions
+
+
+def lacking(installed: Dict[str, str | None], releases: Dict[str, str]) -> List[str]:
+    """Return the packages that are not there, and those of another release than they should be."""
+    return [
+        name for name, version in installed.items() if version is None or not version.startswith(releases.get(name, ""))
+    ]
 
 
 def services(names: Sequence[str]) -> Dict[str, str]:

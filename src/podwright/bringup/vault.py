@@ -26,24 +26,57 @@ from podwright.spec.problems import refuse
 KEY_VARIABLE = "PODWRIGHT_VAULT_KEY_FILE"
 _SECRETS, _REVISIONS = "podwright_secrets", "podwright_revisions"
 _INSTALL = "pip install 'podwright[bringup]'"
+
+
+def registry_names(site: Site) -> list[str]:
+    """Return the names under which the registry serves."""
+    host = site.roles["registry"]
+    return [host, site.addresses[host]]
+
+
+def logs_names(site: Site) -> list[str]:
+    """Return the names under which the host serves that takes in all journals."""
+    host = site.roles["monitoring"]
+    return [host, site.addresses[host]]
+
+
+def logs_client_names(site: Site) -> list[str]:
+    """Return the name by which a host is known there."""
+    return [f"logs.{site.name}"]
+
+
+# What the pod's authority signs, and for which names: for others, or by another authority, nobody would trust it.
+_SIGNED: Mapping[str, Callable[[Site], list[str]]] = {
+    "registry_key": registry_names,
+    "logs_key": logs_names,
+    "logs_client_key": logs_client_names,
+}
 # What is made anew together, by the name under which `pod secrets rotate` knows it.
 _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "munge_key": lambda site, before: {"munge_key": secrets.token_hex(512)},
     "registry_password": lambda site, before: {"registry_password": secrets.token_urlsafe(24)},
     "ca_key": lambda site, before: authority.new(f"podwright {site.name}"),
     "registry_key": lambda site, before: authority.sign(before, "registry", registry_names(site)),
+    "logs_key": lambda site, before: authority.sign(before, "logs", logs_names(site)),
+    "logs_client_key": lambda site, before: authority.sign(before, "logs_client", logs_client_names(site), "client"),
     "kubernetes_ca_key": lambda site, before: keys.new_keys(),
     "kubernetes_bootstrap": keys.new_token,
 }
 NAMES = tuple(_MAKERS)
-# What only a pod has whose Kubernetes we make. Its authorities are never made anew: all hosts would have to join again.
-_OF_KUBERNETES = ("kubernetes_ca_key", "kubernetes_bootstrap")
+# What only some pods have: those with central logs, those whose Kubernetes we make.
+_WHERE: Mapping[str, Callable[[Site], bool]] = {
+    "logs_key": lambda site: site.has("logging"),
+    "logs_client_key": lambda site: site.has("logging"),
+    "kubernetes_ca_key": lambda site: site.kubernetes is not None,
+    "kubernetes_bootstrap": lambda site: site.kubernetes is not None,
+}
+# The cluster's authorities are never made anew: all hosts would have to join again.
 _KEPT = ("kubernetes_ca_key",)
 
 
 def names_for(site: Site) -> list[str]:
     """Return the secrets that a pod has."""
-    return [name for name in NAMES if site.kubernetes is not None or name not in _OF_KUBERNETES]
+    return [name for name in NAMES if name not in _WHERE or _WHERE[name](site)]
 
 
 def rotated_for(site: Site) -> list[str]:
@@ -57,6 +90,15 @@ class Secrets:
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     revisions: Mapping[str, int] = field(default_factory=dict)
+
+
+def _names_of(name: str) -> str:
+    """Return where the vault keeps for which names a certificate was signed; nothing there: it must be anew."""
+    return f"{name.removesuffix('_key')}_names"
+
+
+def _is_old(site: Site, name: str, values: Mapping[str, str]) -> bool:
+    return name in _SIGNED and values.get(_names_of(name)) != " ".join(_SIGNED[name](site))
 
 
 class Vault:
@@ -82,16 +124,17 @@ class Vault:
                 raise refuse(f'"{name}" is not a secret that can be made anew', hint=hint, field="--only")
         before = self.read()
         values, revisions = dict(before.values), dict(before.revisions)
-        wanted = [name for name in names_for(site) if name in rotate or name not in values]
-        if "ca_key" in wanted or values.get("registry_names") != " ".join(registry_names(site)):
-            # What another authority signed, or for another host, nobody would trust.
-            wanted = list(dict.fromkeys([*wanted, "registry_key"]))
+        if "ca_key" in rotate:
+            values |= dict.fromkeys(map(_names_of, _SIGNED), "")
+        wanted = [
+            name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values)
+        ]
         for name in wanted:
             fresh = _MAKERS[name](site, values)
             values |= fresh
             revisions |= {each: revisions.get(each, 0) + 1 for each in fresh}
         if wanted:
-            values["registry_names"] = " ".join(registry_names(site))
+            values |= {_names_of(name): " ".join(_SIGNED[name](site)) for name in wanted if name in _SIGNED}
             self._write(Secrets(values, revisions))
         return Secrets(values, revisions)
 
@@ -131,12 +174,6 @@ def vault_of(home: Path, name: str) -> Vault:
     """Return the vault of a pod; its key is where the environment says, else in the home."""
     key = os.environ.get(KEY_VARIABLE)
     return Vault(home / "bringup" / name / "vault.yml", Path(key) if key else home / "vault.key")
-
-
-def registry_names(site: Site) -> list[str]:
-    """Return the names under which the registry serves."""
-    host = site.roles["registry"]
-    return [host, site.addresses[host]]
 
 
 def program(name: str) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pyarrow
 from PIL import Image
 
 from podwright.data.classes import LabelClass
@@ -31,8 +33,7 @@ class ColourTable:
             return self._of_palette(image)
         if image.mode != "RGB":
             image = image.convert("RGB")
-        pixels = np.frombuffer(image.tobytes("raw", "RGBX"), dtype="<u4")
-        return self._of_runs(pixels)
+        return self._of_runs(_packed(image))
 
     def _of_runs(self, pixels: np.ndarray[Any, Any]) -> Counts:
         """Look up one pixel of each run of equal ones: labels are areas, so there are few runs."""
@@ -52,6 +53,14 @@ class ColourTable:
     def _summed(self, places: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Counts:
         # Weights are floating-point numbers, which are exact up to 2^53 pixels.
         return np.bincount(places, weights=lengths, minlength=self.classes + 1).astype(np.uint64)
+
+
+def _packed(image: Image.Image) -> np.ndarray[Any, Any]:
+    """Return pixels of four bytes each as they lie in Pillow's memory; an image in several pieces is copied."""
+    if hasattr(image, "__arrow_c_array__"):
+        with suppress(ValueError):
+            return np.asarray(pyarrow.array(image).flatten().to_numpy()).view("<u4")
+    return np.frombuffer(image.tobytes("raw", "RGBX"), dtype="<u4")
 
 
 def _turned(colour: int) -> int:

@@ -1,15 +1,22 @@
-"""Compares a fabric as `ibnetdiscover` sees it with the design: cables that are not where they belong, devices that are
-not there, links that do not run at their width and speed."""
+"""Compares a fabric as it was built with the design: cables that are not where they belong, devices that are not
+there, links that do not run at their width and speed.
+
+InfiniBand is compared with what `ibnetdiscover` printed, Ethernet with what LLDP told each switch.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
-from podwright.design.discovered import SeenFabric, infer_names, read_discovered
+from podwright.design.discovered import infer_names, read_discovered
 from podwright.design.exports.ibnet import Port, fabric_of
+from podwright.design.exports.switch_ports import cumulus_port
+from podwright.design.neighbours import COMMANDS, Neighbour, ports_of, read_neighbours
 from podwright.design.plan import Design
+from podwright.design.speeds import link_speed
 from podwright.design.wiring import Wired
 from podwright.spec.problems import Refusal, refuse
 
@@ -45,7 +52,7 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
     devices = {port.device for port in seen.ports()}
     there = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
     if not there:
-        raise _no_fabric(devices, file)
+        raise _no_fabric(devices, file, design.underlay is not None)
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
     panels: dict[Port, str] = {}
@@ -54,8 +61,57 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
         rates |= fabrics[name].rates
         panels |= fabrics[name].panels
     say = _PortWords(panels)
-    findings = [*_compare(links, seen.ports(), say), *_slow(links, rates, seen, say)]
+    findings = [*_compare(links, seen.ports(), say), *_slow(links, rates, seen.rates(), say)]
     return Checked(there, len(links) // 2, findings, inferred)
+
+
+def check_neighbours(design: Design, texts: Mapping[str, str], place: str) -> Checked:
+    """Compare what LLDP told switches with the Ethernet fabric: `texts` by their files, each named after its switch.
+
+    Only cables of switches that printed something are compared.
+    """
+    model = design.requirements.compute_switch
+    if model is None or design.underlay is None:
+        raise refuse(
+            "is about an Ethernet fabric, and this pod has none", hint="give a file of `ibnetdiscover`", file=place
+        )
+    fabric = fabric_of(design, "compute")
+    models = dict.fromkeys(fabric.switches, model)
+    seen: dict[str, list[Neighbour]] = {}
+    for file, text in texts.items():
+        if (name := PurePath(file).stem) in models:
+            seen[name] = read_neighbours(text, file)
+    if not seen:
+        raise _no_neighbours(texts, min(models), place)
+    links = {port: peer for port, peer in fabric.links.items() if {port.device, peer.device} & set(seen)}
+    names = {port: cumulus_port(model, port.number) for port in links if port.device in models}
+    actual, speeds = ports_of(seen, fabric.links, models)
+    say = _PortWords(names)
+    findings = [*_compare(links, actual, say), *_slow(links, _speeds(design, links), speeds, say)]
+    return Checked(("compute",), len(links) // 2, findings)
+
+
+def _no_neighbours(texts: Mapping[str, str], example: str, place: str) -> Refusal:
+    hint = f"keep what {COMMANDS} prints on a switch in a file of its name, such as {example}.json"
+    if texts:
+        hint += f"; here is {PurePath(min(texts)).name}"
+    return refuse("has no file of a switch of this design", hint=hint, file=place)
+
+
+def _speeds(design: Design, links: Mapping[Port, Port]) -> dict[Port, str]:
+    """Return what each link should run at, as NVUE writes it: the slower of its two ports."""
+    model = design.requirements.compute_switch
+    assert model is not None, "a fabric that is compared has a switch"
+    switch_gbps = model.speed_gbps or 0
+    hosts = {
+        host: link_speed(design.pod, node, "compute") or switch_gbps
+        for host, node in design.requirements.models.items()
+    }
+    speeds: dict[Port, str] = {}
+    for port, peer in links.items():
+        gbps = min(hosts.get(_owner(end), switch_gbps) for end in (port, peer))
+        speeds[port] = f"{min(gbps, switch_gbps):g}G"
+    return speeds
 
 
 class _PortWords:
@@ -75,8 +131,10 @@ def _names_any(devices: set[str], wired: Wired) -> bool:
     return any(switch.name in devices for switch in wired.switches)
 
 
-def _no_fabric(devices: set[str], file: str) -> Refusal:
+def _no_fabric(devices: set[str], file: str, ethernet: bool) -> Refusal:
     hint = "write it with `ibnetdiscover`; switches are known by their names or by their hosts"
+    if ethernet:
+        hint = f"of the Ethernet fabric give a folder of what {COMMANDS} printed, each file named after its switch"
     if not devices:
         return refuse("holds no links", hint=hint, file=file)
     hint += f", and this file has {min(devices)}"
@@ -110,10 +168,9 @@ def _gone(designed: Mapping[Port, Port], absent: list[tuple[Port, Port]]) -> dic
 
 
 def _slow(
-    designed: Mapping[Port, Port], rates: Mapping[Port, str], seen: SeenFabric, say: _PortWords
+    designed: Mapping[Port, Port], rates: Mapping[Port, str], actual: Mapping[Port, str], say: _PortWords
 ) -> Iterator[Deviation]:
     """Yield links of another width or speed, each once; where all are alike it is one thing to mend."""
-    actual = seen.rates()
     wrong: dict[tuple[str, str], list[Port]] = defaultdict(list)
     compared = 0
     for port in sorted(actual):

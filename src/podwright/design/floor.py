@@ -9,6 +9,7 @@ from typing import NamedTuple
 CABLE_MANAGER = "cable manager"
 # A watt that is drawn is a watt of heat, which those who cool a hall count in British thermal units for each hour.
 BTU_H = 3.412
+KG_OF_TONNE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,14 @@ class Rack:
         return sum(device.weight_kg or 0 for _, device in self.devices)
 
     @property
+    def short_power(self) -> str:
+        """Return its power in the fewest words; none where nothing is known of it."""
+        if not self.power_w:
+            return ""
+        unknown = any(device.power_w is None for _, device in self.devices if device.kind != CABLE_MANAGER)
+        return f"{'over ' * unknown}{self.power_w / 1000:.1f} kW"
+
+    @property
     def facts(self) -> str:
         """Return its power, heat and weight as people read them: at least so much where some of it is not known."""
         devices = [device for _, device in self.devices if device.kind != CABLE_MANAGER]
@@ -115,7 +124,10 @@ class Floor:
     @property
     def weight_text(self) -> str:
         """Return the weight of all devices as people read it."""
-        return _known(f"{self.weight_kg / 1000:,.1f} t", bool(self.unknown_weight))
+        text = f"{self.weight_kg:,.0f} kg"
+        if self.weight_kg >= KG_OF_TONNE:
+            text = f"{self.weight_kg / KG_OF_TONNE:,.1f} t"
+        return _known(text, bool(self.unknown_weight))
 
     @property
     def heat_text(self) -> str:

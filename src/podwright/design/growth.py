@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podwright.design.plan import Design
+from podwright.design.plan import Design, design_pod
 from podwright.design.wiring import Cable
+from podwright.spec import ComputeFabric, Pod
 from podwright.spec.problems import Refusal, refuse
 
 End = tuple[str, str, int]
@@ -64,9 +65,11 @@ def check_pods(old: Design, new: Design) -> None:
             field="nodes",
         )
     other = [host for host in before.hosts if host in after.models and after.models[host] != before.models[host]]
-    if gone or other:
+    what = [f"{host} of the old one is not in it" for host in gone[:1]]
+    what += [f"{host} is of another model" for host in other[:1]]
+    if what:
         raise refuse(
-            f"this is another pod: {(gone + other)[0]} of the old one is not in it",
+            f"this is another pod: {what[0]}",
             hint="the hosts of the old pod keep their names and models in the new one",
             field="nodes",
         )
@@ -76,12 +79,26 @@ def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
     """Return the refusal of a growth that would touch cables in use."""
     first = (*(a for a, _ in growth.moved), *growth.removed)[0]
     nodes = len(old.requirements.hosts), len(new.requirements.hosts)
+    hint = f"`nodes_planned: {nodes[1]}` in the old file would have moved none; `--allow-moves` lists them"
+    if _planned(old.pod, nodes[1], new):
+        hint = "the files differ in more than their nodes; `--allow-moves` lists what that moves"
     return refuse(
         f"growing from {nodes[0]} to {nodes[1]} nodes moves {growth.disturbs:,} cables that are in use, "
         f"the first at {first.a} port {first.a_port}",
-        hint=f"`nodes_planned: {nodes[1]}` in the old file would have moved none; `--allow-moves` lists them",
+        hint=hint,
         field="fabrics.compute.nodes_planned",
     )
+
+
+def _planned(old: Pod, nodes: int, new: Design) -> int:
+    """Return how many cables would have been touched, had the old pod been planned for so many nodes."""
+    given = old.fabrics.compute or ComputeFabric.model_validate({})
+    planned = given.model_copy(update={"nodes_planned": nodes})
+    fabrics = old.fabrics.model_copy(update={"compute": planned})
+    try:
+        return grow(design_pod(old.model_copy(update={"fabrics": fabrics})), new).disturbs
+    except Refusal:
+        return 1
 
 
 def _pair(cable: Cable) -> tuple[End, End]:

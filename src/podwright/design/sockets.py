@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from podwright.design.racks import switch_model
 from podwright.design.requirements import Requirements, ports_of
-from podwright.design.speeds import FASTEST_TWISTED_GBPS
+from podwright.design.speeds import FASTEST_TWISTED_GBPS, TWISTED_PAIR
 from podwright.design.wiring import Cable, Switch
 from podwright.spec import NodeModel, SwitchModel
 
 # A block of a storage system is on two fabrics: each has a word of its own, so that no two ports have one name.
 _OTHERS = {"storage": "port", "management": "mgmt"}
-TWISTED_PAIR = "rj45"
 
 
 class Socket(NamedTuple):

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 # Twisted pair steps down to what the switch has; anything faster needs a port of its own kind.
 FASTEST_TWISTED_GBPS = 10
+TWISTED_PAIR = "rj45"
 TITLES = {"infiniband": "InfiniBand", "ethernet": "Ethernet"}
 
 
 def check_ports(pod: Pod, groups: Sequence[NodeGroup]) -> None:
-    """Refuse a switch of the wrong kind, and nodes of two generations on one fabric."""
+    """Refuse a switch of the wrong kind or with other sockets, planes without a speed, and two generations as one."""
     kinds = _kinds(pod)
     for field, fabric, switch in _switches(pod):
         wanted = kinds.get(fabric)
@@ -30,8 +31,43 @@ def check_ports(pod: Pod, groups: Sequence[NodeGroup]) -> None:
                 hint=hint,
                 field=field,
             )
+        if field != "fabrics.management.switch":
+            _check_sockets(field, fabric, switch, groups)
     for fabric in ("compute", "storage"):
         _check_generations(fabric, groups)
+    _check_planes(pod, groups)
+
+
+def _check_sockets(field: str, fabric: str, switch: SwitchModel, groups: Sequence[NodeGroup]) -> None:
+    """Refuse ports that no cable can join: a plug of a fast port does not go into a socket of twisted pair."""
+    for group in groups:
+        speed = _speed(group.model, fabric)
+        if switch.connector == TWISTED_PAIR and speed is not None and speed > FASTEST_TWISTED_GBPS:
+            raise refuse(
+                f"{switch.name or 'the switch'} has sockets of twisted pair, "
+                f"and the {fabric} ports of {group.model.name or 'a node'} run at {speed:g} Gb/s",
+                hint=f"name a switch with ports of {speed:g} Gb/s",
+                field=field,
+            )
+
+
+def _check_planes(pod: Pod, groups: Sequence[NodeGroup]) -> None:
+    """Refuse planes that split the ports of nodes into parts of a speed that the switch does not have."""
+    compute = pod.compute_fabric()
+    if compute is None or compute.planes == 1 or compute.switch is None or compute.switch.speed_gbps is None:
+        return
+    for speed in sorted({_speed(group.model, "compute") or 0 for group in groups} - {0}):
+        part = speed / compute.planes
+        if switch_at(compute.switch, part).speed_gbps == part:
+            continue
+        modes = {compute.switch.speed_gbps, *(mode.speed_gbps for mode in compute.switch.modes)}
+        fitting = sorted(int(speed / mode) for mode in modes if speed >= mode and (speed / mode).is_integer())
+        raise refuse(
+            f"{compute.planes} planes split compute ports of {speed:g} Gb/s into parts of {part:g}, "
+            f"and {compute.switch.name or 'the switch'} has no such ports",
+            hint=f"planes that fit: {', '.join(map(str, fitting)) or 'none'}",
+            field="fabrics.compute.planes",
+        )
 
 
 def switch_at(switch: SwitchModel, speed_gbps: float) -> SwitchModel:

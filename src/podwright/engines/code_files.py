@@ -21,11 +21,15 @@ ENVIRONMENT = "pyvenv.cfg"
 
 @dataclass(frozen=True)
 class AlsoTravels:
-    """What travels beside what git knows: data folders inside the code folder, patterns of `include:`, made files."""
+    """What travels beside what git knows: data folders inside the code folder, patterns of `include:`, made files.
+
+    Our own `home` never does, which may lie in the code folder: each run would carry all before it.
+    """
 
     data: tuple[Path, ...] = ()
     patterns: tuple[str, ...] = ()
     made: Mapping[str, bytes] = field(default_factory=dict)
+    home: Path | None = None
 
 
 NO_MORE = AlsoTravels()
@@ -37,7 +41,8 @@ def files_that_travel(folder: Path, root: Path, wanted: AlsoTravels) -> tuple[li
         message = f"{folder} holds no files: the kernel makes them up as they are read"
         raise refuse(message, field="code", hint="name the folder of your program")
     try:
-        names = sorted({*_code_files(root), *_data_files(root, wanted.data), *_included(root, wanted.patterns)})
+        beside = {*_data_files(root, wanted.data), *_included(root, wanted.patterns)}
+        names = sorted({*_code_files(root, wanted.home), *beside})
         return names, sum((root / name).lstat().st_size for name in names)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -45,13 +50,15 @@ def files_that_travel(folder: Path, root: Path, wanted: AlsoTravels) -> tuple[li
         raise refuse(message, field="code", hint="is it being changed just now? put it in .podwrightignore") from None
 
 
-def _code_files(root: Path) -> Iterator[str]:
+def _code_files(root: Path, home: Path | None) -> Iterator[str]:
     listed = _git_files(root)
     patterns = [*IGNORED, *_ignore_patterns(root)]
     # A folder that its repository ignores as a whole is taken as one without git.
     names = _without_environments(listed) if listed else _walk(root, root)
     for name in names:
         path = root / name
+        if home and path.is_relative_to(home):
+            continue
         if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
             yield name
 

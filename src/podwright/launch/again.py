@@ -66,7 +66,7 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.engine import site_of
+    from podwright.engines.slurm.whereabouts import site_of
 
     return f"{site_of(folder)['folder']}/runs/{folder.id}"
 

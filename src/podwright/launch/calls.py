@@ -19,6 +19,7 @@ from podwright.launch.starting import prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    from podwright.runs import Home
     from podwright.spec import Workload
 
 IN_CODE = ".podwright-call"
@@ -36,7 +37,7 @@ def start_call(
 ) -> Run:
     """Start a run whose ranks call a function; with items one run for each, as one array."""
     workload = _workload(function, on, given, items)
-    code, run_id = _code(workload, function, args, items), session.home.new_id(workload.name)
+    code, run_id = _code(session.home, workload, function, args, items), session.home.new_id(workload.name)
     with prepare(session, workload, on, run_id, code=code) as prepared:
         return Run(session, start(session, prepared))
 
@@ -67,7 +68,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _code(
-    workload: Workload, function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None
+    home: Home, workload: Workload, function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None
 ) -> Snapshot:
     """Pack the call, and what it needs to be unpickled, beside the code that was asked for, if any."""
     import cloudpickle
@@ -84,7 +85,8 @@ def _code(
     files = {f"cloudpickle/{path.name}": path.read_bytes() for path in library.glob("*.py")}
     files |= {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
     packed = {f"{IN_CODE}/{name}": data for name, data in files.items()}
-    return snapshot(workload.code_folder, AlsoTravels(patterns=workload.include, made=packed))
+    also = AlsoTravels(patterns=workload.include, made=packed, home=home.path.resolve())
+    return snapshot(workload.code_folder, also)
 
 
 def _pickled(function: Callable[..., Any]) -> bytes:

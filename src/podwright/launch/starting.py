@@ -120,7 +120,7 @@ def _code(workload: Workload, home: Home) -> Snapshot | None:
     inside = [given.text for given in workload.inputs().values() if given.kind == "code"]
     if workload.stdin_in_code:
         inside.append(workload.stdin_in_code)
-    also = AlsoTravels(tuple(root / text for text in inside), workload.include)
+    also = AlsoTravels(tuple(root / text for text in inside), workload.include, home=home.path.resolve())
     return snapshot(root, also, home.code if os.access(home.code, os.W_OK) else None)
 
 

@@ -9,6 +9,7 @@ part/               what is on its way; under its own name once it is whole and 
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -43,6 +44,8 @@ class Cache:
 
     def __init__(self, root: str, limit_bytes: Optional[int], reserve_bytes: int = RESERVE_BYTES) -> None:
         self.root, self._limit, self._reserve = root, limit_bytes, reserve_bytes
+        self._coming: Set[str] = set()
+        self._over = False
 
     def make(self) -> None:
         """Make the folders; one that others can write to is refused."""
@@ -121,11 +124,14 @@ class Cache:
     def incoming(self, run: str, item: Content) -> Iterator[IO[bytes]]:
         """Give a file to write a content to; it is the run's and the cache's when all went well, else gone."""
         number, path = tempfile.mkstemp(prefix=f"{item.key[:16]}.", dir=os.path.join(self.root, "part"))
+        self._coming.add(path)
         try:
             with os.fdopen(number, "w+b") as file:
+                self._check_open()
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            self._check_open()
             os.chmod(path, 0o400)
             os.utime(path, ns=(time.time_ns(), SEALED_NS))
             # The run's own links first: nothing can be evicted between.
@@ -137,6 +143,18 @@ class Cache:
         finally:
             with suppress(OSError):
                 os.unlink(path)
+            self._coming.discard(path)
+
+    def abandon(self) -> None:
+        """Remove what is on its way, and let nothing more come: whoever brings it may wait for a source for long."""
+        self._over = True
+        for path in list(self._coming):
+            with suppress(OSError):
+                os.unlink(path)
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
     def forget(self, item: Content) -> None:
         """Remove a content that is not what it should be."""

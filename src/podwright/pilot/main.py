@@ -16,6 +16,7 @@ The pilot of Podwright: runs beside the workload on every node of a run.
   pilot.pyz rank -- COMMAND                     one rank, started by a launcher
   pilot.pyz contain ORDER COMMAND               the pilot of one node, in the container that the command starts
   pilot.pyz ship ORDER                          send this node's record to standard output as frames
+  pilot.pyz stage ORDER                         bring the data of a run into a cache that its nodes share
   pilot.pyz mirror                              answer what has come of runs, asked on standard input
   pilot.pyz sample [--seconds N] [--out FILE]   show what the sensors read here
   pilot.pyz --version
@@ -52,6 +53,12 @@ def _ship(argv: List[str]) -> int:
     return run(argv[0])
 
 
+def _stage(argv: List[str]) -> int:
+    from .prefetch import main as run
+
+    return run(argv[0])
+
+
 def _mirror(argv: List[str]) -> int:
     from .mirror import main as run
 
@@ -70,12 +77,13 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
     "rank": _rank,
     "contain": _contain,
     "ship": _ship,
+    "stage": _stage,
     "mirror": _mirror,
     "sample": _sample,
 }
 MISUSED = 64
 """As EXIT_BAD_ORDER, without the time that importing the protocol takes."""
-LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1}
+LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1, "stage": 1}
 
 
 def _orders(role: str, argv: List[str]) -> List[str]:
@@ -84,7 +92,7 @@ def _orders(role: str, argv: List[str]) -> List[str]:
         while argv and argv[0].startswith("--"):
             argv = argv[2:]
         return argv
-    return argv[:1] if role in ("node", "contain", "ship") else []
+    return argv[:1] if role in ("node", "contain", "ship", "stage") else []
 
 
 def _complaint(orders: List[str]) -> str:

@@ -39,16 +39,11 @@ class Paths:
             self.lease = os.path.join(self.folder, "lease")
         self.record = os.path.join(base, "record", record)
         self.checkpoint = os.path.normpath(os.path.join(base, order.checkpoint))
-        self.cache = self._cache(order)
+        self.cache = cache_folder(order, self.job)
         self.code = os.path.join(self.scratch, "work")
         if order.code:
             self.code = os.path.join(self.scratch, f"code-{order.code['sha256'][:12]}")
         self.workdir = os.path.join(self.folder, *WORKDIR.split("/"))
-
-    def _cache(self, order: Order) -> str:
-        """Return where this node keeps data that outlives runs."""
-        path = os.path.expandvars(str((order.cache or {}).get("path") or ""))
-        return os.path.normpath(os.path.join(self.job, path)) if path else os.path.join(own_home(), "cache")
 
     def is_cancelled(self) -> bool:
         """Return whether a user cancelled the run, or all runs of its parent."""
@@ -117,6 +112,12 @@ class FolderWatch:
         except OSError:
             pass
         return False
+
+
+def cache_folder(order: Order, job: str) -> str:
+    """Return where this node keeps data that outlives runs."""
+    path = os.path.expandvars(str((order.cache or {}).get("path") or ""))
+    return os.path.normpath(os.path.join(job, path)) if path else os.path.join(own_home(), "cache")
 
 
 def make_private(path: str) -> None:

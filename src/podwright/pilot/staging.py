@@ -104,6 +104,7 @@ class Stager:
         with self._lock:
             self._stopped = True
             self._lock.notify_all()
+        self._cache.abandon()
         self._cache.unpin(self._place.run, self._place.pin)
 
     def keep(self) -> None:

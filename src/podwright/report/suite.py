@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
-from podwright.analysis.traits import Traits
+from podwright.analysis.traits import CPU_CORES, Traits
 from podwright.launch import Session
 from podwright.launch.cost import reckon
 from podwright.prove.compare import BY, SidesCompared, compare_cells
@@ -27,7 +27,7 @@ from podwright.theme import words
 _METRIC = "duration_s"
 _MARGIN = 0.03
 _LOOKS = {"same": "good", "different": "bad", "not proven": "open"}
-_SENSED = ("GPU utilisation", "GPU power", "CPU utilisation")
+_SENSED = ("GPU utilisation", "GPU power", CPU_CORES)
 _EDGE = 3.0
 """Room at both ends of an axis, in per cent, so that no mark is cut."""
 

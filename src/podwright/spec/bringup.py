@@ -35,6 +35,18 @@ SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "wr
 SlurmVersion = Annotated[
     Line, pattern(r"\d\d\.\d\d(\.\d+)?", '"{}" is not a version of Slurm', "write it like `22.05`")
 ]
+Requirement = Annotated[
+    Line,
+    pattern(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?([=<>~!]=?=?[A-Za-z0-9.*+!,<>=~-]+)?",
+        '"{}" is not a Python package',
+        "write it like `numpy` or `numpy==2.1.3`",
+    ),
+]
+ArchiveUrl = Annotated[
+    Line,
+    pattern(r"https?://[A-Za-z0-9.:\[\]-]+", '"{}" is not where an archive is served', "like `http://10.0.0.1:3142`"),
+]
 
 
 class Account(Strict):
@@ -62,7 +74,9 @@ class Roles(Strict):
 class SoftwareVersions(Strict):
     """Which release is there; left out: what the operating system has."""
 
-    slurm: SlurmVersion | None = Field(default=None, description="such as 22.05; its files are written for it")
+    slurm: SlurmVersion | None = Field(
+        default=None, description="such as 22.05: its packages are of it, its files are written for it"
+    )
     kubernetes: KubernetesVersion | None = Field(
         default=None, description="such as 1.35.4: the cluster is made by kubeadm; left out: it is there already"
     )
@@ -88,6 +102,10 @@ class Bringup(Strict):
     login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
     exports: tuple[Export, ...] = Field(default=(), description="folders that the storage host exports by NFS")
     images: tuple[Image, ...] = Field(default=(), description="images that the site shall have, by name")
+    archive: ArchiveUrl | None = Field(
+        default=None, description="where `mirror serve` serves all packages to hosts; left out: their own sources"
+    )
+    wheels: tuple[Requirement, ...] = Field(default=(), description="Python packages that the site shall have")
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
     sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")

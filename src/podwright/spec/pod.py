@@ -87,7 +87,9 @@ class Storage(Strict):
 class CacheSpace(Strict):
     """Where nodes keep data that is staged for runs."""
 
-    path: Line | None = Field(default=None, description="a folder on each node's own disk; left out: its temporary one")
+    path: Line | None = Field(
+        default=None, description="a folder on each node's disk, or on shared storage; left out: its temporary one"
+    )
     size_bytes: Size | None = Field(
         default=None, alias="size", description="the most that one user's data takes there; left out: what the disk has"
     )

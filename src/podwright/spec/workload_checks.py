@@ -63,6 +63,21 @@ def placeholders(tree: Tree) -> Found:
                 yield Finding(path, f"`{{{kind}.{short(name)}}}` names no {kind}", hint)
 
 
+def bare_names(tree: Tree) -> Found:
+    """Check that no point of a matrix is given `{lr}` itself, where `{matrix.lr}` was meant.
+
+    Braces that are the program's own stay: an axis that is used anywhere by its full name is not looked for.
+    """
+    texts = list(_texts(tree))
+    used = names_in(" ".join(text for _, text in texts))
+    unused = [name for name in _mapping(tree, "matrix") if f"matrix.{name}" not in used]
+    for path, text in texts:
+        for name in unused:
+            if f"{{{name}}}" in text:
+                message = f"`{{{short(name)}}}` is not replaced, and no point would differ by it"
+                yield Finding(path, message, f"write `{{matrix.{short(name)}}}`")
+
+
 def environment(tree: Tree) -> Found:
     """Check that no variable is one that we set ourselves, and that a secret is named once."""
     env, secrets = _mapping(tree, "env"), _list(tree, "secrets")
@@ -156,6 +171,7 @@ CHECKS = (
     image,
     mig,
     placeholders,
+    bare_names,
     environment,
     checkpoint,
     matrix,

@@ -90,6 +90,16 @@ def test_packages_services_and_gpus_are_compared() -> None:
     ]
 
 
+def test_a_package_of_another_release_is_lacking_and_named() -> None:
+    """dpkg is on this machine, of whatever version."""
+    version = str(look.packages(["dpkg"])["dpkg"])
+    for release, others in ((version[:3], []), ("0.7", ["dpkg"])):
+        plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("dpkg",), releases={"dpkg": release})})
+        assert look.lacking({"dpkg": version}, plan.releases()) == others
+        rows = [(drift.what, drift.expected, drift.found) for drift in drifts(plan, seen(plan), {})]
+        assert rows == [(f"package {name}", release, version) for name in others]
+
+
 def test_a_host_that_does_not_answer_is_unreachable() -> None:
     assert host_state(refuse("no route"), []) == "unreachable"
     assert host_state({}, []) == "ok"

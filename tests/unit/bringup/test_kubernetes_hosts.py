@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 from podwright.bringup.kubernetes import addons, kubeadm
+from podwright.bringup.kubernetes.charts import charts
 from podwright.bringup.kubernetes.containerd import config_text
 from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
+from podwright.bringup.stages.kubernetes import chart_text
 from podwright.bringup.vault import Vault
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.spec import Refusal, load_pod
@@ -37,6 +39,36 @@ def test_add_ons_are_what_an_api_server_takes(golden: Callable[[Path, str], None
     """The golden file is among those that the tests of the Kubernetes lab give a real API server."""
     text = yaml_text(addons.objects(site_of(load_pod(CASE / "pod.yaml"))))
     golden(CASES / "kubernetes" / "addons" / "addons.yaml", text)
+
+
+OIDC = '{kind: oidc, issuer: "https://login.example", client: podwright}'
+LDAP = '{kind: ldap, server: "ldaps://ldap.example", base: "ou=people,dc=example"}'
+
+
+def with_login(folder: Path, login: str) -> Site:
+    path = folder / "pod.yaml"
+    path.write_text((CASE / "pod.yaml").read_text().replace(OIDC, login))
+    return site_of(load_pod(path))
+
+
+def test_people_of_an_ldap_are_known_by_dex(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
+    """The API server asks the issuer that Dex is, and Dex the LDAP."""
+    site = with_login(tmp_path, LDAP)
+    chart = next(chart for chart in charts(site) if chart.name == "dex")
+    golden(CASE / "expected" / "dex.yaml", chart_text(site, chart))
+    arguments = yaml.safe_load_all(kubeadm.init_text(site))
+    server = next(part["apiServer"] for part in arguments if part["kind"] == "ClusterConfiguration")
+    given = {each["name"]: each["value"] for each in server["extraArgs"]}
+    assert given["oidc-issuer-url"] == chart.values(site)["config"]["issuer"] == "https://m1:32000"
+    assert given["oidc-client-id"] == chart.values(site)["config"]["staticClients"][0]["id"]
+
+
+@pytest.mark.parametrize(
+    ("login", "field"), [("{kind: oidc, client: a}", "issuer"), (LDAP.split(", base")[0] + "}", "base")]
+)
+def test_a_login_that_lacks_something_is_refused_with_its_place(tmp_path: Path, login: str, field: str) -> None:
+    with pytest.raises(Refusal, match=rf"pod.yaml:\d+:\d+: bringup.login.{field}: is missing"):
+        plan(with_login(tmp_path, login).pod)
 
 
 def test_a_single_manager_is_asked_directly(tmp_path: Path) -> None:

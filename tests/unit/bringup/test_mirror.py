@@ -7,13 +7,14 @@ import json
 import shutil
 import subprocess
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from podwright.bringup.mirror import archive, collect
+from podwright.bringup.mirror import archive, collect, wheels
 from podwright.bringup.mirror.serve import ArchiveServer
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
@@ -109,6 +110,44 @@ def test_an_image_that_is_served_is_fetched_with_the_same_digest(made: Path, tmp
     assert digest == image(tmp_path / "again")
     blobs = [sorted(path.name for path in (tmp_path / name / archive.BLOBS).iterdir()) for name in ("fetched", "again")]
     assert blobs[0] == blobs[1]
+
+
+def wheel(folder: Path, name: str, requires: str = "") -> Path:
+    """Writes a Python package of one module, as pip takes it."""
+    info = f"{name}-1.0.dist-info"
+    entries = {
+        f"{name}.py": "",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    file = folder / f"{name}-1.0-py3-none-any.whl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(file, "w") as zipped:
+        for path, text in {**entries, f"{info}/RECORD": ""}.items():
+            zipped.writestr(path, text)
+    return file
+
+
+def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real pip both times: the first archive is its only source when it makes the second one."""
+    content = tmp_path / "content"
+    wheel(content / "python", "toy_tool", "Requires-Dist: toy-part\n")
+    part = wheel(content / "python", "toy_part")
+    archive.write_archive(tmp_path / "first.tar", "small", content, {})
+    with served(tmp_path / "first.tar") as place:
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://{place}/simple/")
+        fetched = wheels.fetch_wheels(["toy.tool==1.0"], "debian-12", tmp_path / "second")
+        assert [path.name for path in fetched] == ["toy_part-1.0-py3-none-any.whl", "toy_tool-1.0-py3-none-any.whl"]
+        assert fetched[0].read_bytes() == part.read_bytes()
+        with pytest.raises(Refusal, match="No matching distribution found for toy-other"):
+            wheels.fetch_wheels(["toy-other"], "debian-12", tmp_path / "third")
+        changed = bytearray((tmp_path / "first.tar").read_bytes())
+        changed[changed.index(b"Name: toy_part")] ^= 1
+        (tmp_path / "first.tar").write_bytes(changed)
+        with pytest.raises(Refusal, match="pip: THESE PACKAGES DO NOT MATCH THE HASHES"):
+            wheels.fetch_wheels(["toy-part"], "debian-12", tmp_path / "fourth")
+    (bad,) = archive.verify(tmp_path / "first.tar").bad
+    assert bad["path"] == "python/toy_part-1.0-py3-none-any.whl"
 
 
 def test_all_packages_of_all_hosts_are_wanted() -> None:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -57,13 +58,15 @@ def test_answers_of_other_installers(tmp_path: Path, os: str, name: str, golden:
     golden(CASE / "expected" / f"{os}.txt", files[f"answers/{name}"] + files["mac/52-54-00-88-00-01.ipxe"])
 
 
-def test_autoinstall_is_what_ubuntus_own_schema_names(tmp_path: Path) -> None:
-    """The keys of the format's reference, section by section."""
-    other = changed(tmp_path, **{"os: debian_12": "os: ubuntu-24.04\n    source: http://10.88.0.1/ubuntu"})
-    answers = yaml.safe_load(boot_files(other)["answers/g1/user-data"])["autoinstall"]
-    sections = {"version", "locale", "keyboard", "identity", "ssh", "storage", "apt", "packages", "updates"}
-    assert set(answers) == sections | {"late-commands", "shutdown"}
-    assert set(answers["identity"]) == {"hostname", "username", "password"}
+@pytest.mark.parametrize("user", ["admin", "root"])
+def test_autoinstall_is_what_its_schema_allows(tmp_path: Path, user: str) -> None:
+    words = {"os: debian_12": "os: ubuntu-24.04\n    source: http://10.88.0.1/ubuntu", "user: admin": f"user: {user}"}
+    answers = yaml.safe_load(boot_files(changed(tmp_path, **words))["answers/g1/user-data"])["autoinstall"]
+    schema = jsonschema.Draft202012Validator(json.loads((CASE / "autoinstall-schema.json").read_text()))
+    assert [error.message for error in schema.iter_errors(answers)] == []
+    answers["ssh"]["allow-password"] = answers["ssh"].pop("allow-pw")
+    (error,) = schema.iter_errors(answers)
+    assert "'allow-password' was unexpected" in error.message
 
 
 def test_owners_take_the_files(tmp_path: Path, site: Site) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
+from podwright.bringup import ansible
 from podwright.bringup.plan import plan
 from podwright.bringup.site import site_of
 from podwright.bringup.stages import base, nvidia, slurm, storage
@@ -28,7 +31,7 @@ def test_a_host(host: str, golden: Callable[[Path, str], None]) -> None:
 def test_a_host_without_gpus_says_why_it_gets_nothing_of_nvidias() -> None:
     plans = plan(POD)
     assert plans["m1"].skipped == {"nvidia": "it has no GPUs"}
-    assert plans["g1"].skipped == {}
+    assert plans["g1"].skipped == {"selinux": "debian-12 has no SELinux in force"}
     assert not [name for name in plans["m1"].steps if name.startswith("nvidia.")]
 
 
@@ -89,6 +92,58 @@ def read_exports(folder: Path, text: str) -> None:
     done = subprocess.run(["unshare", "--mount", "sh", "-c", line], capture_output=True, text=True, check=False)
     wrong = [each for each in done.stderr.splitlines() if "does not exist" not in each and "stat" not in each]
     assert wrong == [], done.stderr
+
+
+def test_a_new_release_of_slurm_comes_in_slurms_own_order(tmp_path: Path) -> None:
+    """Plays come one after the other: what accounts first, then who controls, then a second one, then nodes."""
+    path = tmp_path / "pod.yaml"
+    path.write_text((CASE / "pod.yaml").read_text().replace("bringup:\n", 'bringup:\n  versions: {slurm: "24.11"}\n'))
+    pod = load_pod(path)
+    plans = plan(pod)
+    texts = ansible.project_files(pod, plans, {})
+    plays = [play["name"] for play in yaml.safe_load(texts[ansible.PLAYBOOK])]
+    hosts = json.loads(texts[ansible.INVENTORY])["all"]["hosts"]
+    order = []
+    for play in plays:
+        for host, facts in hosts.items():
+            asked = facts["podwright_steps"].get(play, {"packages": []})["packages"]
+            order += [(name, host) for name in asked if name.startswith(("slurmdbd", "slurmctld", "slurmd"))]
+    assert order == [
+        ("slurmdbd=24.11*", "m1"),
+        ("slurmctld=24.11*", "m1"),
+        ("slurmctld=24.11*", "m2"),
+        ("slurmd=24.11*", "g1"),
+        ("slurmd=24.11*", "g2"),
+    ]
+    pinned = next(file.text for file in plans["g1"].files() if file.path.endswith("podwright-slurm"))
+    accepted_pin(tmp_path, pinned)
+    assert plan(POD)["g1"].releases() == {}
+
+
+def test_a_site_without_a_network_has_its_archive_as_the_only_source(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(
+        (CASE / "pod.yaml").read_text().replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n")
+    )
+    texts = {file.path: file.text for file in plan(load_pod(path))["g1"].files() if "/apt/sources" in file.path}
+    assert sorted(texts) == ["/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources"]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "debian.sources").write_text(texts["/etc/apt/sources.list.d/debian.sources"])
+    (tmp_path / "sources.list").write_text(texts["/etc/apt/sources.list"])
+    options = [f"Dir::Etc::sourcelist={tmp_path}/sources.list", f"Dir::Etc::sourceparts={tmp_path}/parts"]
+    command = ["apt-get", "update", "--print-uris", *(f"--option={each}" for each in options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    places = {row.split("'")[1].rpartition("/")[0] for row in done.stdout.splitlines()}
+    assert places == {"http://10.0.0.9:3142/packages/."}
+
+
+def accepted_pin(folder: Path, text: str) -> None:
+    """Has apt read what is pinned; a word that it does not know it names."""
+    file = folder / "preferences"
+    file.write_text(text)
+    command = ["apt-cache", "policy", f"--option=Dir::Etc::preferences={file}", "slurmd"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_enroot_keeps_each_users_images_apart() -> None:

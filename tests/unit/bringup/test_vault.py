@@ -65,6 +65,25 @@ def test_the_registrys_certificate_is_of_the_pods_own_authority(tmp_path: Path, 
     assert anew.values["registry_certificate"] != values["registry_certificate"]
 
 
+def test_what_an_authority_signed_is_signed_anew_when_it_or_a_name_is_another(tmp_path: Path) -> None:
+    text = (CASES / "bringup" / "hosts" / "whole" / "pod.yaml").read_text()
+    pods = {name: tmp_path / f"{name}.yaml" for name in ("first", "moved", "quiet")}
+    pods["first"].write_text(text)
+    pods["moved"].write_text(text.replace("controller: m1,", "controller: m1, monitoring: m2,"))
+    pods["quiet"].write_text(text.replace("services: [logging]\n", ""))
+    sites = {name: site_of(load_pod(path)) for name, path in pods.items()}
+    assert "logs_key" not in names_for(sites["quiet"])
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    first = vault.fill(sites["first"]).values
+    moved = vault.fill(sites["moved"]).values
+    signed = ("logs_certificate", "logs_client_certificate", "registry_certificate")
+    assert [moved[name] == first[name] for name in signed] == [False, True, True]
+    # Those that are not needed just now are not forgotten: the old ones would be trusted by nobody.
+    vault.fill(sites["quiet"], rotate=["ca_key"])
+    again = vault.fill(sites["moved"]).values
+    assert [again[name] == moved[name] for name in signed] == [False, False, False]
+
+
 def test_a_key_that_others_may_read_is_refused(tmp_path: Path, site: Site) -> None:
     vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
     vault.fill(site)

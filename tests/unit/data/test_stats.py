@@ -201,3 +201,9 @@ def test_any_image_is_counted_as_pixel_by_pixel(places: list[int], mode: str) ->
         image = image.convert(mode)
     expected = [places.count(0) + places.count(1), places.count(2), places.count(3), places.count(4)]
     assert ColourTable(CLASSES).count(image).tolist() == expected
+
+
+def test_an_image_that_lies_in_several_pieces_of_memory_is_counted() -> None:
+    image = Image.new("RGB", (5000, 3000), COLOURS[2])
+    image.paste(COLOURS[4], (0, 2000, 5000, 3000))
+    assert ColourTable(CLASSES).count(image).tolist() == [0, 10_000_000, 0, 5_000_000]

@@ -20,7 +20,7 @@ from podwright import theme
 from podwright.cli.main import main
 from podwright.design.ethernet import Underlay
 from podwright.design.exports.files import design_files
-from podwright.design.exports.nvue import interface
+from podwright.design.exports.switch_ports import cumulus_port, sonic_port
 from podwright.design.plan import Design, design_pod
 from podwright.design.speeds import switch_at
 from podwright.spec import SwitchModel, library, load_pod
@@ -137,7 +137,8 @@ def test_growth_changes_no_number(tmp_path: Path) -> None:
 
 def test_commands_of_a_leaf_and_a_spine(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
     files = design_files(designed(tmp_path, 4, H100 + ", scalable_unit: 4"), theme.asset("tokens.css"))
-    for name in ("nvue/leaf-u01-r1.sh", "nvue/spine-01.sh", "bgp.csv", "compute-addresses.csv"):
+    switches = [f"{system}/{switch}.sh" for system in ("nvue", "sonic") for switch in ("leaf-u01-r1", "spine-01")]
+    for name in (*switches, "bgp.csv", "compute-addresses.csv"):
         golden(CASES.parent / "ethernet" / name, files[name])
     assert not [name for name in files if name.startswith(("ufm/compute", "compute.ibnet"))]
     for name in ("cables.csv", "compute.dot", "compute.svg", "netbox/08-cables.csv", "slurm/topology.conf"):
@@ -149,14 +150,26 @@ def test_commands_name_ports_that_are_cabled(tmp_path: Path) -> None:
     files = design_files(design, theme.asset("tokens.css"))
     switch = design.requirements.compute_switch
     assert switch is not None
-    cabled: dict[str, set[str]] = {}
+    cabled: dict[str, set[int]] = {}
     for cable in design.wired["compute"].cables:
         for device, port in ((cable.a, cable.a_port), (cable.b, cable.b_port)):
-            cabled.setdefault(device, set()).add(interface(switch, port))
+            cabled.setdefault(device, set()).add(port)
     for device in (switch.name for switch in design.wired["compute"].switches):
         words = files[f"nvue/{device}.sh"].split()
         named = {after for before, after in pairwise(words) if before in ("interface", "neighbor")}
-        assert {name for name in named if "s" in name[3:] and "-" not in name} == cabled[device]
+        ports = {cumulus_port(switch, port) for port in cabled[device]}
+        assert {name for name in named if "s" in name[3:] and "-" not in name} == ports
+        words = files[f"sonic/{device}.sh"].split()
+        named = {after for before, after in pairwise(words) if before in ("add", "use-link-local-only")}
+        assert named - {"Loopback0"} == {sonic_port(switch, port) for port in cabled[device]}
+
+
+def test_a_shell_reads_the_commands(tmp_path: Path) -> None:
+    files = design_files(designed(tmp_path, 4, H100), theme.asset("tokens.css"))
+    scripts = [text for name, text in files.items() if name.endswith(".sh")]
+    assert len(scripts) == 2 * len(numbers_of(designed(tmp_path, 4, H100)).routers)
+    for script in scripts:
+        assert subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=True).stderr == ""
 
 
 def test_netbox_has_ethernet_interfaces(tmp_path: Path) -> None:
@@ -198,6 +211,12 @@ REFUSED = {
     H100 + ", network: ten": '"ten" is not an IPv4 network',
     H100 + ", first_asn: 7": "7 to 10015 are not all numbers for private use",
     "kind: ethernat, switch: sn5600": "fabrics.compute.kind",
+    H100 + ", planes: 3": (
+        "3 planes split compute ports of 400 Gb/s into parts of 133.333, and sn5600 has no such ports"
+    ),
+    "kind: ethernet, switch: sn2201": (
+        "sn2201 has sockets of twisted pair, and the compute ports of dgx-h100 run at 400 Gb/s"
+    ),
 }
 
 

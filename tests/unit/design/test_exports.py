@@ -183,9 +183,8 @@ def test_racks_are_drawn_row_by_row_with_a_legend() -> None:
     assert len(drawn) == 26
     for row, text in drawn.items():
         root = ET.fromstring(text)
-        # What an A3 page shows at half of its size is readable still.
-        assert float(root.attrib["width"]) <= 2800
-        assert float(root.attrib["height"]) <= 900
+        assert float(root.attrib["width"]) <= 1400
+        assert float(root.attrib["height"]) <= 1500
         assert f"pod: row {row}, " in text
         assert "cable manager" in text
 

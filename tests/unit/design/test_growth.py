@@ -66,3 +66,20 @@ def test_a_new_tier_moves_every_link_above_the_leaves() -> None:
 def test_nothing_grows_out_of_the_same_pod(nodes: int) -> None:
     growth = grow(designed(nodes), designed(nodes))
     assert (growth.added, growth.disturbs, growth.switches_added) == ([], 0, [])
+
+
+@pytest.mark.parametrize("fabrics", [{}, {"compute": {"kind": "ethernet", "switch": "sn5600"}}])
+def test_the_hint_of_unplanned_growth_is_true(fabrics: dict[str, dict[str, object]]) -> None:
+    old, new = (designed(nodes, "dgx-h100", fabrics=fabrics) for nodes in (20, 80))
+    hint = refuse_moves(grow(old, new), old, new).problems[0].hint
+    assert hint == "`nodes_planned: 80` in the old file would have moved none; `--allow-moves` lists them"
+    planned = {"compute": {**fabrics.get("compute", {}), "nodes_planned": 80}}
+    assert grow(designed(20, "dgx-h100", fabrics=planned), new).disturbs == 0
+
+
+def test_a_change_of_the_fabric_is_not_called_growth_that_nobody_planned() -> None:
+    old, new = designed(20), designed(40, fabrics={"compute": {"oversubscription": 2}})
+    refusal = refuse_moves(grow(old, new), old, new)
+    assert (
+        refusal.problems[0].hint == "the files differ in more than their nodes; `--allow-moves` lists what that moves"
+    )

@@ -64,7 +64,7 @@ def test_a_third_storage_tier_is_refused_with_the_limit_and_two_ways_out() -> No
 
 
 def test_unknown_power_is_at_least() -> None:
-    assert designed(20).floor.power_text == "at least 130.0 kW in all"
+    assert designed(20).floor.power_text == "at least 130.3 kW in all"
 
 
 @pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300"])
@@ -95,7 +95,7 @@ def test_known_power_heat_and_weight_are_sums() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ((31, "dgx-h100"), (140, "dgx-a100"), "this is another pod: dgx0001 of the old one is not in it"),
+        ((31, "dgx-h100"), (140, "dgx-a100"), "this is another pod: dgx0001 is of another model"),
         ((40, "dgx-a100"), (20, "dgx-a100"), "the pod shrinks from 40 to 20 nodes"),
     ],
 )
@@ -103,6 +103,8 @@ def test_growth_knows_another_pod_and_a_shrink(old: tuple[int, str], new: tuple[
     with pytest.raises(Refusal, match=message):
         check_pods(designed(*old), designed(*new))
     check_pods(designed(20), designed(40))
+    with pytest.raises(Refusal, match="this is another pod: dgx0001 of the old one is not in it"):
+        check_pods(designed(20), designed(40, nodes=[{"hosts": "n[01-40]", "model": "dgx-a100"}]))
 
 
 def test_swapped_digits_name_the_right_switch() -> None:

@@ -150,6 +150,19 @@ def test_every_file_of_the_large_pods_is_imported_whole() -> None:
     _check_netbox(designed(140, nodes=[group(140)], storage=STORAGE))
 
 
+@pytest.mark.parametrize(("model", "planes"), [("dgx-h100", 1), ("dgx-b300", 2)])
+def test_every_file_of_an_ethernet_pod_is_imported_whole(model: str, planes: int) -> None:
+    compute = {"kind": "ethernet", "switch": "sn5600", "planes": planes}
+    _check_netbox(designed(70, model, fabrics={"compute": compute}, storage=STORAGE))
+
+
+def test_interfaces_have_the_speed_of_their_ports() -> None:
+    """NetBox's types of InfiniBand are one lane each, so that the type alone does not tell it."""
+    files = netbox_files(designed(4, "dgx-h100", storage=STORAGE))
+    speeds = {(row["type"], row["speed"]) for row in rows(files["07-interfaces.csv"])}
+    assert speeds == {("infiniband-ndr", "400000000"), ("1000base-t", "1000000"), ("200gbase-x-qsfp56", "200000000")}
+
+
 @pytest.mark.parametrize(
     ("hosts", "storage", "message"),
     [

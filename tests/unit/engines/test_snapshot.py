@@ -89,6 +89,14 @@ def test_a_python_environment_never_travels(code: Path, in_git: bool) -> None:
     assert names(snapshot(code)) == ["deep/b.py", "train.py"]
 
 
+@pytest.mark.parametrize("in_git", [True, False])
+def test_the_home_never_travels(code: Path, in_git: bool) -> None:
+    put(code, "train.py", "state/[home]/index.db", "state/[home]/runs/train-1/run.json", "state/h/a.py")
+    if in_git:
+        git(code, "init", "-q")
+    assert names(snapshot(code, AlsoTravels(home=code / "state/[home]"))) == ["state/h/a.py", "train.py"]
+
+
 def test_a_code_folder_that_is_an_environment_itself_travels(code: Path) -> None:
     put(code, "train.py", "pyvenv.cfg")
     assert names(snapshot(code)) == ["pyvenv.cfg", "train.py"]

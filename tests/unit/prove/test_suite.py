@@ -231,7 +231,7 @@ def test_runs_are_started_again_until_the_rule_decides(
     assert document["verdict"] == "different"
     assert document["n"][0] == document["n"][1] >= 4
     assert [len(side["added"]) for side in document["sides"]] == [n - 2 for n in document["n"]]
-    assert document["causes"][0]["what"] in ("code", "compute_s", "CPU utilisation")
+    assert document["causes"][0]["what"] in ("code", "compute_s", "CPU cores in use")
 
 
 def test_how_a_workload_scales(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,4 +123,8 @@ def test_power_and_weight_of_switches_where_a_manual_gives_them() -> None:
     assert facts["qm9700"] == (1720, 14.8)
     assert facts["qm9790"] == (1610, 14.8)
     assert facts["qm8790"] == (None, 11.4)
-    assert facts["sn2201"] == (None, 7.41)
+    assert facts["sn2201"] == (300, 7.41)
+    assert (facts["qm8700"][0], facts["sb7800"][0]) == (1100, 460)
+    assert facts["sn5600"] == (None, 23.5)
+    # No public source was found for these: a design says "at least" with them.
+    assert [name for name, (power, _) in facts.items() if power is None] == ["qm8790", "sn3700", "sn5400", "sn5600"]

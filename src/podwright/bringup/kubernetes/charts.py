@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes.addons import image_of, with_gpus, with_rdma
+from podwright.bringup.kubernetes.login import dex_values, with_ldap
 
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
@@ -115,6 +116,7 @@ CHARTS = (
     HelmChart("gpu-operator", "v26.7.0", "gpu-operator", _gpu_operator, with_gpus),
     HelmChart("network-operator", "26.7.0", "network-operator", _network_operator, with_rdma),
     HelmChart("cert-manager", "v1.19.1", "cert-manager", _certificates),
+    HelmChart("dex", "0.24.0", "dex", dex_values, with_ldap),
     HelmChart("ingress-nginx", "4.14.0", "ingress-nginx", _ingress),
     HelmChart("jobset", "0.12.0", "jobset-system", _jobset),
     HelmChart("kueue", "0.15.0", "kueue-system", _kueue),

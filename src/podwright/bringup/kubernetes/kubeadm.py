@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podwright.bringup.kubernetes import login
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.spec.problems import refuse
 
@@ -107,17 +108,9 @@ def _cluster(site: Site) -> Object:
 
 
 def _api_arguments(site: Site) -> list[Object]:
-    """Return what the API server is told beyond kubeadm's own choice; with oidc, who may tell it who people are."""
-    login = site.pod.bringup.login
+    """Return what the API server is told beyond kubeadm's own choice, and who may tell it who people are."""
     chosen = {"enable-admission-plugins": "NodeRestriction", "profiling": "false"}
-    if login.kind == "oidc":
-        chosen |= {
-            "oidc-issuer-url": login.issuer or "",
-            "oidc-client-id": login.client or "",
-            "oidc-username-claim": "email",
-            "oidc-groups-claim": "groups",
-        }
-    return _arguments(chosen)
+    return _arguments({**chosen, **login.api_arguments(site)})
 
 
 def _arguments(chosen: dict[str, str]) -> list[Object]:

@@ -62,7 +62,7 @@ def fetch_packages(names: Iterable[str], system: str, folder: Path) -> list[Path
         "--option=APT::Keep-Downloaded-Packages=1",
     ]
     command = ["apt-get", "install", "--yes", "--quiet", "--download-only", "--no-install-recommends", *empty, *keep]
-    _run([*command, *names])
+    run_program([*command, *names])
     (place / "partial").rmdir()
     (place / "lock").unlink(missing_ok=True)
     status.unlink()
@@ -79,13 +79,14 @@ def _release() -> str:
 
 def _stanza(deb: Path) -> str:
     """Return what the list says of a package; its digest is reckoned from what was fetched."""
-    fields = _run(["dpkg-deb", "--field", str(deb)]).rstrip("\n")
+    fields = run_program(["dpkg-deb", "--field", str(deb)]).rstrip("\n")
     with deb.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return f"{fields}\nFilename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n"
 
 
-def _run(command: list[str]) -> str:
+def run_program(command: list[str], name: str = "") -> str:
+    """Return what a program printed; refuse with its reason where it failed."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_TOO_LONG_S
@@ -93,8 +94,14 @@ def _run(command: list[str]) -> str:
     except FileNotFoundError:
         raise refuse(f"{command[0]} is not on this machine", hint="an archive is made on Debian") from None
     if done.returncode:
-        raise refuse(f"{command[0]}: {last_line(done.stderr, 'no reason was given')}")
+        raise refuse(f"{name or command[0]}: {_reason(done.stderr)}")
     return done.stdout
+
+
+def _reason(said: str) -> str:
+    """Return the last line that says that it is an error; pip adds digests below it."""
+    marked = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
+    return last_line(marked[-1] if marked else said, "no reason was given")
 
 
 def fetch_image(name: str, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Serves an archive: its packages as apt reads them, its images as every registry's client reads them. Reads only."""
+"""Serves an archive: packages as apt reads them, wheels as pip does, images as registries' clients do. Reads only."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from urllib.parse import unquote
 
 from podwright.bringup.mirror.archive import ArchiveIndex, blob_path, read_index
 from podwright.bringup.mirror.collect import PACKAGES
+from podwright.bringup.mirror.wheels import PYTHON, pages
 
 _IMAGE = re.compile(r"/v2/(?P<name>[a-z0-9._/-]+)/(?P<kind>manifests|blobs)/(?P<reference>[A-Za-z0-9._:-]+)", re.ASCII)
+_FOLDERS = (f"{PACKAGES}/", f"{PYTHON}/")
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
@@ -28,6 +30,7 @@ class ArchiveServer(ThreadingHTTPServer):
         with tarfile.open(file, "r:") as archive:
             self.index: ArchiveIndex = read_index(archive, file.name)
             self.places = {member.name: (member.offset_data, member.size) for member in archive.getmembers()}
+        self.pages = pages(self.index.files)
         super().__init__((address, port), _ArchiveRequest)
 
     def digest_of(self, name: str, reference: str) -> str | None:
@@ -49,11 +52,13 @@ class _ArchiveRequest(BaseHTTPRequestHandler):
         """Send a file, or say that there is none."""
         if self.path in ("/v2", "/v2/"):
             return self._send_bytes(b"{}", "application/json")
+        if self.path in self.server.pages:
+            return self._send_bytes(self.server.pages[self.path], "text/html; charset=utf-8")
         image = _IMAGE.fullmatch(self.path)
         if image is None:
             # apt asks for `packages/./NAME`. What is outside of the folder is in no list of places.
             name = posixpath.normpath(unquote(self.path)).removeprefix("/")
-            return self._send_member(name if name.startswith(f"{PACKAGES}/") else "", "application/octet-stream")
+            return self._send_member(name if name.startswith(_FOLDERS) else "", "application/octet-stream")
         digest = self.server.digest_of(image["name"], image["reference"])
         kind = "application/octet-stream"
         if image["kind"] == "manifests" and digest:

@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 
 from podwright.bringup.host import Step
 from podwright.bringup.site import Site
-from podwright.bringup.stages import base, kubernetes, mirror, monitoring, netboot, nvidia, registry, slurm, storage
+from podwright.bringup.stages import (
+    base,
+    kubernetes,
+    logs,
+    mirror,
+    monitoring,
+    netboot,
+    nvidia,
+    registry,
+    slurm,
+    storage,
+)
 
 StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
@@ -33,4 +44,5 @@ STAGES: Mapping[str, Mapping[str, StepOf]] = {
         "addons": kubernetes.addons,
     },
     "monitoring": {"exporters": monitoring.exporters, "server": monitoring.server},
+    "logging": {"server": logs.server, "sender": logs.sender},
 }

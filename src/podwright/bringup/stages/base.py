@@ -30,9 +30,30 @@ _SYSCTL = """\
 def sources(site: Site, host: str) -> Step | None:
     """Return further sources of packages, each trusted for what its own key signed, and the releases that are kept."""
     files = [HostFile(f"/etc/apt/sources.list.d/{each.name}.sources", source_text(each)) for each in _given(site)]
-    if site.kubernetes is not None:
-        files.append(HostFile("/etc/apt/preferences.d/podwright-kubernetes", _pinned(site.kubernetes_version)))
+    files += _archive(site)
+    minor = site.kubernetes_version.rpartition(".")[0]
+    releases = {
+        "kubernetes": ("kubeadm kubelet kubectl", minor if site.kubernetes is not None else None),
+        "slurm": ("slurm* libslurm*", site.pod.bringup.versions.slurm if site.scheduler is not None else None),
+    }
+    for name, (packages, release) in releases.items():
+        if release is not None:
+            files.append(HostFile(f"/etc/apt/preferences.d/podwright-{name}", _pinned(packages, release)))
     return Step(files=tuple(files)) if files else None
+
+
+def _archive(site: Site) -> list[HostFile]:
+    """Return where packages come from at a site without a network, instead of what the system itself came with.
+
+    The archive was looked through to its last byte when its serving began; apt checks each package against its list.
+    """
+    place = site.pod.bringup.archive
+    if place is None:
+        return []
+    return [
+        HostFile("/etc/apt/sources.list", f"{_HEAD}deb [trusted=yes] {place}/packages ./\n"),
+        HostFile("/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# Packages come from the archive alone.\n"),
+    ]
 
 
 def _given(site: Site) -> tuple[AptSource, ...]:
@@ -48,10 +69,9 @@ def source_text(source: AptSource) -> str:
     return _HEAD + lines_text(["Types: deb", *rows, "Signed-By:", *key])
 
 
-def _pinned(version: str) -> str:
-    """Return that Kubernetes stays at its minor release until the pod's file says another one."""
-    minor = version.rpartition(".")[0]
-    return f"Package: kubeadm kubelet kubectl\nPin: version {minor}.*\nPin-Priority: 1001\n"
+def _pinned(packages: str, release: str) -> str:
+    """Return that packages, with all that they need of each other, stay at a release until the file says another."""
+    return f"Package: {packages}\nPin: version {release}.*\nPin-Priority: 1001\n"
 
 
 def base(site: Site, host: str) -> Step:

@@ -84,6 +84,7 @@ def accounting(site: Site, host: str) -> Step | None:
         ),
         services=("munge", "slurmdbd"),
         commands=(cluster,),
+        releases=_releases(site, "slurmdbd", *_CLIENT),
     )
 
 
@@ -96,6 +97,7 @@ def controller(site: Site, host: str) -> Step | None:
         folders=(HostFolder(state_folder(site), "0700", _OWNER, _OWNER),),
         files=_confs(site, "slurmctld"),
         services=("slurmctld",),
+        releases=_releases(site, "slurmctld"),
     )
 
 
@@ -108,6 +110,7 @@ def backup(site: Site, host: str) -> Step | None:
         folders=(HostFolder(FOLDER), _LOGS, _PIDS),
         files=(_munge_key(), _PIDS_KEPT, *_confs(site, "slurmctld")),
         services=("munge", "slurmctld"),
+        releases=_releases(site, "slurmctld", *_CLIENT),
     )
 
 
@@ -152,7 +155,13 @@ def nodes(site: Site, host: str) -> Step | None:
         return None
     if host not in site.compute:
         files = (_munge_key(), *_confs(site, ""))
-        return Step(("munge", *_CLIENT), folders=(HostFolder(FOLDER),), files=files, services=("munge",))
+        return Step(
+            packages=("munge", *_CLIENT),
+            folders=(HostFolder(FOLDER),),
+            files=files,
+            services=("munge",),
+            releases=_releases(site, *_CLIENT),
+        )
     hooks = _hooks(site)[host]
     scripts = [
         HostFile(f"{hooks.folder}/{name}", text, "0755" if name in _EXECUTABLE else "0644")
@@ -174,7 +183,17 @@ def nodes(site: Site, host: str) -> Step | None:
         ),
         files=(_munge_key(), _PIDS_KEPT, limits, *scripts, *enroot_files, *_confs(site, "slurmd")),
         services=("munge", "slurmd"),
+        releases=_releases(site, "slurmd", *_CLIENT),
     )
+
+
+def _releases(site: Site, *packages: str) -> dict[str, str]:
+    """Return the release that Slurm's packages are to have; left out of the pod's file, what is there will do.
+
+    An upgrade comes in the order of the steps, which is Slurm's own: accounting, controller, backup, then nodes.
+    """
+    release = site.pod.bringup.versions.slurm
+    return {name: release for name in packages if release and name.startswith("slurm")}
 
 
 def _is_controller(site: Site, host: str) -> bool:

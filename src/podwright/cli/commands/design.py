@@ -35,7 +35,10 @@ def design_command(
     ] = None,
     allow_moves: Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")] = False,
     check: Annotated[
-        Path | None, typer.Option("--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed.")
+        Path | None,
+        typer.Option(
+            "--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed, or LLDP on Ethernet switches."
+        ),
     ] = None,
     gpu_read: Annotated[
         str, typer.Option("--gpu-read", metavar="RATE", help="What one GPU must be able to read, for the verdict.")
@@ -106,15 +109,9 @@ def _growth(before: Design, design: Design, allow_moves: bool, pod: str | None) 
 
 def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
     from podwright.cli.terminal.files import write_files
-    from podwright.design.check import check_fabric
     from podwright.design.discovered import name_map
-    from podwright.spec.problems import refuse
 
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", file=str(path)) from None
-    checked = check_fabric(design, text, str(path))
+    checked = _checked(design, path)
     if out is not None:
         write_files({"node-name-map": name_map(checked.inferred)}, out)
     if as_json:
@@ -123,6 +120,28 @@ def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
     else:
         _print_check(checked)
     return int(bool(checked.findings))
+
+
+def _checked(design: Design, path: Path) -> Checked:
+    """Compare with a folder of what Ethernet switches printed, the file of one of them, or that of a subnet."""
+    from podwright.design.check import check_fabric, check_neighbours
+
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        return check_neighbours(design, {str(file): _text(file) for file in files}, str(path))
+    if design.underlay is not None and path.stem in {switch.name for switch in design.wired["compute"].switches}:
+        return check_neighbours(design, {str(path): _text(path)}, str(path))
+    return check_fabric(design, _text(path), str(path))
+
+
+def _text(path: Path) -> str:
+    from podwright.spec.problems import refuse
+
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "write it with `ibnetdiscover`, or on each Ethernet switch with `lldpctl -f json`"
+        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", hint, file=str(path)) from None
 
 
 def _print_check(checked: Checked) -> None:

@@ -20,10 +20,10 @@ def mirror_make_command(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Write the archive here.")],
     as_json: AsJson = False,
 ) -> int:
-    """Fetch all packages and images of a pod and write them into one archive."""
+    """Fetch all packages, Python packages and images of a pod and write them into one archive."""
     import tempfile
 
-    from podwright.bringup.mirror import archive, collect
+    from podwright.bringup.mirror import archive, collect, wheels
     from podwright.cli.commands.pod_hosts import bringup_pod
 
     wanted = bringup_pod(pod)
@@ -32,6 +32,9 @@ def mirror_make_command(
         names = collect.packages_of(wanted)
         output.say("packages", f"{len(names)} with all that they need")
         collect.fetch_packages(names, wanted.bringup.os, folder)
+        if wanted.bringup.wheels:
+            output.say("python", f"{len(wanted.bringup.wheels)} with all that they need")
+            wheels.fetch_wheels(wanted.bringup.wheels, wanted.bringup.os, folder)
         images = {}
         for image in collect.images_of(wanted):
             output.say("image", image)
@@ -77,6 +80,7 @@ def mirror_serve_command(
     with ArchiveServer(file, address, port) as server:
         place = f"http://{address}:{server.server_port}"
         output.say("serving", f"{place}; `deb [trusted=yes] {place}/packages ./`, images under {place}/v2/")
+        output.say("python", f"pip install --index-url {place}/simple/ --trusted-host {address} NAME")
         print(place, flush=True)
         try:
             server.serve_forever()

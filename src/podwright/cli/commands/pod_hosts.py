@@ -125,14 +125,16 @@ def pod_up_command(
 
 def _roll(pod: Pod, plans: dict[str, HostPlan], hosts: list[str], size: int) -> ApplyProgress:
     """Apply plans to what runs no jobs, then to nodes that differ, some at a time: drained before, taken back after."""
+    from functools import partial
+
     from podwright.bringup.observe import shell_on
-    from podwright.bringup.rolling import SlurmDrain, batches, split
+    from podwright.bringup.rolling import batches, drain_of, split
     from podwright.bringup.site import site_of
 
     site = site_of(pod)
     first, nodes = split(site, hosts)
     progress = bring_up(pod, plans, first or nodes[:1])
-    drain = SlurmDrain(lambda line: shell_on(site, site.roles["login"], line))
+    drain = drain_of(site, partial(shell_on, site))
     differing = _differing(pod, {host: plans[host] for host in nodes})
     for batch in batches(differing, max(size, 1)):
         if progress.faults:

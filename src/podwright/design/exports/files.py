@@ -6,10 +6,10 @@ import json
 
 from podwright.design.document import design_json
 from podwright.design.exports.dot import dot
+from podwright.design.exports.ethernet_files import ethernet_files
 from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.ibnet import ibnetdiscover
 from podwright.design.exports.netbox import netbox_files
-from podwright.design.exports.nvue import ethernet_files
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.sheets import bundle_sheets, rack_sheets, switch_sheets

@@ -15,7 +15,8 @@ from podwright.spec import SwitchModel
 
 # Our kind of cable -> NetBox's.
 CABLES = {"dac": "dac-passive", "aoc": "aoc", "fibre": "smf", "cat6": "cat6", "unknown": ""}
-# A fabric and Gb/s -> NetBox's type of interface.
+# A fabric and Gb/s -> NetBox's type of interface. Up to 4.6 a type of InfiniBand is one lane of it, whatever
+# the port has: the speed stands in a column of its own.
 INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 ETHERNET = {1: "1000base-t", 10: "10gbase-t", 25: "25gbase-x-sfp28", 100: "100gbase-x-qsfp28", 200: "200gbase-x-qsfp56"}
 ETHERNET |= {400: "400gbase-x-osfp", 800: "800gbase-x-osfp"}
@@ -29,7 +30,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "device-types": ("manufacturer", "model", "slug", "u_height", "weight", "weight_unit"),
     "racks": ("site", "name", "status", "width", "u_height"),
     "devices": ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
-    "interfaces": ("device", "name", "label", "type"),
+    "interfaces": ("device", "name", "label", "type", "speed"),
     "cables": (
         *("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
         *("type", "status", "label", "length", "length_unit"),
@@ -38,8 +39,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "prefixes": ("prefix", "status", "vlan_site", "vlan", "description"),
 }
 # Forms of older versions that differ; their files lie in a folder of that name.
-OLDER_COLUMNS = {"before-4.2": {"prefixes": ("prefix", "status", "site", "vlan", "description")}}
+OLDER_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    "before-4.2": {"prefixes": ("prefix", "status", "site", "vlan", "description")},
+    "before-3.6": {
+        "devices": ("name", "device_role", *COLUMNS["devices"][2:]),
+    },
+}
 RACK_WIDTH_INCHES = 19
+KBPS_OF_GBPS = 1_000_000
 
 Record = dict[str, object]
 
@@ -87,7 +94,8 @@ def _records(design: Design) -> dict[str, list[Record]]:
             for rack in design.floor.racks
         ],
         "devices": [
-            {"name": device.name, "role": device.kind, "device_type": device.model, "rack": rack, "position": unit}
+            {"name": device.name, "role": device.kind, "device_role": device.kind}
+            | {"device_type": device.model, "rack": rack, "position": unit}
             | placed
             for rack, unit, device in devices
         ],
@@ -141,27 +149,33 @@ def _cables(design: Design) -> Iterator[Record]:
 
 def _interfaces(design: Design) -> Iterator[Record]:
     names = PortNames(design)
-    kinds = _interface_kinds(design)
+    switches = _switches(design)
     for cable, _, medium in _placed(design):
-        kind = ETHERNET[1] if medium == "cat6" else kinds[cable.fabric]
+        kind, gbps = ETHERNET[1], 1.0
+        if medium != "cat6":
+            kind, gbps = _interface_kind(switches.get(cable.fabric))
         for device, name, panel in zip((cable.a, cable.b), names.ends(cable), names.panels(cable), strict=True):
             label = "" if panel == name else panel
-            yield {"device": device, "name": name, "label": label, "type": kind}
+            speed = f"{gbps * KBPS_OF_GBPS:.0f}" if gbps else ""
+            yield {"device": device, "name": name, "label": label, "type": kind, "speed": speed}
 
 
-def _interface_kinds(design: Design) -> dict[str, str]:
+def _switches(design: Design) -> dict[str, SwitchModel | None]:
+    """Return the switches whose ports the cables of each fabric go to."""
     fabric = design.pod.management_fabric()
     switches = {"compute": design.requirements.compute_switch, "storage": design.requirements.storage_switch}
     if fabric is not None:
         switches["management"] = fabric.aggregation
-    return {name: _interface_kind(switch) for name, switch in switches.items()}
+    return switches
 
 
-def _interface_kind(switch: SwitchModel | None) -> str:
+def _interface_kind(switch: SwitchModel | None) -> tuple[str, float]:
+    """Return NetBox's type of a switch's ports, and their Gb/s."""
     if switch is None:
-        return "other"
+        return "other", 0.0
     known = ETHERNET if switch.kind == "ethernet" else INFINIBAND
-    return known.get(int(switch.speed_gbps or 0), "other")
+    gbps = switch.speed_gbps or 0.0
+    return known.get(int(gbps), "other"), gbps
 
 
 def _vlans(design: Design) -> list[Record]:

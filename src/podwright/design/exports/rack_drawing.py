@@ -26,6 +26,8 @@ LEGEND = {
     "sunk": "cable manager",
 }
 SWATCH = (16.0, 12.0)
+# Racks side by side before a row goes on below: on a page as wide as a longer row letters are too small to read.
+PER_LINE = 8
 
 
 def racks_svg(design: Design, tokens: str) -> dict[str, str]:
@@ -46,7 +48,11 @@ def rack_svg(design: Design, rack: Rack, tokens: str) -> str:
 def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) -> str:
     drawing = Drawing(f"{design.pod.name}: racks of row {row}", tokens)
     floor = design.floor
-    drawing.words(LEFT, 32, f"{design.pod.name}: row {row}, {len(racks)} racks", 20)
+    columns = [rack.column for rack in racks]
+    title = f"{design.pod.name}: row {row}, {len(racks)} racks"
+    if max(columns) - min(columns) >= PER_LINE:
+        title += f", {PER_LINE} places to a line"
+    drawing.words(LEFT, 32, title, 20)
     whole = f"all {rows} rows: " if rows > 1 else ""
     limit = design.pod.racks.limit_w / 1000
     power = f"{whole}{len(floor.racks)} racks, {floor.power_text}, at most {limit:g} kW a rack"
@@ -55,12 +61,14 @@ def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) ->
     drawing.words(LEFT, 52, power, 12, "soft")
     _legend(drawing, {_class(device) for device in devices_of(racks)})
     standing = {rack.column: rack for rack in racks}
+    height = design.pod.racks.rack_units * UNIT
     for place, column in enumerate(range(min(standing), max(standing) + 1)):
-        x = LEFT + place * (WIDTH + GAP)
+        line, beside = divmod(place, PER_LINE)
+        x, y = LEFT + beside * (WIDTH + GAP), TOP + HEAD + line * (height + HEAD + GAP)
         if column in standing:
-            _rack(drawing, design, standing[column], x, TOP + HEAD)
+            _rack(drawing, design, standing[column], x, y)
         else:
-            _kept_free(drawing, f"{row}{column + 1:02d}", x, TOP + HEAD, design.pod.racks.rack_units * UNIT)
+            _kept_free(drawing, f"{row}{column + 1:02d}", x, y, height)
     return drawing.text()
 
 
@@ -84,8 +92,8 @@ def _legend(drawing: Drawing, kinds: set[str]) -> None:
 def _rack(drawing: Drawing, design: Design, rack: Rack, x: float, y: float) -> None:
     units, limit_w = design.pod.racks.rack_units, design.pod.racks.limit_w
     drawing.words(x, y - 26, rack.name, 14)
-    known = f"{rack.power_w / 1000:.1f} kW, " if rack.power_w else ""
-    drawing.words(x, y - 12, f"{known}{rack.used_units} of {units} U", 10, "soft")
+    facts = [rack.short_power, f"{rack.used_units} of {units} U"]
+    drawing.words(x, y - 12, ", ".join(filter(None, facts)), 10, "soft")
     # How much of what the rack may draw is drawn.
     drawing.box("sunk", x, y - BAR - 2, WIDTH, BAR - 2)
     if rack.power_w:

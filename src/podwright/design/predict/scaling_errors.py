@@ -21,6 +21,8 @@ class Error:
     measured_s: float
     predicted_s: float
     guessed_s: float
+    # What the epochs from the ends are off by.
+    epochs_error: float
 
     @property
     def error(self) -> float:
@@ -43,7 +45,8 @@ def errors(series: Iterable[Series]) -> list[Error]:
             epochs = epochs_at((small, large), point.batch, measured.evaluate_every)
             known = law.time_s(point.count, point.batch, point.samples)
             guessed = law.time_s(point.count, point.batch, epochs)
-            predictions.append(Error(measured.name, point.count, point.time_s, known, guessed))
+            off = epochs / point.samples - 1
+            predictions.append(Error(measured.name, point.count, point.time_s, known, guessed, off))
     return predictions
 
 
@@ -79,7 +82,8 @@ def table(errors: Sequence[Error], reasons: Mapping[str, str]) -> str:
     lines += ["", "Missed only where the epochs are taken from the ends as well:", ""]
     for error in errors:
         if abs(error.error) <= MET < abs(error.guessed_error):
-            lines.append(f"- {error.series} on {error.count}: {_percent(error.guessed_error)}")
+            size = f"{error.series} on {error.count}: {_percent(error.guessed_error)}"
+            lines.append(f"- {size}, of which its epochs are {_percent(error.epochs_error)}")
     return "\n".join(lines) + "\n"
 
 

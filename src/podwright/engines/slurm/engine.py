@@ -17,8 +17,8 @@ from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, 
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.site import SITE, read_site, whole_of
-from podwright.engines.slurm import forgotten
+from podwright.engines.site import SITE, whole_of
+from podwright.engines.slurm import forgotten, prefetch
 from podwright.engines.slurm.beside import host_at_work, shell_step
 from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
@@ -30,6 +30,7 @@ from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
+from podwright.engines.slurm.whereabouts import place_of, site_of
 from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -143,6 +144,7 @@ class SlurmEngine:
             parts=tuple(parts),
             after=request.after,
             root=root if self._reach.is_here else None,
+            gaps=tuple(filter(None, [prefetch.why_not(request, self._pod, slurm)])),
             script=script,
             site=site,
             folder=facts.folder,
@@ -161,6 +163,8 @@ class SlurmEngine:
         files = {f"{part.run_id}/job/order.json": part.order.text() for part in job.parts}
         files[f"{job.run_id}/job/node.sh"] = STUB
         files[f"{job.run_id}/job/batch.sh"] = render_script(job.script)
+        if job.script.prefetch:
+            files[f"{job.run_id}/job/{prefetch.SCRIPT_NAME}"] = prefetch.render_prefetch(job.script.prefetch)
         files[f"{job.run_id}/{SITE}"] = json.dumps(job.site, indent=2) + "\n"
         return files
 
@@ -212,7 +216,9 @@ class SlurmEngine:
             self._give([folder.id for folder in folders])
             answer = self._try(command, env)
             if answer.code == 0:
-                return answer.text.strip().partition(";")[0]
+                handle = answer.text.strip().partition(";")[0]
+                prefetch.begin(self._reach, parent, f"{site['folder']}/runs/{run_id}", handle, env)
+                return handle
             away = any(sign in answer.err.lower() for sign in AWAY)
             if not away or self._clock() > deadline:
                 raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
@@ -253,13 +259,16 @@ class SlurmEngine:
         parent, job = known[0].asked.parent, known[0].handle
         if whole and parent and job:
             self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
+            prefetch.end(self._reach, [whole_of(known[0])])
             return
         self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
         self._queue.stop(known, gently=True)
+        prefetch.end(self._reach, [folder.path for folder in known])
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
             self._queue.stop([folder], gently=False)
+            prefetch.end(self._reach, [folder.path])
 
     # following
 
@@ -284,13 +293,13 @@ class SlurmEngine:
         for folder in folders:
             last = stranded_start(folder)
             if last is not None:
-                jobs[f"{_place(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
+                jobs[f"{place_of(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
         with suppress(Refusal):  # the next look does it
             put_back(self._reach, jobs)
 
     def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them."""
-        places = {_place(folder): folder for folder in folders}
+        places = {place_of(folder): folder for folder in folders}
         with suppress(Refusal):
             for place in forgotten.lost(self._reach, places):
                 if place in places:
@@ -308,7 +317,7 @@ class SlurmEngine:
         statuses = self._queue.status(folders)
         held = [folder for folder in folders if statuses[folder.id].reason == NOT_STARTED]
         with suppress(Refusal):  # the next look does it
-            release(self._reach, {_place(folder): str(self._queue.handle(folder)) for folder in held})
+            release(self._reach, {place_of(folder): str(self._queue.handle(folder)) for folder in held})
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -353,7 +362,7 @@ class SlurmEngine:
 
     def remove(self, folder: RunFolder) -> None:
         if self._far([folder]):
-            remove_run(self._reach, _place(folder))
+            remove_run(self._reach, place_of(folder))
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         if far := self._far(folders):
@@ -378,16 +387,6 @@ class SlurmEngine:
 
     def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
         raise refuse(NO_ROUTE)
-
-
-def site_of(folder: RunFolder) -> dict[str, Any]:
-    """Return how a run's cluster is reached again."""
-    return read_site(whole_of(folder), {"folder": str, "step": list, "wrap": list})
-
-
-def _place(folder: RunFolder) -> str:
-    """Return the run's folder on the cluster."""
-    return f"{site_of(folder)['folder']}/runs/{folder.id}"
 
 
 def _last(answer: Answer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -46,12 +46,17 @@ def sbatch_options(
         *_name(request),
         *_size(request, facts),
         *_time(request.workload, facts),
-        *_queue(request.workload),
+        *queue_options(request.workload),
         *_place(request.workload, pod, facts),
         *_order(request, after),
         *_files(request, runs),
         *((option, "") for option in request.workload.slurm.options),
     ]
+
+
+def sbatch_lines(options: Iterable[tuple[str, str]]) -> str:
+    """Return options as a script has them."""
+    return "\n".join(f"#SBATCH {name}={value}" if value else f"#SBATCH {name}" for name, value in options)
 
 
 def step_options(request: Request, facts: SlurmFacts) -> list[str]:
@@ -144,7 +149,8 @@ def notice_s(workload: Workload) -> int:
     return int(workload.grace_s) + NOTICE_S
 
 
-def _queue(workload: Workload) -> Options:
+def queue_options(workload: Workload) -> Options:
+    """Return which queue a run is in, and on whose account."""
     names = ("partition", "account", "qos", "reservation")
     return [(f"--{name}", value) for name in names if (value := getattr(workload.slurm, name))]
 

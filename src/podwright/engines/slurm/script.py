@@ -10,7 +10,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from podwright.engines.slurm.containers import JOB, RUN, wrap
-from podwright.engines.slurm.resources import sbatch_options, step_options, unbound
+from podwright.engines.slurm.prefetch import PrefetchJob, job_name, prefetch_job
+from podwright.engines.slurm.resources import sbatch_lines, sbatch_options, step_options, unbound
 from podwright.pilot import protocol
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ if [ "$owner" != "$self" ]; then
     exit {fenced}
 fi
 leave_ended
-
+{end_prefetch}
 # Slurm's count of restarts is not believed: it is one of the things that a controller can lose.
 PODWRIGHT_RESTART=0
 until mkdir "$run/start.$PODWRIGHT_RESTART" 2>/dev/null; do
@@ -243,6 +244,8 @@ class ScriptJob:
     finds_node: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     array: bool = False
+    prefetch: PrefetchJob | None = None
+    """Another job of this run, which fills its cache until this one starts."""
 
 
 def script_job(
@@ -269,6 +272,7 @@ def script_job(
         finds_node=around.finds_node,
         environment=environment,
         array=request.is_parent,
+        prefetch=prefetch_job(request, pod, scheduler, facts, runs),
     )
 
 
@@ -276,9 +280,10 @@ def render_script(job: ScriptJob) -> str:
     """Return the script as text, POSIX sh."""
     final = (protocol.EXIT_BAD_ORDER, EXIT_NO_FOLDER, protocol.EXIT_NO_PYTHON, protocol.EXIT_FENCED)
     return SCRIPT.format(
-        options="\n".join(_sbatch_line(name, value) for name, value in job.options),
+        options=sbatch_lines(job.options),
         names=_names(job),
         exports="".join(f"export {name}={quote(value)}\n" for name, value in job.environment),
+        end_prefetch=_end_prefetch(job),
         folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
@@ -295,10 +300,11 @@ def render_script(job: ScriptJob) -> str:
     )
 
 
-def _sbatch_line(name: str, value: str) -> str:
-    if value:
-        return f"#SBATCH {name}={value}"
-    return f"#SBATCH {name}"
+def _end_prefetch(job: ScriptJob) -> str:
+    """Return the line that ends the job which fills the cache: from here on the pilots do that themselves."""
+    if job.prefetch is None:
+        return ""
+    return f'scancel --quiet --user="$(id -un)" --name={job_name(job.run_id)}\n'
 
 
 def _before_step(job: ScriptJob) -> Iterator[str]:

@@ -89,18 +89,23 @@ def base(say: Say) -> Image:
 
 def pause(program: Path) -> Image:
     """Return the image of the container that every Kubernetes pod has."""
+    return lone("pause", program, "65535")
+
+
+def lone(name: str, program: Path, user: str) -> Image:
+    """Return an image that has nothing but one program, which needs nothing else, for a user of this number."""
     folder = cache_root() / "images"
     folder.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
-        entry = tarfile.TarInfo("pause")
+        entry = tarfile.TarInfo(name)
         entry.size, entry.mode = program.stat().st_size, 0o755
         with program.open("rb") as file:
             tar.addfile(entry, file)
-    kept = folder / f"pause-{hashlib.sha256(packed.getvalue()).hexdigest()[:8]}.tar.gz"
+    kept = folder / f"{name}-{hashlib.sha256(packed.getvalue()).hexdigest()[:8]}.tar.gz"
     if not kept.exists():
         kept.write_bytes(packed.getvalue())
-    return image(_layer(kept), {"Entrypoint": ["/pause"], "User": "65535"})
+    return image(_layer(kept), {"Entrypoint": [f"/{name}"], "User": user})
 
 
 def base_layer(say: Say) -> PackedLayer:

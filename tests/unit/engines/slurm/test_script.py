@@ -21,6 +21,7 @@ from podwright.engines.base import Request
 from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, MountedPath, spell_pyxis
 from podwright.engines.slurm.facts import SlurmFacts, parse_probe
+from podwright.engines.slurm.prefetch import render_prefetch
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.staged import StagedData
@@ -48,7 +49,14 @@ def rendered(name: str) -> dict[str, str]:
     script = script_job(request, pod, scheduler, facts, runs, case.get("after"))
     env = network_env(request, pod, pod.model_of(pod.scheduler_hosts(scheduler)[0]))
     launch = {"env": env, "mpi": mpi_command(request, facts)}
-    return {"batch.sh": render_script(script), "launch.json": json.dumps(launch, indent=2) + "\n"}
+    files = {"batch.sh": render_script(script), "launch.json": json.dumps(launch, indent=2) + "\n"}
+    if script.prefetch:
+        files["prefetch.sh"] = render_prefetch(script.prefetch)
+    return files
+
+
+def scripts(name: str) -> dict[str, str]:
+    return {path: text for path, text in rendered(name).items() if path.endswith(".sh")}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -64,7 +72,8 @@ def test_case(name: str, golden: Callable[[Path, str], None]) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_shell_can_read_it(name: str, shell: str) -> None:
     assert shutil.which(shell)
-    subprocess.run([shell, "-n"], input=rendered(name)["batch.sh"], text=True, check=True)
+    for text in scripts(name).values():
+        subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
 
 CLIENT = """\
@@ -89,13 +98,14 @@ def test_the_installed_sbatch_takes_every_header(tmp_path: Path) -> None:
     environ = {**os.environ, "SLURM_CONF": str(conf)}
     asked = {}
     for name in CASES:
-        script = tmp_path / f"{name}.sh"
-        script.write_text(rendered(name)["batch.sh"])
-        command = ["sbatch", "--test-only", str(script)]
-        asked[name] = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
+        for path, text in scripts(name).items():
+            script = tmp_path / f"{name}-{path}"
+            script.write_text(text)
+            command = ["sbatch", "--test-only", str(script)]
+            asked[script.name] = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
     said = {name: process.communicate()[1].strip() for name, process in asked.items()}
     nobody = "allocation failure: Unable to contact slurm controller (connect failure)"
-    assert said == dict.fromkeys(CASES, nobody)
+    assert said == dict.fromkeys(asked, nobody)
 
 
 def option_names(text: str) -> set[str]:

@@ -1,0 +1,152 @@
+"""Does choosing by confusion help? Frames chosen by what a model got wrong, against as many at random.
+
+    python -m scripts.data_loop [--seeds 5] [--out benchmarks/results/data_loop.md]
+
+For each seed scenes are drawn anew and split, no scene torn apart: a start, a pool, validation and test. A first model
+is trained on the start; what it confuses on validation says which frames of the pool are chosen, by its predictions of
+them. Two more models are trained from nothing on the start and the chosen frames, or as many of the pool at random, for
+as many steps, and scored on test. The two weakest classes are those of the first model on validation. What comes out is
+written down whatever it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from podwright.analysis.bootstrap import median_interval
+from scripts.data_demo import ROOT, Demo, Sizes
+
+SIZES = Sizes(frames=360, scenes=24, epochs=6, again=48, train="--size 112x72 --width 16")
+SPLIT = "start=0.2,pool=0.4,validation=0.2,test=0.2"
+WEAKEST = 2
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One seed: the weakest classes, and the scores on test of what was chosen and of what came by chance."""
+
+    seed: int
+    confused: tuple[str, str]
+    weakest: tuple[str, ...]
+    chosen: Scores
+    control: Scores
+
+    def of_weakest(self, scores: Scores) -> float:
+        """Return the mean IoU of the weakest classes."""
+        return sum(scores[name] or 0.0 for name in self.weakest) / len(self.weakest)
+
+    @property
+    def gain(self) -> float:
+        """Return what choosing brought the weakest classes."""
+        return self.of_weakest(self.chosen) - self.of_weakest(self.control)
+
+    @property
+    def gain_of_all(self) -> float:
+        """Return what choosing brought all classes."""
+        return mean_iou(self.chosen) - mean_iou(self.control)
+
+
+def mean_iou(scores: Scores) -> float:
+    """Return the mean over the classes that test has."""
+    there = [score for score in scores.values() if score is not None]
+    return sum(there) / len(there)
+
+
+def scores_of(demo: Demo, run: dict[str, Any]) -> Scores:
+    """Return the IoU of each class."""
+    path = demo.folder / "home" / "runs" / run["id"] / "results" / "iou.json"
+    scores: Scores = json.loads(path.read_text())
+    return scores
+
+
+def try_seed(demo: Demo) -> Outcome:
+    """Go through the loop once."""
+    demo.make_frames()
+    demo.call("data", "scan", str(demo.frames), "--name", "street")
+    demo.call("data", "stats", "street")
+    demo.select("drive", "--split", SPLIT, "--representative")
+    first = demo.train(frames="drive/start", validation="drive/validation", pool="drive/pool")
+    hard = demo.select("hard", "--confusion", first["id"], "--size", str(SIZES.again))
+    count = hard["splits"]["all"]["count"]
+    pool = demo.call("data", "ls", "drive", "--split", "pool")["files"]
+    scenes = sorted({row["path"].partition("/")[0] for row in pool})
+    within = " or ".join(f"scene={scene}" for scene in scenes)
+    demo.select("chance", "--where", f"({within}) and kind=camera", "--size", str(count))
+    arms = {
+        name: scores_of(demo, demo.train(frames="drive/start", more=name, validation="drive/test"))
+        for name in ("hard", "chance")
+    }
+    before = scores_of(demo, first)
+    there = [name for name, score in before.items() if score is not None and arms["chance"][name] is not None]
+    weakest = sorted(there, key=lambda name: before[name] or 0.0)[:WEAKEST]
+    first_class, second_class = hard["lineage"]["confusion"]["classes"]
+    return Outcome(demo.seed, (first_class, second_class), tuple(weakest), arms["hard"], arms["chance"])
+
+
+def summary(outcomes: Sequence[Outcome], load: Sequence[float]) -> str:
+    """Return what came of it, as a page."""
+    lines = [
+        "# Choosing by confusion against chance",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d}, `python -m scripts.data_loop --seeds {len(outcomes)}`, load {load[0]:.1f}.",
+        f"{SIZES.frames} made frames of {SIZES.scenes} scenes for each seed, split by scene ({SPLIT});",
+        f"{SIZES.again} of the pool are added to the start; {SIZES.epochs} epochs, `{SIZES.train}`. IoU on test.",
+        "",
+        "| seed | confused most | weakest on validation | chosen | at random | gain | gain, all classes |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for outcome in outcomes:
+        names = " / ".join(outcome.confused), " / ".join(outcome.weakest)
+        scores = outcome.of_weakest(outcome.chosen), outcome.of_weakest(outcome.control)
+        gains = outcome.gain, outcome.gain_of_all
+        cells = [str(outcome.seed), *names, *(f"{score:.3f}" for score in scores), *(f"{gain:+.3f}" for gain in gains)]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", *sentences(outcomes)]
+    return "\n".join(lines) + "\n"
+
+
+def sentences(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the medians of the gains with their intervals, and whether they tell a gain from none."""
+    parts = []
+    for what, gains in (
+        ("The two weakest classes", [outcome.gain for outcome in outcomes]),
+        ("All classes", [outcome.gain_of_all for outcome in outcomes]),
+    ):
+        text = f"{what}: median gain {median(gains):+.3f} IoU"
+        interval = median_interval(gains)
+        if interval:
+            low, high = interval
+            verdict = "no gain is shown" if low <= 0 <= high else "the interval leaves 0 out"
+            text += f", 95 % interval {low:+.3f} to {high:+.3f} (bootstrap of the median): {verdict}"
+        parts.append(f"{text}.")
+    return parts
+
+
+def main() -> int:
+    """Try all seeds, and write the page after each."""
+    options = argparse.ArgumentParser(description="Choosing by confusion against chance.")
+    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "data_loop.md")
+    asked = options.parse_args()
+    load, outcomes = os.getloadavg(), list[Outcome]()
+    for seed in range(1, asked.seeds + 1):
+        with tempfile.TemporaryDirectory(prefix="podwright-loop-") as folder:
+            outcomes.append(try_seed(Demo(Path(folder), SIZES, seed)))
+        asked.out.write_text(summary(outcomes, load))
+    print(asked.out.read_text(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

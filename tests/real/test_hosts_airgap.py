@@ -1,0 +1,68 @@
+"""A site without a network: hosts whose only route is the archive that `mirror make` wrote become a pod."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from podwright.lab import processes
+from podwright.lab.hosts.lab import HostsLab
+from podwright.lab.machines import HUB
+from podwright.lab.scripts import BRIDGE_ADDRESS
+from tests.paths import ROOT
+from tests.real.clients import BIN, Client, until
+from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench
+from tests.real.labs import aloud, hosts_lab
+
+pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
+PLACE = f"http://{BRIDGE_ADDRESS}:3142"
+
+
+@pytest.fixture
+def bench(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Bench]:
+    with hosts_lab(say=aloud(pytestconfig), nodes=2) as lab:
+        # The lab's own mirror fetches from outside: without it hosts reach nobody but each other.
+        for program, pids in lab.machines.running(HUB).items():
+            if "python" in program:
+                for pid in pids:
+                    processes.kill(pid)
+        file = tmp_path / "pod.yaml"
+        text = EXAMPLE.read_text().replace("n[2-4]", "n2")
+        file.write_text(text.replace("bringup:\n", f"bringup:\n  archive: {PLACE}\n"))
+        yield Bench(lab, Client(tmp_path, lab.pod_file), tmp_path, file)
+
+
+@contextmanager
+def served(lab: HostsLab, client: Client, archive: Path) -> Iterator[None]:
+    """Serves an archive in the lab's network, as a machine of the site does."""
+    inside = ["nsenter", f"--target={lab.machines.pid(HUB)}", "--net", "--"]
+    command = [*inside, str(BIN / "podwright"), "mirror", "serve", str(archive), "--address", BRIDGE_ADDRESS]
+    process = subprocess.Popen(command, env=client.environ, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == PLACE
+        yield
+    finally:
+        os.kill(process.pid, signal.SIGINT)
+        process.wait()
+
+
+def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench, tmp_path: Path) -> None:
+    archive = tmp_path / "site.tar"
+    written = json.loads(bench.client.ask("mirror", "make", str(bench.file), "--out", str(archive), "--json"))
+    assert written["files"] > 100
+    assert bench.lab.run("n1", "apt-get update --error-on=any").returncode != 0, "nobody serves packages yet"
+    with served(bench.lab, bench.client, archive):
+        document = bench.up()
+        assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
+        assert {host: entry["state"] for host, entry in bench.status().items()} == {"n1": "ok", "n2": "ok"}
+        until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split() == ["n2", "idle"], "the node is there")
+        assert bench.on("n1", "srun -N1 hostname").strip() == "n2"
+    assert bench.on("n2", "dpkg --audit") == ""
