@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,8 @@ def _whole_rows(batch: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, ..
     needed = [place for place, column in enumerate(columns) if not column.may_be_none]
     if all(_is_whole(lists[place]) for place in needed):
         return rows
-    return (row for row in rows if _is_whole([row[place] for place in needed]))
+    pick = itemgetter(*needed)
+    return (row for row in rows if _is_whole(pick(row)))
 
 
 def _values(values: Any, column: Column) -> list[Any]:
