@@ -63,8 +63,8 @@ def _entries(entry: Mapping[str, Any]) -> Iterator[Neighbour]:
         yield from _entry(entry["name"], entry)
         return
     for port, value in entry.items():
-        for one in _each(value):
-            yield from _entry(port, one)
+        for neighbour in _each(value):
+            yield from _entry(port, neighbour)
 
 
 def _entry(port: str, entry: Mapping[str, Any]) -> Iterator[Neighbour]:
@@ -85,7 +85,7 @@ def _each(value: Any) -> Iterable[Mapping[str, Any]]:
     if isinstance(value, dict):
         return [value]
     if isinstance(value, list):
-        return [one for one in value if isinstance(one, dict)]
+        return [element for element in value if isinstance(element, dict)]
     return []
 
 
@@ -93,9 +93,9 @@ def _value(value: Any) -> str:
     """Return a word, which json0 writes as `[{"value": word}]`."""
     if isinstance(value, str):
         return value
-    for one in _each(value):
-        if isinstance(one.get("value"), str):
-            return str(one["value"])
+    for wrapped in _each(value):
+        if isinstance(wrapped.get("value"), str):
+            return str(wrapped["value"])
     return ""
 
 

@@ -77,11 +77,15 @@ def drawings(design: Design) -> dict[str, str]:
 SIZES = [
     (20, "dgx-a100", {}),
     (140, "dgx-a100", {}),
+    (380, "dgx-a100", {}),
+    (41, "dgx-a100", {"compute": {"layout": "classic"}}),
+    (3, "dgx-a100", {"compute": {"layout": "classic"}}),
     (1023, "dgx-h100", {}),
     (1024, "dgx-b200", {}),
     (576, "dgx-b300", {}),
     (190, "dgx-h200", {"compute": {"kind": "ethernet", "switch": "sn5600"}}),
     (256, "dgx-b300", {"compute": {"kind": "ethernet", "switch": "sn5600", "planes": 2}}),
+    (399, "dgx-b300", {"compute": {"kind": "ethernet", "switch": "sn5600", "planes": 2}}),
 ]
 
 
@@ -91,6 +95,13 @@ def test_words_are_large_enough_and_none_runs_into_another(nodes: int, model: st
     for name, drawing in drawings(designed(nodes, model, fabrics=fabrics, storage=[system])).items():
         assert overlaps(drawing) == [], name
         assert points(drawing) >= SMALLEST_POINTS, name
+
+
+def test_a_layout_without_rails_says_what_is_between_its_tiers() -> None:
+    drawing = fabric_svg(designed(41, fabrics={"compute": {"layout": "classic"}}), "compute", TOKENS)
+    assert "340 cables, 2 from a leaf to each spine" in drawing
+    assert "nodes of a unit" not in drawing
+    assert "a band is as wide" not in drawing
 
 
 def test_a_drawing_that_is_too_wide_or_crowded_is_noticed() -> None:

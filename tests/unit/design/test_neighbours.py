@@ -87,8 +87,12 @@ def test_a_switch_of_the_community_calls_its_ports_so() -> None:
         assert sonic_port(switch, port_number(switch, alias) or 0) == name
 
 
-# What Linux calls the ports of a host, rail by rail.
-LINUX = {f"mlx5_{number}": f"enp{24 + number}s0np0" for number in range(12)}
+PLANES = {"compute": {"kind": "ethernet", "switch": "sn5600", "planes": 2}}
+
+
+def linux_name(adapter: str) -> str:
+    """What Linux calls a port: the planes of one share it, so that it tells nothing of them."""
+    return f"enp{adapter.partition('-')[0].removeprefix('mlx5_')}s0np0"
 
 
 def told(design: Design, swaps: Mapping[Port, Port] | None = None) -> dict[str, str]:
@@ -101,7 +105,7 @@ def told(design: Design, swaps: Mapping[Port, Port] | None = None) -> dict[str, 
             continue
         peer = (swaps or {}).get(port, peer)
         host, _, adapter = peer.device.partition(" ")
-        far = LINUX[adapter] if adapter else cumulus_port(model, peer.number)
+        far = linux_name(adapter) if adapter else cumulus_port(model, peer.number)
         rows[port.device].append(f"{cumulus_port(model, port.number)}  400G  swp  {host}.example  {far}")
     return {f"lldp/{switch}.txt": "\n".join(lines) for switch, lines in rows.items()}
 
@@ -110,9 +114,11 @@ def faults(checked: Checked) -> list[tuple[str, str]]:
     return [(finding.kind, finding.message) for finding in checked.findings]
 
 
-@pytest.mark.parametrize("nodes", [4, 70])
-def test_what_was_built_as_designed_is_found_so(nodes: int) -> None:
-    design = designed(nodes, "dgx-h100", fabrics=ROCE)
+@pytest.mark.parametrize(
+    ("nodes", "model", "fabrics"), [(4, "dgx-h100", ROCE), (70, "dgx-h100", ROCE), (70, "dgx-b300", PLANES)]
+)
+def test_what_was_built_as_designed_is_found_so(nodes: int, model: str, fabrics: dict[str, object]) -> None:
+    design = designed(nodes, model, fabrics=fabrics)
     checked = check_neighbours(design, told(design), "lldp")
     assert (faults(checked), checked.cables, checked.fabrics) == ([], len(design.wired["compute"].cables), ("compute",))
 

@@ -23,6 +23,10 @@ BAND = 72.0
 SMALL = (48.0, 20.0)
 NARROWEST = 24.0
 PER_ROW = 2
+# Leaves of a layout without rails in a row.
+PLAIN_ROW = 10
+# What a letter of words in a box is taken to be wide, of their height.
+LETTER = 0.6
 
 Span = tuple[float, float]
 
@@ -43,6 +47,7 @@ class _Picture:
         for switch in self.wired.switches:
             self.tiers[switch.tier].append(switch)
         self.columns = max((switch.plane for switch in self.tiers["leaf"]), default=1)
+        self.is_plain = not any(switch.unit for switch in self.tiers["leaf"])
         self.pairs = Counter((cable.a, cable.b) for cable in self.wired.cables)
         self.cables = Counter(cable.kind for cable in self.wired.cables)
         self.spine_x: dict[int, Span] = {}
@@ -89,7 +94,13 @@ class _Picture:
 
     @property
     def span(self) -> tuple[float, float]:
+        if self.is_plain:
+            return self.column_x(0), max(self._plain_right, self.column_x(PER_ROW) - GAP)
         return self.column_x(0), self.column_x(self.columns) - GAP
+
+    @property
+    def _plain_right(self) -> float:
+        return LEFT + min(len(self.tiers["leaf"]), PLAIN_ROW) * (CELL[0] + 4) - 4
 
     def _head(self) -> None:
         hosts = len(self.design.requirements.hosts)
@@ -113,8 +124,11 @@ class _Picture:
             x = left + number * (width + GAP)
             self.core_x[group] = (x, x + width)
             self.drawing.box("core", x, y, width, 40, ", ".join(switch.name for switch in switches))
-            self.drawing.words(x + width / 2, y + 17, f"group {group}", 12, "text", "middle")
-            names = _from_to([switch.name for switch in switches])
+            title = f"group {group}"
+            if len(title) * 12 * LETTER > width:
+                title = str(group)
+            self.drawing.words(x + width / 2, y + 17, title, 12, "text", "middle")
+            names = _fitting([switch.name for switch in switches], width, 11)
             self.drawing.words(x + width / 2, y + 32, names, 11, "soft", "middle")
         self.core_y = y + 40
         return y + 40 + BAND
@@ -123,7 +137,8 @@ class _Picture:
         """Draw spines above their plane, or in one row where all leaves share them, and return the lower edge."""
         spines = self.tiers["spine"]
         self.drawing.words(LEFT, y + 16, "spine", 12)
-        self.drawing.words(LEFT, y + 32, f"{len(spines)} switches", 11, "soft")
+        count = "1 switch" if len(spines) == 1 else f"{len(spines)} switches"
+        self.drawing.words(LEFT, y + 32, count, 11, "soft")
         size = self.design.compute if self.fabric == "compute" else None
         if size is not None and size.groups:
             low = y
@@ -138,7 +153,8 @@ class _Picture:
         """Draw spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
         left, right = self.span
         width = (right - left + 4) / len(spines) - 4
-        if width >= NARROWEST:
+        longest = max(len(_spine_name(switch)) for switch in spines)
+        if width >= max(NARROWEST, longest * 10 * LETTER):
             for number, switch in enumerate(spines):
                 x = left + number * (width + 4)
                 self.spine_x[switch.number] = (x, x + width)
@@ -163,8 +179,7 @@ class _Picture:
 
     def _small(self, kind: str, x: float, y: float, switch: Switch, width: float = SMALL[0]) -> None:
         self.drawing.box(kind, x, y, width, SMALL[1], switch.name)
-        short = switch.name.removeprefix("st-").removeprefix("spine-")
-        self.drawing.words(x + width / 2, y + 14, short, 10, "text", "middle")
+        self.drawing.words(x + width / 2, y + 14, _spine_name(switch), 10, "text", "middle")
 
     def _core_bands(self, y: float) -> None:
         """Draw one band from each plane to each group of cores."""
@@ -202,8 +217,8 @@ class _Picture:
         """Draw the cells of all units, and the bands above each column."""
         first = y + BAND
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
-        if not any(switch.unit for switch in self.tiers["leaf"]):
-            return self._classic(first)
+        if self.is_plain:
+            return self._classic(y, first)
         self._leaf_bands(y + 2, first - 18)
         for column in range(self.columns):
             middle = self.column_x(column) + CELL[0] / 2
@@ -257,12 +272,17 @@ class _Picture:
         rail, plane = divmod(column, parameters.planes)
         return f"rail {rail + 1}, plane {plane + 1}"
 
-    def _classic(self, y: float) -> float:
-        """Draw the leaves of a layout without rails: a plain list, ten to a row."""
+    def _classic(self, top: float, y: float) -> float:
+        """Draw the leaves of a layout without rails: a plain list, and all cables above them as one band."""
+        left, right = self.span
+        self.drawing.band("band-leaf", (left, right), (LEFT, self._plain_right), (top + 2, y - 4))
+        each = sorted(number for (_, above), number in self.pairs.items() if above.startswith("spine"))
+        text = f"{self.cables['leaf_spine']:,} cables, {_span(each)} from a leaf to each spine"
+        self.drawing.words((left + right) / 2, (top + y) / 2 + 4, text, 12, "text", "middle")
         for number, switch in enumerate(self.tiers["leaf"]):
-            row, column = divmod(number, 10)
+            row, column = divmod(number, PLAIN_ROW)
             self._cell(LEFT + column * (CELL[0] + 4), y + row * (CELL[1] + 4), switch)
-        return y + -(-len(self.tiers["leaf"]) // 10) * (CELL[1] + 4)
+        return y + -(-len(self.tiers["leaf"]) // PLAIN_ROW) * (CELL[1] + 4)
 
     def _cell(self, x: float, y: float, switch: Switch) -> None:
         self.drawing.box("leaf", x, y, *CELL, switch.name)
@@ -281,11 +301,14 @@ class _Picture:
         """Draw what boxes and bands mean."""
         x = LEFT
         kinds = [kind for kind in ("leaf", "spine", "core", "storage") if self.tiers[kind] or self.cables[kind]]
-        for kind in ("node", *kinds):
+        if not self.is_plain:
+            kinds.insert(0, "node")
+        for kind in kinds:
             self.drawing.box(kind, x, y, 16, 12)
             self.drawing.words(x + 22, y + 10, LEGEND[kind], 11, "soft")
             x += 36 + len(LEGEND[kind]) * 6.4
-        self.drawing.words(x, y + 10, "a band is as wide as its share of the cables", 11, "soft")
+        if not self.is_plain:
+            self.drawing.words(x, y + 10, "a band is as wide as its share of the cables", 11, "soft")
 
 
 LEGEND = {
@@ -297,10 +320,31 @@ LEGEND = {
 }
 
 
+def _spine_name(switch: Switch) -> str:
+    """Return what a small box calls a spine: its tier stands beside the row."""
+    return switch.name.removeprefix("st-").removeprefix("spine-")
+
+
 def _from_to(names: Sequence[str]) -> str:
     if len(names) <= 1:
         return "".join(names)
     return f"{names[0]} to {names[-1]}"
+
+
+def _fitting(names: Sequence[str], width: float, size: int) -> str:
+    """Return the first and the last name, without what they have in common where a box is too narrow for more."""
+    whole = _from_to(names)
+    if len(whole) * size * LETTER <= width:
+        return whole
+    short = _from_to([name.rpartition("-")[2] for name in names])
+    if len(short) * size * LETTER <= width:
+        return short
+    return ""
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Return `2`, or `2 to 3`."""
+    return _from_to([str(number) for number in sorted(set(numbers))])
 
 
 def _short(text: str) -> str:
