@@ -1,4 +1,4 @@
-"""A site without a network: hosts whose only route is the archive that `mirror make` wrote become a pod."""
+"""A site without a network: hosts whose only route is the archive that `mirror make` wrote become a pod, with logs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from podwright.lab.machines import HUB
 from podwright.lab.scripts import BRIDGE_ADDRESS
 from tests.paths import ROOT
 from tests.real.clients import BIN, Client, until
-from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench
+from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
 PLACE = f"http://{BRIDGE_ADDRESS}:3142"
 
 
-@pytest.fixture
-def bench(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Bench]:
+@pytest.fixture(scope="module")
+def bench(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("airgap")
     with hosts_lab(say=aloud(pytestconfig), nodes=2) as lab:
         # The lab's own mirror fetches from outside: without it hosts reach nobody but each other.
         for program, pids in lab.machines.running(HUB).items():
             if "python" in program:
                 for pid in pids:
                     processes.kill(pid)
-        file = tmp_path / "pod.yaml"
-        text = EXAMPLE.read_text().replace("n[2-4]", "n2")
+        file = folder / "pod.yaml"
+        text = EXAMPLE.read_text().replace("n[2-4]", "n2").replace("monitoring]", "monitoring, logging]")
         file.write_text(text.replace("bringup:\n", f"bringup:\n  archive: {PLACE}\n"))
-        yield Bench(lab, Client(tmp_path, lab.pod_file), tmp_path, file)
+        yield Bench(lab, Client(folder, lab.pod_file), folder, file)
 
 
 @contextmanager
@@ -54,8 +55,8 @@ def served(lab: HostsLab, client: Client, archive: Path) -> Iterator[None]:
         process.wait()
 
 
-def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench, tmp_path: Path) -> None:
-    archive = tmp_path / "site.tar"
+def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> None:
+    archive = bench.folder / "site.tar"
     written = json.loads(bench.client.ask("mirror", "make", str(bench.file), "--out", str(archive), "--json"))
     assert written["files"] > 100
     assert bench.lab.run("n1", "apt-get update --error-on=any").returncode != 0, "nobody serves packages yet"
@@ -66,3 +67,23 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench, tmp
         until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split() == ["n2", "idle"], "the node is there")
         assert bench.on("n1", "srun -N1 hostname").strip() == "n2"
     assert bench.on("n2", "dpkg --audit") == ""
+
+
+STRANGER = """\
+import ssl, urllib.request
+context = ssl.create_default_context(cafile="/etc/systemd/podwright-logs/ca.crt")
+header = {"Content-Type": "application/vnd.fdo.journal"}
+try:
+    urllib.request.urlopen(urllib.request.Request("https://n1:19532/upload", b"", header), context=context)
+    print("taken")
+except OSError:
+    print("sent away")
+"""
+
+
+def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_away(bench: Bench) -> None:
+    bench.on("n2", "logger --tag pod-test a line of n2")
+    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test --output=short --no-pager"
+    until(lambda: "n2 pod-test: a line of n2" in bench.lab.run("n1", read).stdout, "the line on n1")
+    assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "sent away"
+    assert changed(bench.up("--only", "logging")) == {"n1": 0, "n2": 0}

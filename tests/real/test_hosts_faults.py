@@ -10,7 +10,7 @@ import pytest
 
 from podwright.bringup.stages import STAGES
 from tests.real.clients import Client, until
-from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed, is_installing, killed_up
+from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, is_installing, killed_up
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
@@ -55,28 +55,6 @@ def test_a_host_that_goes_off_while_it_installs_is_named_and_completed_later(ben
     document = bench.up()
     assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
     assert bench.on("n4", "dpkg --audit") == ""
-
-
-STRANGER = """\
-import ssl, urllib.error, urllib.request
-context = ssl.create_default_context(cafile="/etc/systemd/podwright-logs/ca.crt")
-header = {"Content-Type": "application/vnd.fdo.journal"}
-try:
-    urllib.request.urlopen(urllib.request.Request("https://n1:19532/upload", b"", header), context=context)
-except urllib.error.HTTPError as error:
-    print(error.code)
-"""
-
-
-def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_away(bench: Bench) -> None:
-    bench.file = bench.folder / "logs.yaml"
-    bench.file.write_text(EXAMPLE.read_text().replace("registry, monitoring]", "registry, monitoring, logging]"))
-    bench.up("--only", "logging")
-    bench.on("n3", "logger --tag pod-test a line of n3")
-    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test --output=short --no-pager"
-    until(lambda: "n3 pod-test: a line of n3" in bench.lab.run("n1", read).stdout, "the line on n1")
-    assert bench.on("n3", f"python3 -c '{STRANGER}'").strip() == "401"
-    assert changed(bench.up("--only", "logging")) == dict.fromkeys(HOSTS, 0)
 
 
 def test_the_second_controller_answers_when_the_first_is_killed(bench: Bench) -> None:

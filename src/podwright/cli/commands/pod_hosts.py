@@ -127,13 +127,15 @@ def _roll(pod: Pod, plans: dict[str, HostPlan], hosts: list[str], size: int) -> 
     """Apply plans to what runs no jobs, then to nodes that differ, some at a time: drained before, taken back after."""
     from functools import partial
 
+    from podwright.bringup.apply import ApplyProgress
     from podwright.bringup.observe import shell_on
     from podwright.bringup.rolling import batches, drain_of, split
     from podwright.bringup.site import site_of
 
     site = site_of(pod)
     first, nodes = split(site, hosts)
-    progress = bring_up(pod, plans, first or nodes[:1])
+    # No hosts at all would be all of them to Ansible; and no node is touched before it is drained.
+    progress = bring_up(pod, plans, first) if first else ApplyProgress({})
     drain = drain_of(site, partial(shell_on, site))
     differing = _differing(pod, {host: plans[host] for host in nodes})
     for batch in batches(differing, max(size, 1)):
