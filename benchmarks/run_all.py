@@ -21,8 +21,8 @@ from measure import HEADINGS, RESULTS, Row, cells, from_json, say, start, table
 HERE = Path(__file__).resolve().parent
 NAMES = (
     *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog"),
-    *("container", "design_scale", "bringup_scale", "slurm_submit", "slurm_cancel", "kubernetes_submit"),
-    *("kubernetes_cancel", "run_returns"),
+    *("container", "design_scale", "bringup_scale", "slurm_submit", "map_submitit", "slurm_cancel"),
+    *("kubernetes_submit", "kubernetes_cancel", "run_returns"),
 )
 
 Document = Mapping[str, Any]

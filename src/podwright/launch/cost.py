@@ -39,11 +39,13 @@ def reckon(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
 
 def cost_of(folder: RunFolder, record: Record) -> dict[str, Any] | None:
     """Return what goes into the record; None where no prices are given, and whatever is wrong with them."""
-    from podwright.analysis.costs import is_priced
-
     with suppress(Refusal, OSError, ValueError):
         pod = pod_of(folder)
-        if pod is not None and is_priced(pod):
+        if pod is None:
+            return None
+        from podwright.analysis.costs import is_priced  # and all of design, which no run on this machine needs
+
+        if is_priced(pod):
             return reckon(folder, record, pod).as_cost()
     return None
 
