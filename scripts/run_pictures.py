@@ -1,4 +1,4 @@
-"""Makes the pictures of runs that the docs show from real output: a training, its live view, a sweep.
+"""Makes the pictures that the docs show from real output: a training, its live view, a sweep, a selection.
 
     .venv/bin/python -m scripts.run_pictures [NAME...]
 
@@ -86,11 +86,30 @@ def sweep(studio: Studio) -> None:
     studio.photograph(page, "sweep", 760)
 
 
+def selection(studio: Studio) -> None:
+    """The page of a selection: its splits with their classes, and frames with their labels over them."""
+    frames, page = studio.folder / "street", studio.folder / "drive.html"
+    _draw(studio, str(frames), frames=96, scenes=8)
+    studio.podwright("data", "scan", str(frames), "--name", "street")
+    studio.podwright("data", "stats", "street", "--json")
+    split = "train=0.5,pool=0.25,validation=0.25"
+    studio.podwright("data", "select", "street", "--name", "drive", "--split", split, "--representative")
+    studio.podwright("data", "ls", "drive", "--page", str(page))
+    studio.photograph(page, "selection", 900)
+    studio.photograph(page, "selection-frames", 1400, at="#frames .frames")
+
+
+def _draw(studio: Studio, folder: str, frames: int, scenes: int) -> None:
+    """Make frames in A2D2's layout."""
+    sizes = ["--frames", str(frames), "--scenes", str(scenes)]
+    command = [str(BIN / "python"), "programs/segmentation/scenes.py", folder, *sizes]
+    subprocess.run(command, cwd=ROOT, env=studio.env, check=True)
+
+
 def _train(studio: Studio) -> None:
     if (studio.folder / "trained").exists():
         return
-    scenes = [str(BIN / "python"), "programs/segmentation/scenes.py", FRAMES, "--frames", "480", "--scenes", "4"]
-    subprocess.run(scenes, cwd=ROOT, env=studio.env, check=True)
+    _draw(studio, FRAMES, frames=480, scenes=4)
     columns, lines = TERMINAL
     code = _on_terminal(studio, columns, lines, studio.folder / "typescript")
     if code:
@@ -152,6 +171,7 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "report": report,
     "live": live,
     "sweep": sweep,
+    "selection": selection,
 }
 
 
