@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 IN_CODE = ".podwright-call"
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
+LONGEST_PAUSE_S = 5.0
 
 
 def start_call(
@@ -118,12 +119,17 @@ def values_of(run: Run) -> list[Any]:
 
 
 def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each item and its value, as the points of the array end."""
+    """Yield the number of each item and its value, as the points of the array end.
+
+    Between two looks at all points passes as long as the last one took: they cost the target, too.
+    """
     waiting = {point.id: point for point in run.points()}
     while waiting:
+        began = time.monotonic()
         _, records = run.records()
         ended = [record for record in records if record.is_final and record.id in waiting]
         here = bring_values(session, [waiting[record.id].folder for record in ended])
+        took_s = time.monotonic() - began
         for record in ended:
             point, number = waiting.pop(record.id), int((record.matrix or {})["item"])
             if record.id in here:
@@ -131,4 +137,4 @@ def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Ite
             else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
                 yield number, point.value()
         if waiting:
-            time.sleep(pause_s)
+            time.sleep(max(pause_s, min(took_s, LONGEST_PAUSE_S)))

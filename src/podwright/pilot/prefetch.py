@@ -28,12 +28,21 @@ def main(order_file: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: outcome.put(STOPPED))
     stager.start()
     stager.stage([])
-    why = outcome.get()
+    why = _await(outcome)
     stager.close()
     print(f"podwright: {_sentence(stager.counts, why)}", file=sys.stderr)
     if why == STOPPED:
         return EXIT_STOPPED
     return 0 if why is None else EXIT_FAILED
+
+
+def _await(outcome: "queue.SimpleQueue[Optional[str]]") -> Optional[str]:
+    """Wait for the outcome; look up now and then, since a signal just before a wait does not end it."""
+    while True:
+        try:
+            return outcome.get(timeout=1.0)
+        except queue.Empty:
+            pass
 
 
 def _sentence(counts: Counts, why: Optional[str]) -> str:
