@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -158,4 +159,5 @@ def test_a_clock_that_steps_back_disorders_nothing(
     events = [row for row in event_rows(run.folder.path) if "q" in row]
     for node in (0, 1):
         times = [event["t"] for event in sorted(events, key=lambda e: e["q"]) if event["n"] == node]
-        assert times == sorted(times)
+        # A value carries the time of its line, which may have waited some milliseconds for its turn.
+        assert all(later > earlier - 1.0 for earlier, later in pairwise(times))

@@ -172,7 +172,7 @@ def test_data_that_lies_elsewhere_is_brought_inside(site: ContainerSite, tmp_pat
 def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -> None:
     """It tries each file of its run, then kills its pilot, so that all of it is read again."""
     code = (
-        "import os, pathlib as p, signal, sys; run = p.Path(os.environ['PODWRIGHT_FOLDER'])\n"
+        "import os, pathlib as p, signal, sys, time; run = p.Path(os.environ['PODWRIGHT_FOLDER'])\n"
         "def may(path):\n"
         "    try: path.exists() and path.unlink(); path.write_text('touch /tmp/escaped'); return True\n"
         "    except OSError: return False\n"
@@ -181,7 +181,9 @@ def test_a_rank_inside_cannot_rewrite_what_is_run_outside(site: ContainerSite) -
         "print(sorted(path.name for path in [*outside, run / 'new', run / 'job' / 'new'] if may(path)))\n"
         "folders = ('results', 'checkpoints', 'scratch', 'record', 'lease')\n"
         "print([may(run / name / 'new') for name in folders], flush=True)\n"
+        "def heard(): return any(b'True, True' in f.read_bytes() for f in (run / 'record').rglob('*') if f.is_file())\n"
         "if os.environ['PODWRIGHT_ATTEMPT'] == '1':\n"
+        "    while not heard(): time.sleep(0.05)\n"
         "    shim = p.Path(f'/proc/{os.getppid()}/stat').read_text().rpartition(')')[2].split()\n"
         "    os.kill(int(shim[1]), signal.SIGKILL); signal.pause()\n"
     )
