@@ -66,9 +66,9 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.whereabouts import site_of
+    from podwright.engines.slurm.whereabouts import place_of
 
-    return f"{site_of(folder)['folder']}/runs/{folder.id}"
+    return place_of(folder)
 
 
 def _place_on_kubernetes(folder: RunFolder) -> str | None:

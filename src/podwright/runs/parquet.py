@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, compress, islice
 from math import isfinite
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,11 +104,10 @@ def _whole_rows(batch: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, ..
     """
     lists = [_values(batch.column(column.name), column) for column in columns]
     rows = zip(*lists, strict=True)
-    needed = [place for place, column in enumerate(columns) if not column.may_be_none]
-    if all(_is_whole(lists[place]) for place in needed):
+    needed = [not column.may_be_none for column in columns]
+    if all(map(_is_whole, compress(lists, needed))):
         return rows
-    pick = itemgetter(*needed)
-    return (row for row in rows if _is_whole(pick(row)))
+    return (row for row in rows if _is_whole(tuple(compress(row, needed))))
 
 
 def _values(values: Any, column: Column) -> list[Any]:

@@ -37,11 +37,13 @@ def test_a_run_of_which_nothing_is_known_is_waiting() -> None:
     assert verdict_of(story_of(nothing)).sentence == "Waiting for nodes since 2025-11-16 03:54:08 UTC."
 
 
-def test_a_guess_that_would_meet_the_goal_is_called_one() -> None:
+def test_a_value_that_was_only_read_and_would_meet_the_goal_is_called_so() -> None:
     goal = {"metric": "loss", "at_most": 0.5}
     record = {"id": "x", "state": "succeeded", "duration_s": 4.0, "goal": goal, "results": {"loss": 0.4}}
     sentence = verdict_of(story_of(ReportData(record=record, asked={}, read_at=0.0))).sentence
-    assert "loss 0.40, a guess from the output that counts once `results:` names it, goal at most 0.5" in sentence
+    assert (
+        "loss 0.40, which was read, not told, and counts once the program tells it or `results:` names it" in sentence
+    )
 
 
 def test_figures_carry_unit_and_origin(gathered: dict[str, ReportData]) -> None:

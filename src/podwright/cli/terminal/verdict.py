@@ -77,8 +77,9 @@ def _success(record: Record, goal: Goal | None, took: str) -> str:
     from podwright.pilot.protocol import goal_reached
 
     if goal_reached(goal, last):
-        # Told values had met it: this one was read from the output by its form.
-        return f"{metric} {figures.value(last)} is a guess, and meets {wanted} once `results:` names it, in {took}"
+        # A value that was told would have met it: this one was guessed from the output, or read from an event file.
+        counts = f"meets {wanted} once the program tells it or `results:` names it"
+        return f"{metric} {figures.value(last)} was read, not told: it {counts}, in {took}"
     return f"{metric} {figures.value(last)}, goal {wanted} not reached, in {took}"
 
 
