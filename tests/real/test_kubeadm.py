@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.kubernetes import kubeadm
+from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
 from podwright.bringup.stages.kubernetes import KEYS
 from podwright.bringup.vault import Vault
@@ -69,8 +70,11 @@ def test_kubeadm_would_make_the_cluster_with_the_pods_own_authority(
     file = tmp_path / "init.yaml"
     own = f"kind: ClusterConfiguration\ncertificatesDir: {keys}\n"
     file.write_text(kubeadm.init_text(site).replace("kind: ClusterConfiguration\n", own))
-    words = [program, "init", f"--config={file}", "--dry-run", "--ignore-preflight-errors=all"]
-    answer = done(words, KUBEADM_INIT_DRYRUN_DIR=str(out))
+    (begun,) = plan(site.pod)["m1"].steps["kubernetes.first"].commands
+    words = [word.replace("/etc/kubernetes/podwright/init.yaml", str(file)) for word in begun.run]
+    more = ["--dry-run", "--ignore-preflight-errors=all"]
+    answer = done([program, *words[1:], *more], KUBEADM_INIT_DRYRUN_DIR=str(out))
+    assert "--token <value withheld>" in answer, "no token is where output is written down"
     assert "Using existing ca certificate authority" in answer
     assert "Using existing etcd/ca certificate authority" in answer
     assert f"server: https://{kubeadm.endpoint(site)}" in (out / "admin.conf").read_text()

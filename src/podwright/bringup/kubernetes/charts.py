@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from podwright.bringup.kubernetes.addons import image_of, with_gpus, with_rdma
+from podwright.bringup.kubernetes.addons import with_gpus, with_rdma
 from podwright.bringup.kubernetes.login import dex_values, with_ldap
+from podwright.bringup.kubernetes.operators import image_of
 
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
@@ -71,10 +72,6 @@ def _kueue(site: Site) -> Object:
     return {"controllerManager": {"manager": manager}, "managerConfig": {"integrations": {"frameworks": frameworks}}}
 
 
-def _jobset(site: Site) -> Object:
-    return {"image": {"repository": image_of(site, "jobset/jobset")}, "certManager": {"enable": True}}
-
-
 def _trainer(site: Site) -> Object:
     return {"image": {"registry": site.registry}, "jobset": {"install": False}}
 
@@ -118,7 +115,6 @@ CHARTS = (
     HelmChart("cert-manager", "v1.19.1", "cert-manager", _certificates),
     HelmChart("dex", "0.24.0", "dex", dex_values, with_ldap),
     HelmChart("ingress-nginx", "4.14.0", "ingress-nginx", _ingress),
-    HelmChart("jobset", "0.12.0", "jobset-system", _jobset),
     HelmChart("kueue", "0.15.0", "kueue-system", _kueue),
     HelmChart("kubeflow-trainer", "2.1.0", "kubeflow-system", _trainer),
     HelmChart(

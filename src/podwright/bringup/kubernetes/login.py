@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from podwright.bringup.kubernetes.addons import image_of
+from podwright.bringup.kubernetes.operators import image_of
 
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
