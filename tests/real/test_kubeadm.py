@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.kubernetes import kubeadm
+from podwright.bringup.kubernetes.containerd import config_text
 from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
 from podwright.bringup.stages.kubernetes import KEYS
@@ -52,6 +53,17 @@ def test_kubeadm_takes_the_files_of_every_host(tmp_path: Path, program: str, man
         file = tmp_path / f"{host}.yaml"
         file.write_text(text)
         assert done([program, "config", "validate", f"--config={file}"]).split() == ["ok"]
+
+
+def test_kubeadm_asks_the_pods_registry_for_images_by_their_publishers_names(tmp_path: Path, program: str) -> None:
+    site = site_with(tmp_path, 1)
+    file = tmp_path / "init.yaml"
+    file.write_text(kubeadm.init_text(site))
+    version = f"--kubernetes-version=v{site.kubernetes_version}"
+    published = done([program, "config", "images", "list", version]).split()
+    named = done([program, "config", "images", "list", f"--config={file}"]).split()
+    assert named == [f"{site.registry}/{name.partition('/')[2]}" for name in published]
+    assert f'"{next(name for name in named if "/pause:" in name)}"' in config_text(site, False)
 
 
 @pytest.mark.parametrize("managers", [1, 3, 5])

@@ -103,7 +103,7 @@ def test_containerd_takes_its_configuration(tmp_path: Path, with_gpus: bool) -> 
     )
     assert done.returncode == 0, done.stderr
     dumped = tomllib.loads(done.stdout)["plugins"]["io.containerd.grpc.v1.cri"]
-    assert dumped["sandbox_image"] == "m1:5000/kubernetes/pause:3.10"
+    assert dumped["sandbox_image"] == "m1:5000/pause:3.10.1"
     assert dumped["registry"]["config_path"] == "/etc/containerd/certs.d"
     runtimes = dumped["containerd"]["runtimes"]
     assert all(runtime["options"]["SystemdCgroup"] for runtime in runtimes.values())
