@@ -18,7 +18,15 @@ from podwright.lab.machines import HUB
 from podwright.lab.scripts import BRIDGE_ADDRESS
 from tests.paths import ROOT
 from tests.real.clients import BIN, Client, until
-from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed
+from tests.real.hosts_bench import (
+    EXAMPLE,
+    ON_HOSTS,
+    Bench,
+    changed,
+    secret_lines,
+    watched_arguments,
+    where_secrets_are_seen,
+)
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
@@ -61,7 +69,8 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> 
     assert written["files"] > 100
     assert bench.lab.run("n1", "apt-get update --error-on=any").returncode != 0, "nobody serves packages yet"
     with served(bench.lab, bench.client, archive):
-        document = bench.up()
+        with watched_arguments(bench.arguments):
+            document = bench.up()
         assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
         assert {host: entry["state"] for host, entry in bench.status().items()} == {"n1": "ok", "n2": "ok"}
         until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split() == ["n2", "idle"], "the node is there")
@@ -87,3 +96,5 @@ def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_a
     until(lambda: "n2 pod-test: a line of n2" in bench.lab.run("n1", read).stdout, "the line on n1")
     assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "sent away"
     assert changed(bench.up("--only", "logging")) == {"n1": 0, "n2": 0}
+    assert {"logs_key", "logs_client_key"} <= set(secret_lines(bench))
+    assert where_secrets_are_seen(bench, ["n1", "n2"]) == []
