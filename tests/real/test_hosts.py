@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup import look as look_program
+from podwright.bringup.plan import plan
 from podwright.bringup.site import site_of
 from podwright.bringup.stages.slurm import slurm_site
 from podwright.bringup.vault import vault_of
@@ -167,6 +168,16 @@ def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(b
     # The file, a restart of what reads it, and in another stage the service that was stopped.
     assert changed(bench.up()) == {"n1": 0, "n2": 0, "n3": 3, "n4": 0}
     assert bench.status()["n3"] == {"state": "ok", "drift": []}
+
+
+def test_a_cluster_that_is_there_is_looked_at_before_any_up(bench: Bench, tmp_path: Path) -> None:
+    """Somebody else's client, whose home has no vault yet: of all files only those with secrets are not as planned."""
+    other = Bench(bench.lab, Client(tmp_path, bench.lab.pod_file), tmp_path)
+    found = {host: {row["what"] for row in entry["drift"]} for host, entry in other.status(code=1).items()}
+    plans = plan(load_pod(bench.home / "pods" / "lab-hosts.yaml"))
+    assert found == {host: {file.path for file in given.files() if file.secret} for host, given in plans.items()}
+    assert "/etc/munge/munge.key" in found["n2"]
+    assert not (other.home / "bringup").exists(), "a look makes no secrets"
 
 
 @pytest.mark.nightly
