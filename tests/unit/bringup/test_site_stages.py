@@ -71,6 +71,16 @@ def test_a_mount_has_the_name_that_systemd_gives_it(mount: str, name: str) -> No
     assert storage.unit_name(mount) == escaped.stdout.strip() == name
 
 
+def test_lustre_is_mounted_where_its_server_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    fast = '  - {name: fast, kind: lustre, mount: /fast, server: "10.0.0.9@o2ib:/fast"}\n'
+    path.write_text((CASE / "pod.yaml").read_text().replace("schedulers:\n", f"{fast}schedulers:\n"))
+    step = plan(load_pod(path))["g1"].steps["storage.mounts"]
+    assert step.packages == ("nfs-common", "lustre-client-modules-dkms", "lustre-client-utils")
+    unit = next(file.text for file in step.files if file.path.endswith("/fast.mount"))
+    assert "What=10.0.0.9@o2ib:/fast\nWhere=/fast\nType=lustre\nOptions=flock,noatime,_netdev\n" in unit
+
+
 def test_owners_take_what_is_written(tmp_path: Path) -> None:
     clock = base.time(site_of(POD), "m1")
     assert clock is not None
