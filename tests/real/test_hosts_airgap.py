@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +57,7 @@ def served(lab: HostsLab, client: Client, archive: Path) -> Iterator[None]:
         assert process.stdout.readline().strip() == PLACE
         yield
     finally:
-        os.kill(process.pid, signal.SIGINT)
+        process.terminate()
         process.wait()
 
 
