@@ -51,14 +51,13 @@ def served(lab: HostsLab, client: Client, archive: Path) -> Iterator[None]:
     """Serves an archive in the lab's network, as a machine of the site does."""
     inside = ["nsenter", f"--target={lab.machines.pid(HUB)}", "--net", "--"]
     command = [*inside, str(BIN / "podwright"), "mirror", "serve", str(archive), "--address", BRIDGE_ADDRESS]
-    process = subprocess.Popen(command, env=client.environ, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().strip() == PLACE
-        yield
-    finally:
-        process.terminate()
-        process.wait()
+    with subprocess.Popen(command, env=client.environ, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == PLACE
+            yield
+        finally:
+            process.terminate()
 
 
 def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> None:
@@ -90,8 +89,8 @@ except OSError:
 
 def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_away(bench: Bench) -> None:
     bench.on("n2", "logger --tag pod-test a line of n2")
-    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test --output=short --no-pager"
-    until(lambda: "n2 pod-test: a line of n2" in bench.lab.run("n1", read).stdout, "the line on n1")
+    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test _HOSTNAME=n2 --output=cat --no-pager"
+    until(lambda: bench.lab.run("n1", read).stdout == "a line of n2\n", "the line on n1")
     assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "sent away"
     assert changed(bench.up("--only", "logging")) == {"n1": 0, "n2": 0}
     assert {"logs_key", "logs_client_key"} <= set(secret_lines(bench))
