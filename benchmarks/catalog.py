@@ -1,16 +1,21 @@
 """The catalog against what people use instead: `find`, a plain DuckDB table, SQLite, and decoding label images alone.
 
     python benchmarks/catalog.py [--pairs 5] [--json OUT] [--files 100000] [--rows 1000000] [--images 24]
+                                   [--alone [--keep FOLDER]]
 
 Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that
 of the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and
 sizes in no order, and as a SQLite table with an index on each column; answers are compared before a clock starts.
 `first` opens the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by
 as many threads and thrown away.
+
+`--alone` is for very many rows: each query is asked once of plain DuckDB, which must give the same answer and whose
+time is kept, and then of the catalog alone; SQLite, whose table and indexes would not fit on the disk, is left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -18,7 +23,7 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +34,19 @@ import duckdb
 import numpy as np
 from PIL import Image, ImageDraw
 
-from measure import Row, alternate, compare, conclude, machine, parser, say, start
+from measure import (
+    Row,
+    alternate,
+    bootstrap,
+    compare,
+    conclude,
+    machine,
+    mean_of_middle,
+    parser,
+    say,
+    seconds,
+    start,
+)
 from podwright.data import bitmaps, schema
 from podwright.data.classes import classes_of
 from podwright.data.conditions import condition_of
@@ -37,7 +54,7 @@ from podwright.data.counting import LabelFile, count_images
 from podwright.data.dataset import Dataset
 from podwright.data.files import META
 from podwright.data.filters import parse_filter
-from podwright.data.layouts import A2D2
+from podwright.data.layouts import A2D2, sort_columns
 from podwright.data.scan import scan
 from podwright.data.store import Store
 from podwright.data.walk import walk
@@ -47,6 +64,10 @@ KINDS = (("camera", "png"), ("camera", "json"), ("label", "png"))
 SCENES = 20
 CORES = len(os.sched_getaffinity(0))
 WALK_GOAL, LABEL_GOAL = 1.0, 1.3
+ALONE_GOALS = {("scattered", "warm"): 50.0, ("scattered", "first"): 300.0}
+"""Milliseconds, at 1e8 rows."""
+MEMORY = "SET memory_limit = '8GB'"
+"""For making rows: what does not fit goes to the disk."""
 FIELDS = r"%p\0%m\0%s\0%T@\0%C@\0%i\0%U\0%G\0"
 
 QUERIES = {
@@ -59,6 +80,8 @@ QUERIES = {
 """Filters over columns that all three have; the plain table has them by regular expressions over its paths."""
 LISTED = ("rare + limit",)
 LIMIT = 100
+ORDER = ", ".join([*sort_columns(A2D2), "path"])
+"""In which the catalog gives files."""
 VOCABULARY = schema.vocabulary_of("benchmark", A2D2, (), (), ())
 
 
@@ -146,11 +169,44 @@ class Rival:
         return answer
 
 
+def alone_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
+    """Each query on the catalog, the first time and warm, in milliseconds; beside it one answer of a plain table."""
+    say(f"making {count} rows")
+    made, store = folder / "made.json", Store(folder / "home")
+    if not made.exists():
+        _, making = _make_catalog(folder, count)
+        making["plain"] = clocked(partial(_make_plain, folder, store))
+        made.write_text(json.dumps({"rows": count, "seconds": making}))
+    raw: dict[str, Any] = {"made": json.loads(made.read_text())}
+    if raw["made"]["rows"] != count:
+        raise SystemExit(f"{folder} holds {raw['made']['rows']} rows, not {count}")
+    rival, plain = _catalog(store), _plain(folder)
+    rows: list[Row] = []
+    for name in [*QUERIES, "facets"]:
+        began = time.perf_counter()
+        theirs = plain.first(name)
+        raw[f"{name}, plain DuckDB"] = time.perf_counter() - began
+        if str(rival.first(name)) != str(theirs):
+            raise SystemExit(f"{name}: the answers differ: {rival.first(name)}, {theirs}")
+        raw[f"{name}, first"] = [clocked(partial(rival.first, name)) for _ in range(pairs)]
+        opened = rival.open()
+        raw[f"{name}, warm"] = [clocked(partial(rival.asked[name], opened)) for _ in range(pairs + 1)][1:]
+        rival.close(opened)
+        for kind in ("first", "warm"):
+            milliseconds = [1000 * taken for taken in raw[f"{name}, {kind}"]]
+            seen = f"plain DuckDB {seconds(raw[f'{name}, plain DuckDB'])}"
+            estimate = bootstrap(milliseconds, mean_of_middle)
+            rows.append(Row(f"{name}, {kind}, {count} rows", estimate, " ms", ALONE_GOALS.get((name, kind)), seen))
+    return rows, {**raw, "bytes": _sizes(folder, store)}
+
+
 def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
     """Each query on the catalog, on a plain table, and on SQLite; the first time, and warm."""
     say(f"making {count} rows")
-    store = _make_catalog(folder, count)
-    rivals = {"catalog": _catalog(store), **_others(folder, store)}
+    store, _ = _make_catalog(folder, count)
+    _make_plain(folder, store)
+    _make_lite(folder, store)
+    rivals = {"catalog": _catalog(store), "plain": _plain(folder), "sqlite": _lite(folder)}
     rows: list[Row] = []
     raw: dict[str, Any] = {}
     for name in [*QUERIES, "facets"]:
@@ -169,8 +225,11 @@ def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[st
             taken = raw[f"{name}, {kind}"]
             rows.append(compare(f"{name}, {kind} / plain DuckDB", taken["catalog"], taken["plain"]))
             rows.append(compare(f"{name}, {kind} / SQLite", taken["catalog"], taken["sqlite"]))
-    sizes = {path.name: path.stat().st_size for path in (*folder.glob("*.*"), store.file("rows", 1))}
-    return rows, {**raw, "bytes": sizes}
+    return rows, {**raw, "bytes": _sizes(folder, store)}
+
+
+def _sizes(folder: Path, store: Store) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in (*folder.glob("*.*"), store.file("rows", 1))}
 
 
 def _catalog(store: Store) -> Rival:
@@ -191,34 +250,51 @@ def _catalog(store: Store) -> Rival:
     return Rival(lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close())
 
 
-def _others(folder: Path, store: Store) -> dict[str, Rival]:
-    """The same rows without an order: as a table of paths and sizes, and in SQLite with an index on each column."""
-    with store.connect("rows") as opened:
-        query = "SELECT path, size, scene, camera, kind, frame, ext FROM files ORDER BY hash(path)"
-        listed = opened.connection.sql(query).to_arrow_table()
+COLUMNS = ("path", "size", "scene", "camera", "kind", "frame", "ext")
+
+
+def _scattered(store: Store, columns: Sequence[str]) -> Iterator[Any]:
+    """The rows of the catalog without an order, in batches."""
+    with duckdb.connect(str(store.file("rows", 1)), read_only=True) as opened:
+        opened.execute(MEMORY)
+        yield from opened.sql(f"SELECT {', '.join(columns)} FROM files ORDER BY hash(path)").to_arrow_reader(1 << 17)
+
+
+def _make_plain(folder: Path, store: Store) -> None:
+    """A table of paths and sizes, with the other columns by regular expressions."""
     with duckdb.connect(str(folder / "plain.duckdb")) as plain:
-        plain.register("listed", listed)
-        plain.execute("CREATE TABLE walked AS SELECT path, size FROM listed")
-        plain.unregister("listed")
+        plain.execute("CREATE TABLE walked (path VARCHAR, size BIGINT)")
+        for batch in _scattered(store, COLUMNS[:2]):
+            plain.register("listed", batch)
+            plain.execute("INSERT INTO walked SELECT * FROM listed")
+            plain.unregister("listed")
         columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
         columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
         columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
         plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
+
+
+def _make_lite(folder: Path, store: Store) -> None:
+    """A table of SQLite with an index on each column."""
     lite = sqlite3.connect(folder / "lite.sqlite")
     lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
-    rows = zip(*(column.to_pylist() for column in listed.columns), strict=True)
-    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    for column in ("size", "scene", "camera", "kind", "frame", "ext"):
+    for batch in _scattered(store, COLUMNS):
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    for column in COLUMNS[1:]:
         lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
     lite.execute("ANALYZE")
     lite.commit()
     lite.close()
-    open_plain = partial(duckdb.connect, str(folder / "plain.duckdb"), read_only=True)
-    open_lite = partial(sqlite3.connect, folder / "lite.sqlite")
-    return {
-        "plain": Rival(open_plain, _in_sql("contains"), lambda opened: opened.close()),
-        "sqlite": Rival(open_lite, _in_sql("instr"), lambda opened: opened.close()),
-    }
+
+
+def _plain(folder: Path) -> Rival:
+    opening = partial(duckdb.connect, str(folder / "plain.duckdb"), read_only=True)
+    return Rival(opening, _in_sql("contains"), lambda opened: opened.close())
+
+
+def _lite(folder: Path) -> Rival:
+    return Rival(partial(sqlite3.connect, folder / "lite.sqlite"), _in_sql("instr"), lambda opened: opened.close())
 
 
 def _in_sql(contains: str) -> dict[str, Ask]:
@@ -228,7 +304,7 @@ def _in_sql(contains: str) -> dict[str, Ask]:
         where = condition.sql.replace("(d.path || f.name)", "path").replace("contains(", f"{contains}(")
         asked[name] = partial(_number, f"SELECT count(*) FROM files f WHERE {where}", condition.values)
         if name in LISTED:
-            query = f"SELECT path FROM files f WHERE {where} ORDER BY path LIMIT {LIMIT}"
+            query = f"SELECT path FROM files f WHERE {where} ORDER BY {ORDER} LIMIT {LIMIT}"
             asked[name] = partial(_column, query, condition.values)
     columns = ("scene", "camera", "kind")
     union = " UNION ALL ".join(f"SELECT '{name}', {name}, count(*) FROM files GROUP BY {name}" for name in columns)
@@ -244,23 +320,33 @@ def _column(query: str, values: Sequence[object], opened: Any) -> list[Any]:
     return [row[0] for row in opened.execute(query, list(values)).fetchall()]
 
 
-def _make_catalog(folder: Path, count: int) -> Store:
-    """A published generation of made rows; sizes are spread by a prime, and few files have the rare one."""
+def _make_catalog(folder: Path, count: int) -> tuple[Store, dict[str, float]]:
+    """A published generation of made rows, and the seconds of making it; sizes are spread by a prime."""
     store = Store(folder / "home")
     per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
+    staged = folder / "staging.duckdb"
+    taken: dict[str, float] = {}
+
+    def sort(catalog: Any) -> None:
+        for statement in schema.build_statements("staging", A2D2):
+            catalog.execute(statement)
+
     with store.writing("rows") as part:
         with store.building(part) as catalog:
-            catalog.execute("ATTACH ':memory:' AS staging")
-            _stage(catalog, per_folder)
-            for statement in schema.build_statements("staging", A2D2):
-                catalog.execute(statement)
+            catalog.execute(MEMORY)
+            catalog.execute(f"ATTACH '{staged}' AS staging")
+            taken["staging"] = clocked(partial(_stage, catalog, per_folder))
+            taken["sorting"] = clocked(partial(sort, catalog))
+            catalog.execute("DETACH staging")
+            staged.unlink()
             catalog.execute(schema.whole_view(A2D2, ()))
-            say(f"indexes of {count} rows in {clocked(partial(bitmaps.build, catalog, A2D2, 0)):.2f} s")
+            taken["indexes"] = clocked(partial(bitmaps.build, catalog, A2D2, 0))
             meta = {"format": str(schema.FORMAT), "root": "/rows", "root_bytes": b"/rows".hex(), "layout": "a2d2"}
             catalog.execute(META)
             catalog.executemany("INSERT INTO meta VALUES (?, ?)", list({**meta, "scanned_at": "0"}.items()))
-        store.publish("rows", part)
-    return store
+        taken["publishing"] = clocked(partial(store.publish, "rows", part))
+    say(f"{count} rows: " + ", ".join(f"{name} {seconds(value)}" for name, value in taken.items()))
+    return store, taken
 
 
 def _stage(catalog: Any, per_folder: int) -> None:
@@ -367,20 +453,22 @@ def main() -> int:
     made.add_argument("--files", type=int, default=100_000, help="files of the tree (default: %(default)s)")
     made.add_argument("--rows", type=int, default=1_000_000, help="rows that are asked (default: %(default)s)")
     made.add_argument("--images", type=int, default=24, help="label images (default: %(default)s)")
+    made.add_argument("--alone", action="store_true", help="ask the catalog alone: for very many rows")
+    made.add_argument("--keep", type=Path, help="with --alone: the folder in which rows are made, or were made before")
     options = made.parse_args()
     facts = machine()
     rows, raw = [], {}
     with tempfile.TemporaryDirectory(prefix="podwright-bench-") as name:
         parts = {
             "scan": (scan_rows, options.files),
-            "query": (query_rows, options.rows),
+            "query": (alone_rows if options.alone else query_rows, options.rows),
             "label": (label_rows, options.images),
         }
         for part, (measured, size) in parts.items():
             if size == 0:
                 continue
-            folder = Path(name, part)
-            folder.mkdir()
+            folder = (options.keep or Path(name)) / part
+            folder.mkdir(parents=True, exist_ok=bool(options.keep))
             found, raw[part] = measured(folder, size, options.pairs)
             rows += found
     conclude("catalog", rows, {"seconds": raw}, facts, options.json)

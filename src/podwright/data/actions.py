@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,26 +112,40 @@ def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     path = work.place(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
     part = path + b".podwright-part"
-    entries = []
-    with open(part, "wb") as file, tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:  # noqa: PTH123
-        for match in batch:
-            entries.append(_packed(work, tar, match, os.fsdecode(name)))
-        tar.close()
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)  # noqa: PTH105
+    try:
+        with open(part, "wb") as file:  # noqa: PTH123
+            with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
+                entries = [_packed(work, tar, match, os.fsdecode(name)) for match in batch]
+            file.flush()
+            os.fsync(file.fileno())
+        if any(entry.kept for entry in entries):
+            os.replace(part, path)  # noqa: PTH105
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)  # noqa: PTH108
     yield from entries
 
 
 def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> JournalEntry:
-    source = work.source(match.path_bytes)
+    source, before = work.source(match.path_bytes), tar.offset
     try:
         transfer.check_same(source, match.size, match.mtime_ns)
         tar.add(os.fsdecode(source), os.fsdecode(match.path_bytes), recursive=False)
         transfer.check_same(source, match.size, match.mtime_ns)
     except OSError as error:
+        if error.errno in transfer.FULL:
+            raise
+        _cut(tar, before)
         return entry_of(match, why=transfer.reason(error))
     return entry_of(match, kept={"archive": archive})
+
+
+def _cut(tar: tarfile.TarFile, offset: int) -> None:
+    """Take back what was written of a file that changed: nothing that follows half a file would be found."""
+    assert tar.fileobj is not None
+    tar.fileobj.seek(offset)
+    tar.fileobj.truncate()
+    tar.offset = offset
 
 
 def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
