@@ -19,21 +19,32 @@ import json
 import os
 import random
 import resource
-import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from PIL import Image, ImageDraw
 
+from catalog_rows import (
+    CAMERAS,
+    KINDS,
+    QUERIES,
+    SCENES,
+    catalog_rival,
+    clocked,
+    lite_rival,
+    make_catalog,
+    make_lite,
+    make_plain,
+    plain_rival,
+    sizes,
+)
 from measure import (
     Row,
     alternate,
@@ -47,42 +58,18 @@ from measure import (
     seconds,
     start,
 )
-from podwright.data import bitmaps, schema
 from podwright.data.classes import classes_of
-from podwright.data.conditions import condition_of
 from podwright.data.counting import LabelFile, count_images
-from podwright.data.dataset import Dataset
-from podwright.data.files import META
-from podwright.data.filters import parse_filter
-from podwright.data.layouts import A2D2, sort_columns
+from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
 from podwright.data.store import Store
 from podwright.data.walk import walk
 
-CAMERAS = ("front_center", "front_left", "front_right", "side_left", "side_right", "rear_center")
-KINDS = (("camera", "png"), ("camera", "json"), ("label", "png"))
-SCENES = 20
 CORES = len(os.sched_getaffinity(0))
 WALK_GOAL, LABEL_GOAL = 1.0, 1.3
 ALONE_GOALS = {("scattered", "warm"): 50.0, ("scattered", "first"): 300.0}
 """Milliseconds, at 1e8 rows."""
-MEMORY = "SET memory_limit = '8GB'"
-"""For making rows: what does not fit goes to the disk."""
 FIELDS = r"%p\0%m\0%s\0%T@\0%C@\0%i\0%U\0%G\0"
-
-QUERIES = {
-    "sort key": "scene=20180805_145028 and camera=side_left and kind=label and frame=77",
-    "range of scenes": "scene>=20180803_145028 and scene<=20180804_145028 and camera=front_left",
-    "scattered": "camera=rear_center and kind=camera and ext=json and size<100000",
-    "rare + limit": "size=999983",
-    "substring": "path~rearcenter_00000007",
-}
-"""Filters over columns that all three have; the plain table has them by regular expressions over its paths."""
-LISTED = ("rare + limit",)
-LIMIT = 100
-ORDER = ", ".join([*sort_columns(A2D2), "path"])
-"""In which the catalog gives files."""
-VOCABULARY = schema.vocabulary_of("benchmark", A2D2, (), (), ())
 
 
 def make_tree(root: Path, files: int) -> None:
@@ -103,13 +90,6 @@ def _names(per_folder: int) -> Sequence[tuple[str, str, str]]:
                 stem = f"{name.replace('_', '')}_{kind}_{camera.replace('_', '')}"
                 names += [(f"{name}/{kind}/cam_{camera}", f"{stem}_{frame:09d}", ext) for frame in range(per_folder)]
     return names
-
-
-def clocked(work: Callable[[], Any]) -> float:
-    """Seconds that some work takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def busy_s(who: int) -> float:
@@ -150,37 +130,18 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     return rows, {"wall": taken, "busy": busy}
 
 
-Ask = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """One way to keep the rows: how it is opened, and how each query is asked of what is open."""
-
-    open: Callable[[], Any]
-    asked: dict[str, Ask]
-    close: Callable[[Any], None]
-
-    def first(self, name: str) -> Any:
-        """Open, ask, close."""
-        opened = self.open()
-        answer = self.asked[name](opened)
-        self.close(opened)
-        return answer
-
-
 def alone_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
     """Each query on the catalog, the first time and warm, in milliseconds; beside it one answer of a plain table."""
     say(f"making {count} rows")
     made, store = folder / "made.json", Store(folder / "home")
     if not made.exists():
-        _, making = _make_catalog(folder, count)
-        making["plain"] = clocked(partial(_make_plain, folder, store))
+        _, making = make_catalog(folder, count)
+        making["plain"] = clocked(partial(make_plain, folder, store))
         made.write_text(json.dumps({"rows": count, "seconds": making}))
     raw: dict[str, Any] = {"made": json.loads(made.read_text())}
     if raw["made"]["rows"] != count:
         raise SystemExit(f"{folder} holds {raw['made']['rows']} rows, not {count}")
-    rival, plain = _catalog(store), _plain(folder)
+    rival, plain = catalog_rival(store), plain_rival(folder)
     rows: list[Row] = []
     for name in [*QUERIES, "facets"]:
         began = time.perf_counter()
@@ -197,16 +158,16 @@ def alone_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[st
             seen = f"plain DuckDB {seconds(raw[f'{name}, plain DuckDB'])}"
             estimate = bootstrap(milliseconds, mean_of_middle)
             rows.append(Row(f"{name}, {kind}, {count} rows", estimate, " ms", ALONE_GOALS.get((name, kind)), seen))
-    return rows, {**raw, "bytes": _sizes(folder, store)}
+    return rows, {**raw, "bytes": sizes(folder, store)}
 
 
 def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
     """Each query on the catalog, on a plain table, and on SQLite; the first time, and warm."""
     say(f"making {count} rows")
-    store, _ = _make_catalog(folder, count)
-    _make_plain(folder, store)
-    _make_lite(folder, store)
-    rivals = {"catalog": _catalog(store), "plain": _plain(folder), "sqlite": _lite(folder)}
+    store, _ = make_catalog(folder, count)
+    make_plain(folder, store)
+    make_lite(folder, store)
+    rivals = {"catalog": catalog_rival(store), "plain": plain_rival(folder), "sqlite": lite_rival(folder)}
     rows: list[Row] = []
     raw: dict[str, Any] = {}
     for name in [*QUERIES, "facets"]:
@@ -225,153 +186,7 @@ def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[st
             taken = raw[f"{name}, {kind}"]
             rows.append(compare(f"{name}, {kind} / plain DuckDB", taken["catalog"], taken["plain"]))
             rows.append(compare(f"{name}, {kind} / SQLite", taken["catalog"], taken["sqlite"]))
-    return rows, {**raw, "bytes": _sizes(folder, store)}
-
-
-def _sizes(folder: Path, store: Store) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in (*folder.glob("*.*"), store.file("rows", 1))}
-
-
-def _catalog(store: Store) -> Rival:
-    def first_paths(text: str, opened: Dataset) -> list[str]:
-        return [match.path for match in opened.find(opened.condition(text), LIMIT)]
-
-    def count(text: str, opened: Dataset) -> int:
-        return opened.count_files(opened.condition(text))
-
-    asked: dict[str, Ask] = {}
-    for name, text in QUERIES.items():
-        asked[name] = partial(count, text)
-        if name in LISTED:
-            asked[name] = partial(first_paths, text)
-    asked["facets"] = lambda opened: sorted(
-        (k, v, n) for k, values in opened.facets().items() for v, n in values.items()
-    )
-    return Rival(lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close())
-
-
-COLUMNS = ("path", "size", "scene", "camera", "kind", "frame", "ext")
-
-
-def _scattered(store: Store, columns: Sequence[str]) -> Iterator[Any]:
-    """The rows of the catalog without an order, in batches."""
-    with duckdb.connect(str(store.file("rows", 1)), read_only=True) as opened:
-        opened.execute(MEMORY)
-        yield from opened.sql(f"SELECT {', '.join(columns)} FROM files ORDER BY hash(path)").to_arrow_reader(1 << 17)
-
-
-def _make_plain(folder: Path, store: Store) -> None:
-    """A table of paths and sizes, with the other columns by regular expressions."""
-    with duckdb.connect(str(folder / "plain.duckdb")) as plain:
-        plain.execute("CREATE TABLE walked (path VARCHAR, size BIGINT)")
-        for batch in _scattered(store, COLUMNS[:2]):
-            plain.register("listed", batch)
-            plain.execute("INSERT INTO walked SELECT * FROM listed")
-            plain.unregister("listed")
-        columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
-        columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
-        columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
-        plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
-
-
-def _make_lite(folder: Path, store: Store) -> None:
-    """A table of SQLite with an index on each column."""
-    lite = sqlite3.connect(folder / "lite.sqlite")
-    lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
-    for batch in _scattered(store, COLUMNS):
-        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    for column in COLUMNS[1:]:
-        lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
-    lite.execute("ANALYZE")
-    lite.commit()
-    lite.close()
-
-
-def _plain(folder: Path) -> Rival:
-    opening = partial(duckdb.connect, str(folder / "plain.duckdb"), read_only=True)
-    return Rival(opening, _in_sql("contains"), lambda opened: opened.close())
-
-
-def _lite(folder: Path) -> Rival:
-    return Rival(partial(sqlite3.connect, folder / "lite.sqlite"), _in_sql("instr"), lambda opened: opened.close())
-
-
-def _in_sql(contains: str) -> dict[str, Ask]:
-    asked: dict[str, Ask] = {}
-    for name, text in QUERIES.items():
-        condition = condition_of(parse_filter(text), VOCABULARY)
-        where = condition.sql.replace("(d.path || f.name)", "path").replace("contains(", f"{contains}(")
-        asked[name] = partial(_number, f"SELECT count(*) FROM files f WHERE {where}", condition.values)
-        if name in LISTED:
-            query = f"SELECT path FROM files f WHERE {where} ORDER BY {ORDER} LIMIT {LIMIT}"
-            asked[name] = partial(_column, query, condition.values)
-    columns = ("scene", "camera", "kind")
-    union = " UNION ALL ".join(f"SELECT '{name}', {name}, count(*) FROM files GROUP BY {name}" for name in columns)
-    asked["facets"] = lambda opened: sorted(opened.execute(union).fetchall())
-    return asked
-
-
-def _number(query: str, values: Sequence[object], opened: Any) -> Any:
-    return opened.execute(query, list(values)).fetchone()[0]
-
-
-def _column(query: str, values: Sequence[object], opened: Any) -> list[Any]:
-    return [row[0] for row in opened.execute(query, list(values)).fetchall()]
-
-
-def _make_catalog(folder: Path, count: int) -> tuple[Store, dict[str, float]]:
-    """A published generation of made rows, and the seconds of making it; sizes are spread by a prime."""
-    store = Store(folder / "home")
-    per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
-    staged = folder / "staging.duckdb"
-    taken: dict[str, float] = {}
-
-    def sort(catalog: Any) -> None:
-        for statement in schema.build_statements("staging", A2D2):
-            catalog.execute(statement)
-
-    with store.writing("rows") as part:
-        with store.building(part) as catalog:
-            catalog.execute(MEMORY)
-            catalog.execute(f"ATTACH '{staged}' AS staging")
-            taken["staging"] = clocked(partial(_stage, catalog, per_folder))
-            taken["sorting"] = clocked(partial(sort, catalog))
-            catalog.execute("DETACH staging")
-            staged.unlink()
-            catalog.execute(schema.whole_view(A2D2, ()))
-            taken["indexes"] = clocked(partial(bitmaps.build, catalog, A2D2, 0))
-            meta = {"format": str(schema.FORMAT), "root": "/rows", "root_bytes": b"/rows".hex(), "layout": "a2d2"}
-            catalog.execute(META)
-            catalog.executemany("INSERT INTO meta VALUES (?, ?)", list({**meta, "scanned_at": "0"}.items()))
-        taken["publishing"] = clocked(partial(store.publish, "rows", part))
-    say(f"{count} rows: " + ", ".join(f"{name} {seconds(value)}" for name, value in taken.items()))
-    return store, taken
-
-
-def _stage(catalog: Any, per_folder: int) -> None:
-    kinds = ", ".join(f"('{kind}', '{ext}')" for kind, ext in KINDS)
-    cameras = ", ".join(f"('{camera}')" for camera in CAMERAS)
-    catalog.execute(
-        f"""CREATE TABLE staging.leaf AS SELECT row_number() OVER () - 1 AS folder,
-            format('201808{{:02d}}_145028', s.s) AS scene, camera, kind, ext
-            FROM range(1, {SCENES + 1}) s(s), (VALUES {cameras}) c(camera),
-            (VALUES {kinds}) k(kind, ext)"""
-    )
-    numbers = "33188 AS mode, {size} AS size, 1 AS mtime_ns, 1 AS ctime_ns, 1 AS inode, 0 AS uid, 0 AS gid"
-    facts = f"{numbers}, NULL::BLOB AS acl"
-    catalog.execute(
-        f"""CREATE TABLE staging.staged_folder AS SELECT scene || '/' || kind || '/cam_' || camera || '/' AS name,
-            NULL::BLOB AS raw, folder, {facts.format(size=0)} FROM staging.leaf"""
-    )
-    size = "(folder * 7919 + n * 104729) % 1000003"
-    catalog.execute(
-        f"""CREATE TABLE staging.staged_file AS SELECT replace(scene, '_', '') || '_' || kind || '_' ||
-            replace(camera, '_', '') || '_' || format('{{:09d}}', n) || '.' || ext AS name,
-            NULL::BLOB AS raw, folder, {facts.format(size=size)} FROM staging.leaf, range({per_folder}) r(n)"""
-    )
-    for table in ("user_name", "group_name"):
-        catalog.execute(f"CREATE TABLE staging.{table} AS SELECT 0 AS id, 'root' AS name")
+    return rows, {**raw, "bytes": sizes(folder, store)}
 
 
 def label_rows(folder: Path, images: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:

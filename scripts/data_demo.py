@@ -110,7 +110,8 @@ class Demo:
 
     def result(self, run: dict[str, Any], name: str) -> bytes:
         """Return a file of a run's results."""
-        return (self.folder / "home" / "runs" / run["id"] / "results" / name).read_bytes()
+        folder = self.folder / "home" / "runs" / str(run["id"]) / "results"
+        return (folder / name).read_bytes()
 
 
 def png_of(image: Any) -> bytes:

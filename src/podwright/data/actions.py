@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from podwright.data import agents, transfer
 from podwright.data.checksums import add_checksums
@@ -114,20 +114,35 @@ def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     part = path + b".podwright-part"
     try:
         with open(part, "wb") as file:  # noqa: PTH123
-            with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
-                entries = [_packed(work, tar, match, os.fsdecode(name)) for match in batch]
-            file.flush()
+            whys = _packed(work, file, batch)
             os.fsync(file.fileno())
-        if any(entry.kept for entry in entries):
+        if not all(whys):
             os.replace(part, path)  # noqa: PTH105
     finally:
         with suppress(FileNotFoundError):
             os.unlink(part)  # noqa: PTH108
-    yield from entries
+    for match, why in zip(batch, whys, strict=True):
+        yield entry_of(match, why, None if why else {"archive": os.fsdecode(name)})
 
 
-def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> JournalEntry:
-    source, before = work.source(match.path_bytes), tar.offset
+def _packed(work: Work, file: IO[bytes], batch: Sequence[Match]) -> list[str]:
+    """Write files into a tar; return why each is not in it, nothing for those that are."""
+    whys = []
+    with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
+        for match in batch:
+            before = tar.offset
+            whys.append(_pack(work, tar, match))
+            if whys[-1]:
+                # What was written of it is taken back: nothing that follows half a file would be found.
+                file.seek(before)
+                file.truncate()
+                tar.offset = before
+    file.flush()
+    return whys
+
+
+def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
+    source = work.source(match.path_bytes)
     try:
         transfer.check_same(source, match.size, match.mtime_ns)
         tar.add(os.fsdecode(source), os.fsdecode(match.path_bytes), recursive=False)
@@ -135,17 +150,8 @@ def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> Jou
     except OSError as error:
         if error.errno in transfer.FULL:
             raise
-        _cut(tar, before)
-        return entry_of(match, why=transfer.reason(error))
-    return entry_of(match, kept={"archive": archive})
-
-
-def _cut(tar: tarfile.TarFile, offset: int) -> None:
-    """Take back what was written of a file that changed: nothing that follows half a file would be found."""
-    assert tar.fileobj is not None
-    tar.fileobj.seek(offset)
-    tar.fileobj.truncate()
-    tar.offset = offset
+        return transfer.reason(error)
+    return ""
 
 
 def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
