@@ -7,6 +7,7 @@ disk=$(argument disk)
 kept=$(sed -n 's/.* --- *//p' /proc/cmdline)
 new=/run/podwright/disk
 
+udevadm settle --exit-if-exists="$disk"
 # One for each kind of firmware, and the root.
 sfdisk --quiet --wipe always --wipe-partitions always "$disk" <<'PARTITIONS'
 label: gpt

@@ -45,8 +45,8 @@ _INSTALL = """\
 [Unit]
 Description=Write this system to the disk
 ConditionKernelCommandLine=podwright.disk
-After=systemd-udev-settle.service network-online.target
-Wants=systemd-udev-settle.service network-online.target
+After=network-online.target
+Wants=network-online.target
 [Service]
 Type=oneshot
 ExecStart=/bin/bash /usr/lib/podwright/install.sh
