@@ -101,5 +101,6 @@ def kernels(seen: profile) -> Iterator[Kernel]:
     """What ran on the GPU itself."""
     events: Any = seen.events()  # type: ignore[no-untyped-call]
     for event in events or ():
-        if str(event.device_type).endswith("CUDA"):
+        # A range that a program named is shown on the GPU, too, over the kernels it holds.
+        if str(event.device_type).endswith("CUDA") and not event.is_user_annotation:
             yield event.time_range.start * US, event.time_range.end * US, event.name

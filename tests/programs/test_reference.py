@@ -100,15 +100,27 @@ def test_a_profile(spawn: Spawn, tmp_path: Path) -> None:
 
 
 def test_idle_stretches_of_a_gpu(load: Callable[[str, str], ModuleType]) -> None:
-    """No GPU is here: kernels as the profiler lists them. Two overlap, then 3 ms of nothing, then one more."""
+    """No GPU is here: kernels as the profiler lists them, with a range over them that a program named.
+
+    Two overlap, then there are 3 ms of nothing, then one more.
+    """
     module = load("resnet", "kit.profile")
-    spans = [(0, 2000, "first"), (1000, 4000, "second"), (7000, 8000, "third")]
-    kernels = [
-        SimpleNamespace(time_range=SimpleNamespace(start=start, end=end), name=name, device_type="DeviceType.CUDA")
-        for start, end, name in spans
+    events = [
+        SimpleNamespace(
+            time_range=SimpleNamespace(start=start, end=end),
+            name=name,
+            device_type=f"DeviceType.{device}",
+            is_user_annotation=named,
+        )
+        for start, end, name, device, named in (
+            (0, 9000, "launch", "CPU", False),
+            (0, 9000, "Optimizer.step#SGD.step", "CUDA", True),
+            (0, 2000, "first", "CUDA", False),
+            (1000, 4000, "second", "CUDA", False),
+            (7000, 8000, "third", "CUDA", False),
+        )
     ]
-    host = SimpleNamespace(time_range=SimpleNamespace(start=0, end=9000), name="launch", device_type="DeviceType.CPU")
-    seen = module.summary_of(module.kernels(SimpleNamespace(events=lambda: [host, *kernels])))
+    seen = module.summary_of(module.kernels(SimpleNamespace(events=lambda: events)))
     assert seen["busy_s"] == pytest.approx(0.005)
     assert seen["gaps"] == [{"seconds": pytest.approx(0.003), "after": "second", "before": "third"}]
     assert seen["operations"][0] == {"name": "second", "seconds": pytest.approx(0.003), "calls": 1}

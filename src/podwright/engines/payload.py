@@ -9,8 +9,10 @@ import importlib.util
 import io
 import marshal
 import os
+import sys
 import tarfile
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from io import BufferedIOBase
@@ -18,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
-from podwright.runs.files import add_to_tar
+from podwright.runs.files import add_to_tar, write_whole
 from podwright.spec.problems import refuse
 
 PILOT_MAIN = """\
@@ -49,6 +51,8 @@ LIMIT_BYTES = 1 << 30
 MEMORY_BYTES = 8 << 20
 """Of a snapshot in memory; a larger one lies in a file without a name, which goes with this process."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PILOT = Path(__file__).parent.parent / "pilot"
+PILOT = Path(__file__).parent.parent / "pilot"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNCHECKED = (1).to_bytes(4, "little")
 """Bytecode that is valid by the hash it was made with; nobody looks for its source."""
@@ -63,11 +67,36 @@ def pilot_zip(compiled: bool = True) -> bytes:
     A zip's sources are compiled at every start, which takes longer than all else a pilot does before its ranks. So the
     bytecode of this Python lies beside them; any other Python passes it over.
     """
-    folder = Path(__file__).parent.parent / "pilot"
+    if not compiled:
+        return _packed(compiled=False)
+    source, kept = _source_digest(), Path(importlib.util.cache_from_source(str(PILOT / "pilot.py"))).with_suffix(".pyz")
+    with suppress(OSError):
+        content = kept.read_bytes()
+        if content.endswith(source):
+            return content
+    content = _packed(compiled=True, comment=source)
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):  # as where Python itself may not keep its bytecode
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(kept, content, mode=0o644)
+    return content
+
+
+def _source_digest() -> bytes:
+    """Return the digest of all that the pilot is made of: the rules here, its modules, what this Python compiles to."""
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    for path in (Path(__file__), *sorted(PILOT.glob("*.py"))):
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest().encode()
+
+
+def _packed(compiled: bool, comment: bytes = b"") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.comment = comment
         _add(archive, "__main__.py", PILOT_MAIN.encode())
-        for path in sorted(folder.glob("*.py")):
+        for path in sorted(PILOT.glob("*.py")):
             source = _without_docstrings(path.read_bytes())
             _add(archive, f"pilot/{path.name}", source)
             if compiled:

@@ -1,5 +1,6 @@
 """The profile of a few steps: operations by their time, how long the device idled, what was waited for. Pure."""
 
+import re
 from typing import Any
 
 from podwright.analysis.profile import StepsProfile
@@ -12,6 +13,11 @@ _PARTS = {
     "checkpoint_s": "writing checkpoints",
 }
 
+_IS_CPP = re.compile(r"::|^\w+\(")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_TELLING = re.compile(r"functor$|_cuda$|^cutlass_", re.IGNORECASE)
+"""What an argument of a kernel's template is called when it says what the kernel does."""
+
 
 def profile_view(profile: StepsProfile) -> dict[str, Any]:
     """Return what the template fills in; shares are of the time that the steps took."""
@@ -22,11 +28,28 @@ def profile_view(profile: StepsProfile) -> dict[str, Any]:
         "device": profile.device,
         "parts": [(text, words.percent(min(1.0, share)), round(100 * min(1.0, share), 1)) for text, share in shares],
         "operations": [
-            (row.name, _ms(row.seconds / profile.steps), row.calls // profile.steps, round(100 * row.seconds / top, 1))
+            (
+                short_name(row.name),
+                row.name,
+                _ms(row.seconds / profile.steps),
+                row.calls // profile.steps,
+                round(100 * row.seconds / top, 1),
+            )
             for row in profile.operations
         ],
-        "gaps": [(_ms(gap.seconds), gap.after, gap.before) for gap in profile.gaps],
+        "gaps": [(_ms(gap.seconds), short_name(gap.after), short_name(gap.before)) for gap in profile.gaps],
     }
+
+
+def short_name(kernel: str) -> str:
+    """Return a C++ kernel's own name with the argument of its template that says what it does; others as they are."""
+    if not _IS_CPP.search(kernel):
+        return kernel
+    plain = kernel.replace("(anonymous namespace)::", "")
+    head, _, arguments = plain.removeprefix("void ").partition("<")
+    name = head.partition("(")[0].rpartition("::")[2]
+    telling = next(filter(_TELLING.search, _NAME.findall(arguments)), None)
+    return f"{name}<{telling}>" if telling else name
 
 
 def _sentence(profile: StepsProfile) -> str:

@@ -45,6 +45,29 @@ def test_the_same_bytes_each_time() -> None:
     assert len(pilot_zip(compiled=False)) < 150_000
 
 
+def test_it_is_kept_where_python_keeps_bytecode_and_made_anew_when_its_source_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    made = pilot_zip.__wrapped__()
+    (kept,) = tmp_path.rglob("*.pyz")
+    assert kept.read_bytes() == made
+    source = made[-64:]  # the digest of what it was made of ends the archive
+    kept.write_bytes(b"what this source gave before" + source)
+    assert pilot_zip.__wrapped__() == b"what this source gave before" + source
+    kept.write_bytes(b"what another source gave" + b"0" * 64)
+    assert pilot_zip.__wrapped__() == made
+    assert kept.read_bytes() == made
+
+
+def test_it_is_made_where_nothing_may_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "file"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "file").write_text("no folder can be made in here")
+    assert zipfile.is_zipfile(io.BytesIO(pilot_zip.__wrapped__()))
+
+
 def test_it_holds_the_pilot_and_nothing_else() -> None:
     folder = ROOT / "src" / "podwright" / "pilot"
     with zipfile.ZipFile(io.BytesIO(pilot_zip())) as archive:

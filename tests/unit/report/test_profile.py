@@ -10,6 +10,7 @@ import pytest
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
 from podwright.report import gather, render_run
+from podwright.report.profile import short_name
 from podwright.report.verdict import figures_of
 from tests.fixtures.run_folder import Shape, write_run
 from tests.unit.runs.made import event, parsed
@@ -27,6 +28,8 @@ PROFILE = {
     "parts": {"input_s": 0.06, "compute_s": 0.34},
 }
 
+NATIVE = "void at::native::"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -37,7 +40,7 @@ def test_it_is_shown(folder: Path) -> None:
     (folder / "results" / "profile.json").write_text(json.dumps(PROFILE))
     page = render_run(gather(folder))
     assert "4 steps of 100 ms each; NVIDIA H200 worked 75 % of the time, and 15 % went into waiting for input." in page
-    assert "<code>sm90_xmma_gemm&lt;bf16&gt;</code>" in page
+    assert '<code title="sm90_xmma_gemm&lt;bf16&gt;">sm90_xmma_gemm&lt;bf16&gt;</code>' in page
     assert '<td class="num">50 ms</td><td class="num">100</td>' in page
     assert '<td class="num">4 ms</td>' in page
     assert 'href="#profile"' in page
@@ -72,3 +75,30 @@ def test_operations_told_are_held_against_the_peak(gpus: list[str], shown: str |
     data = ReportData(record=record, asked={}, read_at=2.0, events=tuple(parsed(pilot)))
     figures = {figure.label: figure.value for figure in figures_of(story_of(data))}
     assert figures.get("Model FLOPs utilisation") == shown
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),
+        ("sm80_xmma_fprop_implicit_gemm_bf16", "sm80_xmma_fprop_implicit_gemm_bf16"),
+        (f"{NATIVE}batch_norm_kernel<at::native::Var, float, 4>(float const*, int)", "batch_norm_kernel"),
+        (
+            f"{NATIVE}(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+            "TensorListMetadata<3>, at::native::(anonymous namespace)::FusedSgdMathFunctor<float, 3>, double>(double)",
+            "multi_tensor_apply_kernel<FusedSgdMathFunctor>",
+        ),
+        (
+            f"{NATIVE}elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+            "{lambda()#3}::operator()() const>(int)",
+            "elementwise_kernel<direct_copy_kernel_cuda>",
+        ),
+        (
+            "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_align8>(cutlass_tensorop_bf16_align8::Params)",
+            "Kernel<cutlass_tensorop_bf16_align8>",
+        ),
+        ("ncclDevKernel_AllReduce_Sum_f32(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllReduce_Sum_f32"),
+    ],
+)
+def test_a_kernel_has_the_name_that_says_what_it_does(kernel: str, expected: str) -> None:
+    assert short_name(kernel) == expected

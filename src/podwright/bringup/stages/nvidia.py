@@ -1,4 +1,4 @@
-"""NVIDIA's part of a GPU node: driver, Fabric Manager, container toolkit with CDI, DCGM, and how GPUs are cut.
+"""NVIDIA's part of a GPU node: driver, Fabric Manager, container toolkit with CDI, DCGM, SELinux, how GPUs are cut.
 
 Rendered and compared with golden files; no machine with GPUs has run it yet.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from podwright.bringup.host import HostFile, HostFolder, Step
+from podwright.bringup.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.site import Site
 from podwright.spec.provisioning import NvidiaSettings
 
@@ -48,6 +48,16 @@ ExecStart=/usr/bin/nvidia-mig-parted apply --config-file {_LAYOUT} --selected-co
 [Install]
 WantedBy=multi-user.target
 """
+# The policy of containers has a switch for GPUs, whose device files it knows by the name of the X server's. A host on
+# which SELinux is not in force, or that has none, is as it should be.
+_SWITCH = "container_use_xserver_devices"
+_SELINUX = HostCommand(
+    "SELinux lets containers use GPUs",
+    check=("/bin/sh", "-c", f"{{ ! selinuxenabled || getsebool {_SWITCH} | grep -q 'on$'; }} 2>/dev/null && echo done"),
+    sees="done",
+    run=("setsebool", "-P", _SWITCH, "on"),
+    tries=1,
+)
 # How many parts of a size a GPU gives, by the slices that each takes.
 _PARTS = {1: 7, 2: 3, 3: 2, 4: 1, 7: 1}
 # GPUs that talk through NVSwitch do not work without Fabric Manager; all boards with eight SXM GPUs have it.
@@ -88,7 +98,13 @@ def tools(site: Site, host: str) -> Step | None:
         files.append(HostFile(f"/etc/systemd/system/{_MIG}.service", _MIG_UNIT, restarts=(_MIG,)))
         services.append(_MIG)
     files.append(HostFile(f"/etc/systemd/system/{_CDI}.service", _CDI_UNIT, restarts=(_CDI,)))
-    return Step(tuple(packages), folders=tuple(folders), files=tuple(files), services=(*services, _CDI, "nvidia-dcgm"))
+    return Step(
+        tuple(packages),
+        folders=tuple(folders),
+        files=tuple(files),
+        services=(*services, _CDI, "nvidia-dcgm"),
+        commands=(_SELINUX,),
+    )
 
 
 def mig_text(settings: NvidiaSettings) -> str:
