@@ -48,7 +48,8 @@ class BootNetwork:
         (number, mac) = next((number, mac) for number, (mac, name) in enumerate(macs) if name == host)
         parts = [
             *("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,pku=off", "-smp", "2", "-m", str(memory_mib)),
-            *("-display", "none", "-nodefaults", "-serial", f"file:{self.folder}/{host}.serial"),
+            # GRUB waits for ever on a machine that has no graphics card at all.
+            *("-nodefaults", "-display", "none", "-vga", "std", "-serial", f"file:{self.folder}/{host}.serial"),
             *("-netdev", f"tap,id=n0,ifname=tap{number},script=no,downscript=no"),
             *("-device", f"virtio-net-pci,netdev=n0,mac={mac},bootindex=1"),
             *("-object", "rng-random,filename=/dev/urandom,id=r0", "-device", "virtio-rng-pci,rng=r0"),

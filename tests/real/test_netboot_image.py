@@ -11,7 +11,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -104,6 +103,13 @@ def elsewhere(word: str, places: dict[str, str]) -> str:
     return word
 
 
+def blank_disk(folder: Path, gib: int) -> Path:
+    disk = folder / "disk"
+    with disk.open("wb") as file:
+        file.truncate(gib << 30)
+    return disk
+
+
 @pytest.fixture
 def stateless(tmp_path: Path) -> Iterator[BootNetwork]:
     with boot_network(site_with(tmp_path, "image"), tmp_path) as network:
@@ -151,9 +157,7 @@ def test_a_controller_switches_the_machine_on_and_it_boots_from_the_network(stat
 
 
 def test_the_image_is_installed_unattended_and_the_disk_boots(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    with disk.open("wb") as file:
-        file.truncate(8 << 30)
+    disk = blank_disk(tmp_path, 8)
     with boot_network(site_with(tmp_path, "image-on-disk"), tmp_path) as network:
         with_image(network).start(*network.machine("g1", MEMORY_MIB, disk), name="g1")
         network.reaches("g1", "installing")
@@ -181,36 +185,42 @@ PACKAGES = (
 """What these hosts would otherwise fetch, and there is nowhere to fetch from."""
 
 
-def up(network: BootNetwork) -> dict[str, Any]:
-    """Brings both machines up, from within their network."""
-    words = ("pod", "up", str(network.folder / "pod.yaml"), "--limit", "g[1-2]", "--json")
+def up(network: BootNetwork, *options: str) -> dict[str, int]:
+    """Brings both machines up, from within their network; gives how much changed on each."""
+    words = ("pod", "up", str(network.folder / "pod.yaml"), "--limit", "g[1-2]", "--json", *options)
     environ = {**os.environ, "PODWRIGHT_HOME": str(network.folder / "home"), "PATH": f"{BIN}:{os.environ['PATH']}"}
     command = network.inside(str(BIN / "podwright"), *words)
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
+    return {host: counts["changed"] for host, counts in json.loads(done.stdout)["hosts"].items()}
 
 
-@pytest.mark.ansible
-def test_machines_from_the_image_become_a_server_of_nfs_and_a_node_of_slurm(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    with disk.open("wb") as file:
-        file.truncate(1 << 30)
-    with boot_network(site_with(tmp_path, "image", PACKAGES, CLUSTER, ROLES), tmp_path) as network:
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootNetwork]:
+    """Gives two machines that run from the image; the second has a disk, since what lies in memory is not exported."""
+    folder = tmp_path_factory.mktemp("pair")
+    disk = blank_disk(folder, 1)
+    with boot_network(site_with(folder, "image", PACKAGES, CLUSTER, ROLES), folder) as network:
         with_image(network).start(*network.machine("g1", MEMORY_MIB), name="g1")
         network.start(*network.machine("g2", MEMORY_MIB + 512, disk), name="g2")
         for host in ("g1", "g2"):
             network.reaches(host, "running")
-        # What lies in memory cannot be exported.
         network.ssh("g2", "sudo mkfs.ext4 -q /dev/vda && sudo mkdir /srv/shared && sudo mount /dev/vda /srv/shared")
-        assert set(up(network)["hosts"]) == {"g1", "g2"}
-        network.ssh("g2", "echo from the server | sudo tee /srv/shared/greeting")
-        assert network.ssh("g1", "findmnt -no FSTYPE /shared; cat /shared/greeting").split("\n")[:2] == [
-            "nfs4",
-            "from the server",
-        ]
-        assert emulated(lambda: "idle" in network.ssh("g2", "sinfo --noheader --format=%t"))
-        assert network.ssh("g2", "sudo srun --nodes=1 --ntasks=2 hostname").split() == ["g1", "g1"]
-        assert emulated(lambda: "COMPLETED" in network.ssh("g2", "sudo sacct --noheader --allocations --format=state"))
-        assert {host: counts["changed"] for host, counts in up(network)["hosts"].items()} == {"g1": 0, "g2": 0}
+        yield network
+
+
+@pytest.mark.ansible
+def test_a_machine_mounts_what_the_other_exports(pair: BootNetwork) -> None:
+    assert set(up(pair, "--only", "storage")) == {"g1", "g2"}
+    pair.ssh("g2", "echo from the server | sudo tee /srv/shared/greeting")
+    seen = pair.ssh("g1", "findmnt -no FSTYPE /shared; cat /shared/greeting")
+    assert seen.splitlines() == ["nfs4", "from the server"]
+
+
+@pytest.mark.ansible
+def test_a_machine_joins_slurm_as_a_node(pair: BootNetwork) -> None:
+    up(pair)
+    assert emulated(lambda: "idle" in pair.ssh("g2", "sinfo --noheader --format=%t"))
+    assert pair.ssh("g2", "sudo srun --nodes=1 --ntasks=2 hostname").split() == ["g1", "g1"]
+    assert emulated(lambda: "COMPLETED" in pair.ssh("g2", "sudo sacct --noheader --allocations --format=state"))
+    assert up(pair) == {"g1": 0, "g2": 0}
