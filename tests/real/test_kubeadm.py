@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.kubernetes import kubeadm
+from podwright.bringup.kubernetes.containerd import config_text
+from podwright.bringup.plan import plan
 from podwright.bringup.site import Site, site_of
 from podwright.bringup.stages.kubernetes import KEYS
 from podwright.bringup.vault import Vault
@@ -53,6 +55,17 @@ def test_kubeadm_takes_the_files_of_every_host(tmp_path: Path, program: str, man
         assert done([program, "config", "validate", f"--config={file}"]).split() == ["ok"]
 
 
+def test_kubeadm_asks_the_pods_registry_for_images_by_their_publishers_names(tmp_path: Path, program: str) -> None:
+    site = site_with(tmp_path, 1)
+    file = tmp_path / "init.yaml"
+    file.write_text(kubeadm.init_text(site))
+    version = f"--kubernetes-version=v{site.kubernetes_version}"
+    published = done([program, "config", "images", "list", version]).split()
+    named = done([program, "config", "images", "list", f"--config={file}"]).split()
+    assert named == [f"{site.registry}/{name.partition('/')[2]}" for name in published]
+    assert f'"{next(name for name in named if "/pause:" in name)}"' in config_text(site, False)
+
+
 @pytest.mark.parametrize("managers", [1, 3, 5])
 def test_kubeadm_would_make_the_cluster_with_the_pods_own_authority(
     tmp_path: Path, program: str, managers: int
@@ -69,8 +82,11 @@ def test_kubeadm_would_make_the_cluster_with_the_pods_own_authority(
     file = tmp_path / "init.yaml"
     own = f"kind: ClusterConfiguration\ncertificatesDir: {keys}\n"
     file.write_text(kubeadm.init_text(site).replace("kind: ClusterConfiguration\n", own))
-    words = [program, "init", f"--config={file}", "--dry-run", "--ignore-preflight-errors=all"]
-    answer = done(words, KUBEADM_INIT_DRYRUN_DIR=str(out))
+    (begun,) = plan(site.pod)["m1"].steps["kubernetes.first"].commands
+    words = [word.replace("/etc/kubernetes/podwright/init.yaml", str(file)) for word in begun.run]
+    more = ["--dry-run", "--ignore-preflight-errors=all"]
+    answer = done([program, *words[1:], *more], KUBEADM_INIT_DRYRUN_DIR=str(out))
+    assert "--token <value withheld>" in answer, "no token is where output is written down"
     assert "Using existing ca certificate authority" in answer
     assert "Using existing etcd/ca certificate authority" in answer
     assert f"server: https://{kubeadm.endpoint(site)}" in (out / "admin.conf").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.kubernetes import addons
+from podwright.bringup.kubernetes import keys, kubeadm, operators
+from podwright.bringup.plan import plan
 from podwright.bringup.rolling import KubernetesDrain
 from podwright.bringup.site import site_of
-from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.lab import processes
 from podwright.lab.kubernetes import KubernetesLab, binaries, image, registry
 from podwright.lab.kubernetes.shape import CONTROL
@@ -22,51 +23,174 @@ from tests.real.clients import Client, kubectl, pods, until
 from tests.real.labs import ON_KUBERNETES, aloud, kubernetes_lab
 
 pytestmark = [*ON_KUBERNETES, pytest.mark.slow, pytest.mark.nightly]
-OPERATOR = "mpi-operator"
+IMAGES = {"mpi-operator": operators.MPI_IMAGE, "jobset": operators.JOBSET_IMAGE}
+"""The lab's programs, each in an image that has nothing else, under the name that the pod's objects have of it."""
+DEPLOYMENTS = {"mpi-operator": "mpi-operator", "jobset-controller-manager": "jobset-system"}
+HOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+
+
+GROUP = "system:bootstrappers:kubeadm:default-node-token"
+LEASE = "6d4f6a47.jobset.x-k8s.io"
+SET = """\
+name: set
+nodes: 2
+resources: {cpus: 1}
+command: [python, -c, "print('here')"]
+kubernetes: {kind: jobset}
+"""
+TIMEOUT = "--timeout=400s"
+
+
+class Host:
+    """The first management host of a pod, of which the lab's own machine plays what applies add-ons."""
+
+    def __init__(self, lab: KubernetesLab, folder: Path) -> None:
+        text = (CASES / "bringup" / "kubeadm" / "pod.yaml").read_text()
+        file = folder / "pod.yaml"
+        file.write_text(text.replace("nics: [{kind: compute, speed: 200Gb/s}]", "nics: []"))
+        site = site_of(load_pod(file))
+        step = plan(site.pod)["m1"].steps["kubernetes.addons"]
+        (self.command,) = step.commands
+        self.places = {
+            "/etc/kubernetes/admin.conf": str(lab.admin_kubeconfig),
+            "/etc/kubernetes/podwright": str(folder),
+            f"{site.registry}/": f"{lab.image.partition('/')[0]}/",
+        }
+        self.environ = environ_of(lab)
+        for given in step.files:
+            path = Path(self.here(given.path))
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(self.here(given.text))
+
+    def here(self, text: str) -> str:
+        """Gives a text of that host with the lab's places."""
+        for there, here in self.places.items():
+            text = text.replace(there, here)
+        return text
+
+    def run(self, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        words = [self.here(word) for word in command]
+        return subprocess.run(words, env=self.environ, capture_output=True, text=True, check=False)
+
+    def is_as_wanted(self) -> bool:
+        """Gives what the next `up` would see."""
+        return self.command.sees in self.run(self.command.check).stdout
 
 
 @pytest.fixture(scope="module")
 def lab(pytestconfig: pytest.Config) -> Iterator[KubernetesLab]:
-    """A cluster of its own: it loses the operator that every lab has."""
+    """A cluster of its own: it loses the operators that every lab has, and their kinds."""
     with kubernetes_lab(nodes=2, say=aloud(pytestconfig)) as lab:
-        for name in ("keep-mpi", OPERATOR):
+        for name in ("keep-mpi", *IMAGES):
             for pid in lab.machines.running(CONTROL)[name]:
                 processes.kill(pid)
+        for kind in HOOKS:
+            assert lab.kubectl("delete", kind, "jobset", admin=True).returncode == 0
+        kinds = ("delete", "crd", "jobsets.jobset.x-k8s.io", "mpijobs.kubeflow.org")
+        assert lab.kubectl(*kinds, admin=True).returncode == 0
         yield lab
 
 
-def give_operator(lab: KubernetesLab) -> None:
-    """Puts the operator's image into the cluster's registry, and applies it as a pod with that registry would."""
-    place = lab.image.partition("/")[0]
-    program = binaries.get(lambda word, text: None, lambda done, total: None)[OPERATOR]
-    registry.put(lab.ports.registry, f"{OPERATOR}/{OPERATOR}:0.8.0", image.lone(OPERATOR, program, "65532"))
-    site = site_of(load_pod(CASES / "bringup" / "kubeadm" / "pod.yaml"))
-    text = yaml_text(addons.mpi_operator(site)).replace(f"{site.registry}/", f"{place}/")
-    done = lab.kubectl("apply", "--server-side", "--filename=-", admin=True, give=text)
+@pytest.fixture(scope="module")
+def host(lab: KubernetesLab, tmp_path_factory: pytest.TempPathFactory) -> Host:
+    """The cluster has what a pod with the lab's registry would be given."""
+    programs = binaries.get(lambda word, text: None, lambda done, total: None)
+    for name, called in IMAGES.items():
+        registry.put(lab.ports.registry, called, image.lone(name, programs[name], "65532"))
+    host = Host(lab, tmp_path_factory.mktemp("host"))
+    assert not host.is_as_wanted()
+    done = host.run(host.command.run)
     assert done.returncode == 0, done.stderr
+    for name, place in DEPLOYMENTS.items():
+        rolled = lab.kubectl("rollout", "status", f"deployment/{name}", f"--namespace={place}", TIMEOUT, admin=True)
+        assert rolled.returncode == 0, rolled.stdout + rolled.stderr
+    return host
 
 
-def test_a_run_over_two_nodes_uses_the_mpi_operator_of_our_manifests(lab: KubernetesLab, tmp_path: Path) -> None:
+def environ_of(lab: KubernetesLab) -> dict[str, str]:
+    """What a management host's shell has: the administrator's way in, and kubectl."""
+    path = f"{lab.kubectl_path.parent}:/usr/bin:/bin"
+    return {**os.environ, "KUBECONFIG": str(lab.admin_kubeconfig), "PATH": path}
+
+
+def holder(lab: KubernetesLab, lease: str, place: str) -> str:
+    """Gives who leads: a container of the cluster, not the lab's program."""
+    return str(kubectl(lab, "get", "lease", lease, f"--namespace={place}", admin=True)["spec"]["holderIdentity"])
+
+
+def test_a_second_up_finds_the_add_ons_as_they_should_be(lab: KubernetesLab, host: Host) -> None:
+    """Though JobSet has written its certificate into what the API server asks it by."""
+    (hook, _) = kubectl(lab, "get", HOOKS[0], "jobset-mutating-webhook-configuration", admin=True)["webhooks"]
+    assert hook["clientConfig"]["caBundle"]
+    assert host.is_as_wanted()
+    scaled = lab.kubectl("scale", "deployment/mpi-operator", "--namespace=mpi-operator", "--replicas=2", admin=True)
+    assert scaled.returncode == 0, scaled.stderr
+    assert not host.is_as_wanted(), "what somebody changed by hand is seen"
+    assert host.run(host.command.run).returncode == 0
+    assert host.is_as_wanted()
+
+
+def test_a_run_over_two_nodes_uses_the_mpi_operator_of_our_manifests(
+    lab: KubernetesLab, host: Host, tmp_path: Path
+) -> None:
     """Without it nobody would make the run's workers: the lab's own operator is gone."""
-    assert OPERATOR not in lab.machines.running(CONTROL)
-    give_operator(lab)
-    words = ("rollout", "status", f"deployment/{OPERATOR}", f"--namespace={OPERATOR}", "--timeout=300s")
-    rolled = lab.kubectl(*words, admin=True)
-    assert rolled.returncode == 0, rolled.stdout + rolled.stderr
+    assert "mpi-operator" not in lab.machines.running(CONTROL)
     client = Client(tmp_path, lab.pod_file)
     run = client.run("examples/allreduce.yaml", lab.name, "--set", "resources.cpus=1")
     assert (run["state"], run["world_size"], run["results"]["world"]) == ("succeeded", 4, 4)
-    leader = kubectl(lab, "get", "lease", "mpi-operator", f"--namespace={OPERATOR}", admin=True)
-    assert leader["spec"]["holderIdentity"].startswith(OPERATOR), "a container of the cluster, not the lab's program"
+    assert holder(lab, "mpi-operator", "mpi-operator").startswith("mpi-operator")
+
+
+def test_a_run_over_two_nodes_uses_the_jobset_of_our_manifests(lab: KubernetesLab, host: Host, tmp_path: Path) -> None:
+    """Without it nobody would make the set's job, nor answer the API server: the lab's own controller is gone."""
+    assert "jobset" not in lab.machines.running(CONTROL)
+    client = Client(tmp_path, lab.pod_file)
+    file = tmp_path / "work" / "set.yaml"
+    file.parent.mkdir()
+    file.write_text(SET)
+    run = client.start(file, lab.name)
+    ended = client.wait(run)
+    assert (ended["state"], ended["nodes"]) == ("succeeded", 2)
+    assert {pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] for pod in pods(lab, run)} == {run}
+    assert holder(lab, LEASE, "jobset-system").startswith("jobset-controller-manager")
+
+
+def test_the_jobset_of_our_manifests_refuses_what_makes_no_sense(lab: KubernetesLab, host: Host) -> None:
+    """The API server reaches it by the service that our objects name."""
+    inner = {"containers": [{"name": "a", "image": lab.image}], "restartPolicy": "Never"}
+    wrong = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "wrong", "namespace": "lab"},
+        "spec": {
+            "successPolicy": {"operator": "All", "targetReplicatedJobs": ["none"]},
+            "replicatedJobs": [{"name": "a", "template": {"spec": {"template": {"spec": inner}}}}],
+        },
+    }
+    done = lab.kubectl("create", "--filename=-", give=json.dumps(wrong))
+    assert done.returncode != 0
+    assert "invalid replicatedJob name 'none' does not appear" in done.stderr
+
+
+def test_the_api_server_knows_who_joins(lab: KubernetesLab, tmp_path: Path) -> None:
+    """By a certificate that the cluster's authority signed, here the lab's: one of those that kubeadm lets join."""
+    site = site_of(load_pod(CASES / "bringup" / "kubeadm" / "pod.yaml"))
+    pki = lab.folder / "pki"
+    known = {"kubernetes_ca_key": pki / "ca.key", "kubernetes_ca_certificate": pki / "ca.crt"}
+    given = keys.new_discovery(site, {name: path.read_text() for name, path in known.items()})
+    file = tmp_path / "discovery.conf"
+    there = f"https://{kubeadm.endpoint(site)}"
+    file.write_text(given["kubernetes_discovery"].replace(there, f"https://127.0.0.1:{lab.ports.api}"))
+    command = [lab.kubectl_path, f"--kubeconfig={file}", "auth", "whoami", "--output=json"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert asked.returncode == 0, asked.stderr
+    who = json.loads(asked.stdout)["status"]["userInfo"]
+    assert (who["username"], who["groups"][0]) == ("system:bootstrap:podwright", GROUP)
 
 
 def test_a_node_is_drained_when_its_run_has_ended_and_is_taken_back(lab: KubernetesLab, tmp_path: Path) -> None:
     """kubectl as a rolling change gives it on a management host, here with the lab's own way in."""
-    environ = {
-        **os.environ,
-        "KUBECONFIG": str(lab.admin_kubeconfig),
-        "PATH": f"{lab.kubectl_path.parent}:/usr/bin:/bin",
-    }
+    environ = environ_of(lab)
     lines: list[str] = []
     gate = tmp_path / "gate"
     client = Client(tmp_path, lab.pod_file)

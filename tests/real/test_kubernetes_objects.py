@@ -11,6 +11,7 @@ import pytest
 
 from podwright.clients.kubernetes.manifest import yaml_objects
 from podwright.lab.kubernetes import KubernetesLab, binaries
+from scripts.make_definitions import KINDS, file_of, line_of
 from tests.paths import CASES as ALL_CASES
 from tests.real.clients import kubectl, until
 from tests.real.labs import ON_KUBERNETES
@@ -65,6 +66,18 @@ def test_the_api_server_takes_every_object(namespaces: KubernetesLab) -> None:
     taken = [(one["kind"], one["metadata"]["name"]) for one in answer["items"]]
     assert taken == [(one["kind"], one["metadata"]["name"]) for one in given]
     assert "SecurityContextConstraints" in {kind for kind, _ in taken}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kinds_that_come_with_our_operators_are_those_of_their_releases(
+    kubernetes_cluster: KubernetesLab, kind: str
+) -> None:
+    """The same but for the words that explain fields, and an API server takes them."""
+    text = file_of(kind).read_text()
+    assert text == line_of(kind), "python -m scripts.make_definitions writes it anew"
+    words = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "--filename=-")
+    answer = kubectl(kubernetes_cluster, *words, admin=True, give=text)
+    assert answer["spec"]["names"] == json.loads(text)["spec"]["names"]
 
 
 def strict(node: Any) -> Any:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from podwright.spec.problems import refuse
 
-_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650")
+_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+_DAYS = 3650
 _USES = ("basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature")
 
 
@@ -33,19 +34,31 @@ def key_pair(name: str) -> dict[str, str]:
 def sign(authority: Mapping[str, str], name: str, hosts: Sequence[str], side: str = "server") -> dict[str, str]:
     """Return key and certificate of a server that serves under these names, or of a client that is known by them."""
     others = ",".join(f"{'IP' if host[0].isdigit() or ':' in host else 'DNS'}:{host}" for host in hosts)
+    uses = (f"extendedKeyUsage={side}Auth", f"subjectAltName={others}")
+    return _signed(authority, name, f"/CN={hosts[0]}", uses, _DAYS)
+
+
+def sign_client(authority: Mapping[str, str], name: str, subject: str, days: int) -> dict[str, str]:
+    """Return key and certificate of a client that is known by its subject, for some days."""
+    return _signed(authority, name, subject, ("extendedKeyUsage=clientAuth",), days)
+
+
+def _signed(
+    authority: Mapping[str, str], name: str, subject: str, extensions: Sequence[str], days: int
+) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="podwright-ca-") as place:
         folder = Path(place)
         for part in ("key", "certificate"):
             (folder / f"ca_{part}").write_text(authority[f"ca_{part}"])
         signer = ["-CA", "ca_certificate", "-CAkey", "ca_key"]
-        for extension in (*_USES, f"extendedKeyUsage={side}Auth", f"subjectAltName={others}"):
+        for extension in (*_USES, *extensions):
             signer += ["-addext", extension]
-        _request(folder, name, f"/CN={hosts[0]}", signer)
+        _request(folder, name, subject, signer, days)
         return _pair(folder, name)
 
 
-def _request(folder: Path, name: str, subject: str, more: Sequence[str]) -> None:
-    parts = ["-subj", subject, "-keyout", f"{name}_key", "-out", f"{name}_certificate"]
+def _request(folder: Path, name: str, subject: str, more: Sequence[str], days: int = _DAYS) -> None:
+    parts = ["-days", str(days), "-subj", subject, "-keyout", f"{name}_key", "-out", f"{name}_certificate"]
     _openssl(folder, ["req", "-x509", *_KEY, *parts, *more])
 
 

@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +61,7 @@ _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "logs_key": lambda site, before: authority.sign(before, "logs", logs_names(site)),
     "logs_client_key": lambda site, before: authority.sign(before, "logs_client", logs_client_names(site), "client"),
     "kubernetes_ca_key": lambda site, before: keys.new_keys(),
-    "kubernetes_bootstrap": keys.new_token,
+    "kubernetes_discovery": keys.new_discovery,
 }
 NAMES = tuple(_MAKERS)
 # What only some pods have: those with central logs, those whose Kubernetes we make.
@@ -68,8 +69,10 @@ _WHERE: Mapping[str, Callable[[Site], bool]] = {
     "logs_key": lambda site: site.has("logging"),
     "logs_client_key": lambda site: site.has("logging"),
     "kubernetes_ca_key": lambda site: site.kubernetes is not None,
-    "kubernetes_bootstrap": lambda site: site.kubernetes is not None,
+    "kubernetes_discovery": lambda site: site.kubernetes is not None,
 }
+# What is good for some time alone; the vault keeps beside it until when.
+_EXPIRING = ("kubernetes_discovery",)
 # The cluster's authorities are never made anew: all hosts would have to join again.
 _KEPT = ("kubernetes_ca_key",)
 
@@ -97,7 +100,9 @@ def _names_of(name: str) -> str:
     return f"{name.removesuffix('_key')}_names"
 
 
-def _is_old(site: Site, name: str, values: Mapping[str, str]) -> bool:
+def _is_old(site: Site, name: str, values: Mapping[str, str], now: float) -> bool:
+    if name in _EXPIRING:
+        return float(values.get(f"{name}_until", 0)) < now
     return name in _SIGNED and values.get(_names_of(name)) != " ".join(_SIGNED[name](site))
 
 
@@ -116,7 +121,7 @@ class Vault:
         document = yaml.safe_load(text)
         return Secrets(document[_SECRETS], document[_REVISIONS])
 
-    def fill(self, site: Site, rotate: Sequence[str] = ()) -> Secrets:
+    def fill(self, site: Site, rotate: Sequence[str] = (), clock: Callable[[], float] = time.time) -> Secrets:
         """Make what is missing, and those anew that are to be rotated; the file is written only when that is any."""
         for name in rotate:
             if name not in rotated_for(site):
@@ -126,8 +131,9 @@ class Vault:
         values, revisions = dict(before.values), dict(before.revisions)
         if "ca_key" in rotate:
             values |= dict.fromkeys(map(_names_of, _SIGNED), "")
+        now = clock()
         wanted = [
-            name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values)
+            name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values, now)
         ]
         for name in wanted:
             fresh = _MAKERS[name](site, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import subprocess
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_containerd_takes_its_configuration(tmp_path: Path, with_gpus: bool) -> 
     )
     assert done.returncode == 0, done.stderr
     dumped = tomllib.loads(done.stdout)["plugins"]["io.containerd.grpc.v1.cri"]
-    assert dumped["sandbox_image"] == "m1:5000/kubernetes/pause:3.10"
+    assert dumped["sandbox_image"] == "m1:5000/pause:3.10.1"
     assert dumped["registry"]["config_path"] == "/etc/containerd/certs.d"
     runtimes = dumped["containerd"]["runtimes"]
     assert all(runtime["options"]["SystemdCgroup"] for runtime in runtimes.values())
@@ -120,20 +121,56 @@ def test_a_cluster_that_is_there_already_is_left_alone(tmp_path: Path) -> None:
     assert plan(load_pod(path), only="kubernetes")["g1"].steps == {}
 
 
-def test_a_host_joins_by_the_clusters_own_authority_and_a_token_that_is_nowhere_else(tmp_path: Path) -> None:
+def test_a_host_joins_by_a_certificate_of_the_clusters_own_authority_for_a_day(tmp_path: Path) -> None:
     site = site_of(load_pod(CASE / "pod.yaml"))
     vault = Vault(tmp_path / "vault.yml", tmp_path / "key")
     values = vault.fill(site).values
     joining = yaml.safe_load(values["kubernetes_discovery"])
-    cluster = joining["clusters"][0]["cluster"]
-    assert base64.b64decode(cluster["certificate-authority-data"]).decode() == values["kubernetes_ca_certificate"]
-    admitted = yaml.safe_load(values["kubernetes_bootstrap"])["stringData"]
-    assert joining["users"][0]["user"]["token"] == f"{admitted['token-id']}.{admitted['token-secret']}"
+    cluster, user = joining["clusters"][0]["cluster"], joining["users"][0]["user"]
+    files = {
+        "ca.crt": cluster["certificate-authority-data"],
+        "client.crt": user["client-certificate-data"],
+        "client.key": user["client-key-data"],
+    }
+    for name, coded in files.items():
+        (tmp_path / name).write_bytes(base64.b64decode(coded))
+    assert (tmp_path / "ca.crt").read_text() == values["kubernetes_ca_certificate"]
+    trusted = ["verify", "-CAfile", "ca.crt", "-purpose", "sslclient"]
+    openssl(tmp_path, *trusted, "client.crt")
+    with pytest.raises(subprocess.CalledProcessError):
+        openssl(tmp_path, *trusted, "-attime", str(int(time.time()) + 2 * 86400), "client.crt")
+    subject = openssl(tmp_path, "x509", "-in", "client.crt", "-noout", "-subject", "-nameopt", "multiline")
+    assert "system:bootstrappers:kubeadm:default-node-token" in subject
     texts = "".join(told(host) for host in plan(site.pod).values())
-    assert admitted["token-secret"] not in texts
+    assert user["client-key-data"] not in texts
+    assert vault.fill(site).values == values, "while it is good it stays"
+
+
+def openssl(folder: Path, *words: str) -> str:
+    return subprocess.run(["openssl", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_a_host_joins_with_is_made_anew_on_need_and_the_authorities_never(tmp_path: Path) -> None:
+    site = site_of(load_pod(CASE / "pod.yaml"))
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "key")
+    values = vault.fill(site).values
+    tomorrow = time.time() + 86400
+    later = vault.fill(site, clock=lambda: tomorrow).values
+    assert later["kubernetes_discovery"] != values["kubernetes_discovery"]
     with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made anew'):
         vault.fill(site, rotate=["kubernetes_ca_key"])
-    assert (
-        vault.fill(site, rotate=["kubernetes_bootstrap"]).values["kubernetes_discovery"]
-        != values["kubernetes_discovery"]
-    )
+    rotated = vault.fill(site, rotate=["kubernetes_discovery"]).values
+    assert rotated["kubernetes_discovery"] != later["kubernetes_discovery"]
+    assert rotated["kubernetes_ca_key"] == values["kubernetes_ca_key"]
+
+
+def test_only_a_host_that_has_not_joined_is_given_its_certificate_and_it_does_not_stay() -> None:
+    """Whatever a host has of it would be other than the vault's the day after, and is no more of use."""
+    plans = plan(load_pod(CASE / "pod.yaml"), only="kubernetes")
+    for host, step in {"m2": "managers", "m3": "managers", "g1": "nodes", "g2": "nodes"}.items():
+        assert kubeadm.DISCOVERY not in [file.path for file in plans[host].files()]
+        (given,) = plans[host].steps["kubernetes.credentials"].commands
+        (joined,) = plans[host].steps[f"kubernetes.{step}"].commands
+        assert (given.secret, given.check) == ("kubernetes_discovery", joined.check)
+        assert joined.run[-1].endswith(f"&& rm {kubeadm.DISCOVERY}")
+    assert "kubernetes.credentials" not in plans["m1"].steps

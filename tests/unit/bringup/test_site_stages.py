@@ -35,9 +35,24 @@ def test_a_host_without_gpus_says_why_it_gets_nothing_of_nvidias() -> None:
     assert not [name for name in plans["m1"].steps if name.startswith("nvidia.")]
 
 
-def test_where_there_is_no_selinux_no_policy_is_loaded_and_that_is_no_fault() -> None:
-    """This machine has none, as most have; where there is one, no machine of ours has run it."""
-    assert subprocess.run(["/bin/sh", "-c", nvidia.LOADS], capture_output=True, check=False).returncode == 0
+@pytest.mark.parametrize(
+    ("tools", "done"),
+    [
+        pytest.param({}, True, id="no SELinux"),
+        pytest.param({"selinuxenabled": "exit 1"}, True, id="not in force"),
+        pytest.param({"selinuxenabled": "exit 0", "getsebool": 'echo "$1 --> off"'}, False, id="off"),
+        pytest.param({"selinuxenabled": "exit 0", "getsebool": 'echo "$1 --> on"'}, True, id="on"),
+    ],
+)
+def test_selinux_is_told_of_gpus_where_it_is_in_force(tmp_path: Path, tools: dict[str, str], done: bool) -> None:
+    """Its programs are played: no system here has it."""
+    for name, line in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    (command,) = plan(POD)["g1"].steps["nvidia.tools"].commands
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    looked = subprocess.run(command.check, env=environ, capture_output=True, text=True, check=False)
+    assert (command.sees in looked.stdout) is done
 
 
 @pytest.mark.parametrize(("size", "parts"), [("1g.10gb", 7), ("2g.20gb", 3), ("3g.40gb", 2), ("7g.80gb", 1)])

@@ -9,49 +9,33 @@ if TYPE_CHECKING:
 
 CERTIFICATES = "/etc/containerd/certs.d"
 _HEAD = "# Written by `podwright pod up`.\n"
-# containerd 1.6, which Debian 12 has, and 2.x name the same things differently.
-_OLD = """\
+# As containerd 1.6 and 1.7 read it, which Debian 12 and 13 have.
+_CONFIG = """\
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{sandbox}"
-  [plugins."io.containerd.grpc.v1.cri".registry]
+{sandbox}  [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "{certificates}"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = true
 """
-_NEW = """\
-version = 3
-[plugins."io.containerd.cri.v1.images"]
-  [plugins."io.containerd.cri.v1.images".pinned_images]
-    sandbox = "{sandbox}"
-  [plugins."io.containerd.cri.v1.images".registry]
-    config_path = "{certificates}"
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-    SystemdCgroup = true
-"""
-_NVIDIA_OLD = """\
+_NVIDIA = """\
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
       BinaryName = "/usr/bin/nvidia-container-runtime"
       SystemdCgroup = true
 """
-_NVIDIA_NEW = _NVIDIA_OLD.replace("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
-# By the operating system: what its own packages have.
-_TEXTS = {"debian-12": (_OLD, _NVIDIA_OLD), "debian-13": (_NEW, _NVIDIA_NEW)}
-PAUSE = "pause:3.10"
+PAUSE = "pause:3.10.1"
 
 
 def config_text(site: Site, with_gpus: bool) -> str:
     """Return config.toml; a node with GPUs also knows NVIDIA's runtime."""
-    plain, nvidia = _TEXTS[site.pod.bringup.os]
-    sandbox = f"{site.registry}/kubernetes/{PAUSE}" if site.has("registry") else PAUSE
-    text = _HEAD + plain.format(sandbox=sandbox, certificates=CERTIFICATES)
-    return text + nvidia if with_gpus else text
+    # Without a registry of the pod's it is containerd's own choice.
+    sandbox = f'  sandbox_image = "{site.registry}/{PAUSE}"\n' if site.has("registry") else ""
+    text = _HEAD + _CONFIG.format(sandbox=sandbox, certificates=CERTIFICATES)
+    return text + _NVIDIA if with_gpus else text
 
 
 def registry_text(site: Site) -> str:

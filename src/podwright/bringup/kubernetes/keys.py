@@ -1,10 +1,9 @@
-"""What the hosts of a new cluster know each other by: authorities, a token to join with, and both as files."""
+"""What the hosts of a new cluster know each other by: authorities, and a certificate that a host joins with."""
 
 from __future__ import annotations
 
 import base64
-import secrets
-import string
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,11 @@ from podwright.clients.kubernetes.manifest import yaml_text
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
 
-_LETTERS = string.ascii_lowercase + string.digits
-_JOINING = "system:bootstrappers:kubeadm:default-node-token"
+# Whom kubeadm lets join, and nothing else.
+JOINING = "/O=system:bootstrappers:kubeadm:default-node-token/CN=system:bootstrap:podwright"
+_GOOD_FOR_DAYS = 1
+# Made anew when half of its time is over, so that the longest bring-up has the other half.
+_KEPT_S = 12 * 3600
 
 
 def new_keys() -> dict[str, str]:
@@ -29,35 +31,29 @@ def new_keys() -> dict[str, str]:
     }
 
 
-def new_token(site: Site, known: Mapping[str, str]) -> dict[str, str]:
-    """Return a token, as the object that makes it valid and as the file that a host joins with."""
-    name, value = _random(6), _random(16)
-    fields = {
-        "token-id": name,
-        "token-secret": value,
-        "usage-bootstrap-authentication": "true",
-        "usage-bootstrap-signing": "true",
-        "auth-extra-groups": _JOINING,
+def new_discovery(site: Site, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the file that a host joins with, and until when it is given to hosts.
+
+    The cluster's own authority signs who joins, for a day: no token lies in the cluster that somebody might find.
+    """
+    signer = {f"ca_{part}": known[f"kubernetes_ca_{part}"] for part in ("key", "certificate")}
+    client = authority.sign_client(signer, "client", JOINING, _GOOD_FOR_DAYS)
+    cluster = {"server": f"https://{endpoint(site)}", "certificate-authority-data": _coded(signer["ca_certificate"])}
+    user = {
+        "client-certificate-data": _coded(client["client_certificate"]),
+        "client-key-data": _coded(client["client_key"]),
     }
-    admitted = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": f"bootstrap-token-{name}", "namespace": "kube-system"},
-        "type": "bootstrap.kubernetes.io/token",
-        "stringData": fields,
-    }
-    certificate = base64.b64encode(known["kubernetes_ca_certificate"].encode()).decode()
-    cluster = {"server": f"https://{endpoint(site)}", "certificate-authority-data": certificate}
     joining = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": site.name, "cluster": cluster}],
-        "users": [{"name": "joining", "user": {"token": f"{name}.{value}"}}],
+        "users": [{"name": "joining", "user": user}],
         "contexts": [{"name": "joining", "context": {"cluster": site.name, "user": "joining"}}],
         "current-context": "joining",
     }
-    return {"kubernetes_bootstrap": yaml_text([admitted]), "kubernetes_discovery": yaml_text([joining])}
+    until = f"{time.time() + _KEPT_S:.0f}"
+    return {"kubernetes_discovery": yaml_text([joining]), "kubernetes_discovery_until": until}
 
 
-def _random(length: int) -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(length))
+def _coded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

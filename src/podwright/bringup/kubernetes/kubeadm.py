@@ -103,7 +103,9 @@ def _cluster(site: Site) -> Object:
         "etcd": {"local": {"dataDir": "/var/lib/etcd"}},
     }
     if site.has("registry"):
-        cluster["imageRepository"] = f"{site.registry}/kubernetes"
+        # Under the names that their publisher gives them, which are those of an archive that has them.
+        cluster["imageRepository"] = site.registry
+        cluster["dns"] = {"imageRepository": f"{site.registry}/coredns"}
     return cluster
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from podwright.bringup.kubernetes.addons import image_of
-
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
 
@@ -51,7 +49,6 @@ def dex_values(site: Site) -> Object:
     """Return Dex' values: it asks the site's LDAP over TLS, and answers on a port of every node."""
     files = {"tlsCert": f"{_FOLDER}/tls.crt", "tlsKey": f"{_FOLDER}/tls.key"}
     return {
-        "image": {"repository": image_of(site, "dex/dex")},
         "https": {"enabled": True},
         "service": {"type": "NodePort", "ports": {"https": {"port": _HTTPS_PORT, "nodePort": DEX_PORT}}},
         "volumes": [{"name": "tls", "secret": {"secretName": _CERTIFICATE}}],

@@ -39,6 +39,7 @@ STAGES: Mapping[str, Mapping[str, StepOf]] = {
     "kubernetes": {
         "runtime": kubernetes.runtime,
         "first": kubernetes.first,
+        "credentials": kubernetes.credentials,
         "managers": kubernetes.managers,
         "nodes": kubernetes.nodes,
         "addons": kubernetes.addons,

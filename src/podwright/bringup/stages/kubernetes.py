@@ -7,6 +7,7 @@ from podwright.bringup.kubernetes import kubeadm
 from podwright.bringup.kubernetes.addons import objects as addon_objects
 from podwright.bringup.kubernetes.charts import HelmChart, charts
 from podwright.bringup.kubernetes.containerd import CERTIFICATES, config_text, registry_text
+from podwright.bringup.kubernetes.operators import definitions
 from podwright.bringup.site import Site
 from podwright.clients.kubernetes.manifest import yaml_text
 
@@ -31,6 +32,7 @@ _SYSCTL = """\
 net.ipv4.ip_forward = 1
 """
 _HEAD = "# Written by `podwright pod up`.\n"
+_JOINED, _DONE = "/etc/kubernetes/kubelet.conf", "done"
 
 
 def runtime(site: Site, host: str) -> Step | None:
@@ -64,15 +66,30 @@ def first(site: Site, host: str) -> Step | None:
         return None
     files = (HostFile(f"{_FOLDER}/init.yaml", kubeadm.init_text(site), "0600"), *_keys())
     folders = (HostFolder(_FOLDER, "0700"), *_key_folders())
-    begun = _command("the cluster", "init", "/etc/kubernetes/admin.conf", f"{_FOLDER}/init.yaml")
-    admitted = HostCommand(
-        "the token that hosts join with",
-        check=("/bin/sh", "-c", f"{_KUBECTL} diff -f - >/dev/null && echo same"),
-        sees="same",
-        run=("/bin/sh", "-c", f"{_KUBECTL} apply --server-side -f -"),
-        secret="kubernetes_bootstrap",
+    # It would print a token with which hosts can join, and what it prints is written down.
+    config = f"--config={_FOLDER}/init.yaml"
+    begun = HostCommand(
+        "the cluster",
+        check=_proof("/etc/kubernetes/admin.conf"),
+        sees=_DONE,
+        run=("kubeadm", "init", config, "--skip-token-print"),
+        tries=1,
     )
-    return Step(folders=folders, files=files, commands=(begun, admitted))
+    return Step(folders=folders, files=files, commands=(begun,))
+
+
+def credentials(site: Site, host: str) -> Step | None:
+    """Return what a host joins with: given to those alone that have not joined, and gone when they have."""
+    if not _has(site, host) or host == kubeadm.management_hosts(site)[0]:
+        return None
+    given = HostCommand(
+        "the certificate that a host joins with",
+        check=_proof(_JOINED),
+        sees=_DONE,
+        run=("/bin/sh", "-c", f"umask 077 && cat >{kubeadm.DISCOVERY}"),
+        secret="kubernetes_discovery",
+    )
+    return Step(folders=(HostFolder(_FOLDER, "0700"),), commands=(given,))
 
 
 _KUBECTL = "kubectl --kubeconfig=/etc/kubernetes/admin.conf"
@@ -96,15 +113,17 @@ def addons(site: Site, host: str) -> Step | None:
     """Return what the cluster gets beside itself: objects that are applied, and the values of charts for Helm."""
     if not _has(site, host) or host != kubeadm.management_hosts(site)[0]:
         return None
+    kinds = HostFile(f"{_FOLDER}/definitions.json", definitions())
     objects = HostFile(f"{_FOLDER}/addons.yaml", yaml_text(addon_objects(site)))
     values = [HostFile(f"{_FOLDER}/charts/{chart.name}.yaml", chart_text(site, chart)) for chart in charts(site)]
+    given = f"--server-side --force-conflicts -f {kinds.path} -f {objects.path}"
     applied = HostCommand(
         "the cluster's add-ons",
-        check=("/bin/sh", "-c", f"{_KUBECTL} diff -f {objects.path} >/dev/null && echo same"),
+        check=("/bin/sh", "-c", f"{_KUBECTL} diff {given} >/dev/null && echo same"),
         sees="same",
-        run=("/bin/sh", "-c", f"{_KUBECTL} apply --server-side --force-conflicts -f {objects.path}"),
+        run=("/bin/sh", "-c", f"{_KUBECTL} apply {given}"),
     )
-    return Step(folders=(HostFolder(f"{_FOLDER}/charts"),), files=(objects, *values), commands=(applied,))
+    return Step(folders=(HostFolder(f"{_FOLDER}/charts"),), files=(kinds, objects, *values), commands=(applied,))
 
 
 def chart_text(site: Site, chart: HelmChart) -> str:
@@ -121,22 +140,20 @@ def _has(site: Site, host: str) -> bool:
 
 
 def _joining(site: Site, host: str, files: tuple[HostFile, ...], folders: tuple[HostFolder, ...]) -> Step:
-    own = (
-        HostFile(f"{_FOLDER}/join.yaml", kubeadm.join_text(site, host), "0600"),
-        HostFile(kubeadm.DISCOVERY, mode="0600", secret="kubernetes_discovery"),
+    own = HostFile(f"{_FOLDER}/join.yaml", kubeadm.join_text(site, host), "0600")
+    joined = HostCommand(
+        "the cluster's host",
+        check=_proof(_JOINED),
+        sees=_DONE,
+        run=("/bin/sh", "-c", f"kubeadm join --config={own.path} && rm {kubeadm.DISCOVERY}"),
+        tries=1,
     )
-    joined = _command("the cluster's host", "join", "/etc/kubernetes/kubelet.conf", f"{_FOLDER}/join.yaml")
-    return Step(
-        folders=(HostFolder(_FOLDER, "0700"), *folders),
-        files=(*own, *files),
-        commands=(joined,),
-    )
+    return Step(folders=(HostFolder(_FOLDER, "0700"), *folders), files=(own, *files), commands=(joined,))
 
 
-def _command(name: str, verb: str, proof: str, config: str) -> HostCommand:
-    """Return a command of kubeadm, tried once: what it leaves when it fails would hide the reason from a second one."""
-    check = ("/bin/sh", "-c", f"test -s {proof} && echo done")
-    return HostCommand(name, check, "done", ("kubeadm", verb, f"--config={config}"), tries=1)
+def _proof(file: str) -> tuple[str, ...]:
+    """Return the check of what kubeadm did. It is tried once: what it leaves when it fails would hide the reason."""
+    return ("/bin/sh", "-c", f"test -s {file} && echo {_DONE}")
 
 
 def _keys() -> tuple[HostFile, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from podwright.bringup.host import HostFile, HostFolder, Step
+from podwright.bringup.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.site import Site
 from podwright.spec.provisioning import NvidiaSettings
 
@@ -48,31 +48,16 @@ ExecStart=/usr/bin/nvidia-mig-parted apply --config-file {_LAYOUT} --selected-co
 [Install]
 WantedBy=multi-user.target
 """
-_SELINUX = "podwright-selinux"
-_POLICY = "/usr/lib/podwright/podwright_gpus.cil"
-# Containers of SELinux's own type may use no device but those that its policy knows; GPUs bear the type of what a
-# screen is drawn with.
-_POLICY_TEXT = """\
-; Written by `podwright pod up`: containers may use the GPUs that they are given.
-(typeattributeset cil_gen_require container_t)
-(typeattributeset cil_gen_require xserver_misc_device_t)
-(allow container_t xserver_misc_device_t (chr_file (getattr open read write ioctl map)))
-"""
-# Only the host knows whether it has SELinux: without it nothing is loaded, and that is no fault.
-LOADS = f"if selinuxenabled; then semodule --install={_POLICY}; fi"
-_SELINUX_UNIT = f"""\
-{_HEAD}[Unit]
-Description=Containers may use GPUs where SELinux is in force
-Before=slurmd.service kubelet.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/sh -c '{LOADS}'
-
-[Install]
-WantedBy=multi-user.target
-"""
+# The policy of containers has a switch for GPUs, whose device files it knows by the name of the X server's. A host on
+# which SELinux is not in force, or that has none, is as it should be.
+_SWITCH = "container_use_xserver_devices"
+_SELINUX = HostCommand(
+    "SELinux lets containers use GPUs",
+    check=("/bin/sh", "-c", f"{{ ! selinuxenabled || getsebool {_SWITCH} | grep -q 'on$'; }} 2>/dev/null && echo done"),
+    sees="done",
+    run=("setsebool", "-P", _SWITCH, "on"),
+    tries=1,
+)
 # How many parts of a size a GPU gives, by the slices that each takes.
 _PARTS = {1: 7, 2: 3, 3: 2, 4: 1, 7: 1}
 # GPUs that talk through NVSwitch do not work without Fabric Manager; all boards with eight SXM GPUs have it.
@@ -104,7 +89,7 @@ def tools(site: Site, host: str) -> Step | None:
     settings = site.pod.bringup.nvidia
     if settings is None or site.pod.model_of(host).gpus is None:
         return None
-    folders, files, services = [HostFolder("/etc/cdi"), HostFolder("/usr/lib/podwright")], [], [_SELINUX]
+    folders, files, services = [HostFolder("/etc/cdi")], [], []
     packages = ["nvidia-container-toolkit", "datacenter-gpu-manager-4-core"]
     if settings.mig:
         packages.append("nvidia-mig-manager")
@@ -112,12 +97,14 @@ def tools(site: Site, host: str) -> Step | None:
         files.append(HostFile(_LAYOUT, mig_text(settings), restarts=(_MIG,)))
         files.append(HostFile(f"/etc/systemd/system/{_MIG}.service", _MIG_UNIT, restarts=(_MIG,)))
         services.append(_MIG)
-    files += [
-        HostFile(f"/etc/systemd/system/{_CDI}.service", _CDI_UNIT, restarts=(_CDI,)),
-        HostFile(_POLICY, _POLICY_TEXT, restarts=(_SELINUX,)),
-        HostFile(f"/etc/systemd/system/{_SELINUX}.service", _SELINUX_UNIT, restarts=(_SELINUX,)),
-    ]
-    return Step(tuple(packages), folders=tuple(folders), files=tuple(files), services=(*services, _CDI, "nvidia-dcgm"))
+    files.append(HostFile(f"/etc/systemd/system/{_CDI}.service", _CDI_UNIT, restarts=(_CDI,)))
+    return Step(
+        tuple(packages),
+        folders=tuple(folders),
+        files=tuple(files),
+        services=(*services, _CDI, "nvidia-dcgm"),
+        commands=(_SELINUX,),
+    )
 
 
 def mig_text(settings: NvidiaSettings) -> str:

@@ -85,6 +85,8 @@ def _api_server(program: Path) -> list[str]:
         f"--service-account-signing-key-file={PKI}/sa.key",
         f"--service-account-key-file={PKI}/sa.pub",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
+        # No kube-proxy runs beside it: whom a service stands for it asks directly, by the lab's routes.
+        "--enable-aggregator-routing",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
         "--anonymous-auth=false",
