@@ -22,7 +22,7 @@ _NEXT = (
     (r"Unable to (fetch|locate)|Failed to fetch|Could not (connect|resolve)", "does its source of packages answer?"),
     (r"does not run:", "`journalctl -u SERVICE` there has the rest"),
 )
-# Last lines of apt's that only say that there was a line before, and ssh's of a host behind another that it cannot name.
+# Last lines that say nothing: apt's after those that do, and ssh's of a host behind another, which it cannot name.
 _SUMMARY = re.compile(
     r"E: (Some (index )?files failed to download|Unable to fetch some archives)|Connection (to|closed by) UNKNOWN port"
 )
