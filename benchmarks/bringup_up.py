@@ -1,8 +1,8 @@
 """`podwright pod up` of bare lab hosts against a plain playbook of Ansible with the same packages, files and services.
 
-    python benchmarks/bringup_up.py [--pairs 3] [--nodes 4] [--json OUT]
+    python benchmarks/bringup_up.py [--pairs 5] [--nodes 4] [--json OUT]
 
-Needs root, and an hour or two: not part of `make bench`. Each round starts two labs of bare hosts, one after the other.
+Needs root, and half an hour: not part of `make bench`. Each round starts two labs of bare hosts, one after the other.
 One is brought up by us, the other by a playbook as a person would write it, with the modules apt, copy and systemd. The
 second `up` of the first lab is measured too. Packages come from a mirror on this machine, which a first round that
 is not counted fills.
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measure import BIN, ROOT, compare, conclude, machine, parser, start
+from measure import BIN, ROOT, alternate, compare, conclude, machine, parser, start
 from podwright.bringup import ansible
 from podwright.bringup.host import HostPlan, Step
 from podwright.bringup.plan import STEPS, plan
@@ -160,17 +160,20 @@ def unsafe_dumper() -> Any:
 
 def main() -> int:
     """Bring up labs in turn, by us and by the playbook."""
-    asked = parser("Time of a bring-up against a plain playbook.", pairs=3)
+    asked = parser("Time of a bring-up against a plain playbook.", pairs=5)
     asked.add_argument("--nodes", type=int, default=4, help="hosts of each lab (default: %(default)s)")
     options = asked.parse_args()
     facts = machine()
-    seconds: dict[str, list[float]] = {"up": [], "again": [], "playbook": []}
-    for turn in range(options.pairs + 1):
-        first, again = ours(options.nodes)
-        other = plain(options.nodes)
-        if turn:
-            for name, value in (("up", first), ("again", again), ("playbook", other)):
-                seconds[name].append(value)
+    again: list[float] = []
+
+    def up() -> float:
+        first, second = ours(options.nodes)
+        again.append(second)
+        return first
+
+    seconds = alternate({"up": up, "playbook": lambda: plain(options.nodes)}, options.pairs)
+    # The first one is of the round that is not counted.
+    seconds["again"] = again[1:]
     rows = [
         compare("up / plain playbook", seconds["up"], seconds["playbook"], GOAL),
         compare("second up / first", seconds["again"], seconds["up"], AGAIN_GOAL),

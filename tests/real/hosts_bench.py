@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podwright.bringup.vault import vault_of
 from podwright.lab import processes
 from podwright.lab.hosts.lab import HostsLab
 from tests.paths import ROOT
@@ -113,3 +114,31 @@ def is_installing(bench: Bench, host: str) -> bool:
     """Whether dpkg is at work on a host."""
     busy = "pgrep --full 'dpkg .*(unpack|configure)' >/dev/null && echo busy; true"
     return "busy" in bench.on(host, busy)
+
+
+_PUBLIC = ("_certificate", "_public", "_names")
+"""How values of a vault end that anybody may see; all others are secrets, those too that come to be one day."""
+
+
+def secret_lines(bench: Bench) -> dict[str, list[str]]:
+    """Gives what must be seen nowhere, line by line, by the name of the secret: all that the pod's vault has."""
+    values = vault_of(bench.home, "lab-hosts").read().values
+    hidden = {name: text for name, text in values.items() if not name.endswith(_PUBLIC)}
+    return {
+        name: [line for line in text.splitlines() if len(line) > 20 and "-----" not in line]
+        for name, text in hidden.items()
+    }
+
+
+def where_secrets_are_seen(bench: Bench, hosts: Sequence[str]) -> list[tuple[str, str]]:
+    """Gives each secret that is seen, and where: arguments, what Ansible left, journals of hosts, what we print."""
+    texts = {"arguments": b"\0".join(bench.arguments)}
+    folder = bench.home / "bringup"
+    texts |= {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for host in hosts:
+        texts[f"journal of {host}"] = bench.on(host, "journalctl --no-pager").encode()
+    texts["plan"] = bench.client.ask("pod", "plan", str(bench.file)).encode()
+    seen = []
+    for name, lines in secret_lines(bench).items():
+        seen += [(name, where) for where, text in texts.items() if any(line.encode() in text for line in lines)]
+    return seen

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup import look as look_program
+from podwright.bringup.plan import plan
 from podwright.bringup.site import site_of
 from podwright.bringup.stages.slurm import slurm_site
 from podwright.bringup.vault import vault_of
@@ -25,7 +26,17 @@ from podwright.lab.hosts import lab as hosts
 from podwright.spec import load_pod
 from tests.paths import ROOT
 from tests.real.clients import BIN, Client, until
-from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed, is_installing, killed_up, watched_arguments
+from tests.real.hosts_bench import (
+    EXAMPLE,
+    ON_HOSTS,
+    Bench,
+    changed,
+    is_installing,
+    killed_up,
+    secret_lines,
+    watched_arguments,
+    where_secrets_are_seen,
+)
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = ON_HOSTS
@@ -132,19 +143,11 @@ def test_the_registry_wants_a_login_and_is_known_by_the_pods_authority(bench: Be
 
 def test_no_secret_is_seen_anywhere(bench: Bench) -> None:
     """In arguments of processes while hosts were brought up, in what Ansible left, in journals, in what we print."""
-    values = vault_of(bench.home, "lab-hosts").read().values
-    names = ("munge_key", "registry_password", "ca_key", "registry_key")
-    secrets = [line for name in names for line in values[name].splitlines() if len(line) > 20 and "-----" not in line]
-    assert len(secrets) >= 4
-    texts = {"arguments": b"\0".join(bench.arguments)}
-    assert b"ansible" in texts["arguments"]
-    folder = bench.home / "bringup"
-    texts |= {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for host in ("n1", "n2"):
-        texts[f"journal of {host}"] = bench.on(host, "journalctl --no-pager").encode()
-    texts["plan"] = bench.client.ask("pod", "plan", str(EXAMPLE)).encode()
-    shown = [where for where, text in texts.items() if any(secret.encode() in text for secret in secrets)]
-    assert shown == []
+    secrets = secret_lines(bench)
+    assert {"munge_key", "registry_password", "ca_key", "registry_key"} <= set(secrets)
+    assert all(secrets.values()), "a secret of which there is nothing to look for"
+    assert any(b"ansible" in line for line in bench.arguments)
+    assert where_secrets_are_seen(bench, ["n1", "n2"]) == []
     assert bench.on("n1", "stat -c %a /etc/munge/munge.key").strip() == "400"
 
 
@@ -165,6 +168,16 @@ def test_a_file_that_was_edited_by_hand_is_found_and_mended_on_that_host_alone(b
     # The file, a restart of what reads it, and in another stage the service that was stopped.
     assert changed(bench.up()) == {"n1": 0, "n2": 0, "n3": 3, "n4": 0}
     assert bench.status()["n3"] == {"state": "ok", "drift": []}
+
+
+def test_a_cluster_that_is_there_is_looked_at_before_any_up(bench: Bench, tmp_path: Path) -> None:
+    """Somebody else's client, whose home has no vault yet: of all files only those with secrets are not as planned."""
+    other = Bench(bench.lab, Client(tmp_path, bench.lab.pod_file), tmp_path)
+    found = {host: {row["what"] for row in entry["drift"]} for host, entry in other.status(code=1).items()}
+    plans = plan(load_pod(bench.home / "pods" / "lab-hosts.yaml"))
+    assert found == {host: {file.path for file in given.files() if file.secret} for host, given in plans.items()}
+    assert "/etc/munge/munge.key" in found["n2"]
+    assert not (other.home / "bringup").exists(), "a look makes no secrets"
 
 
 @pytest.mark.nightly

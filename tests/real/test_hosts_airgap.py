@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +16,15 @@ from podwright.lab.machines import HUB
 from podwright.lab.scripts import BRIDGE_ADDRESS
 from tests.paths import ROOT
 from tests.real.clients import BIN, Client, until
-from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, changed
+from tests.real.hosts_bench import (
+    EXAMPLE,
+    ON_HOSTS,
+    Bench,
+    changed,
+    secret_lines,
+    watched_arguments,
+    where_secrets_are_seen,
+)
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
@@ -45,14 +51,13 @@ def served(lab: HostsLab, client: Client, archive: Path) -> Iterator[None]:
     """Serves an archive in the lab's network, as a machine of the site does."""
     inside = ["nsenter", f"--target={lab.machines.pid(HUB)}", "--net", "--"]
     command = [*inside, str(BIN / "podwright"), "mirror", "serve", str(archive), "--address", BRIDGE_ADDRESS]
-    process = subprocess.Popen(command, env=client.environ, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().strip() == PLACE
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGINT)
-        process.wait()
+    with subprocess.Popen(command, env=client.environ, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == PLACE
+            yield
+        finally:
+            process.terminate()
 
 
 def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> None:
@@ -61,7 +66,8 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> 
     assert written["files"] > 100
     assert bench.lab.run("n1", "apt-get update --error-on=any").returncode != 0, "nobody serves packages yet"
     with served(bench.lab, bench.client, archive):
-        document = bench.up()
+        with watched_arguments(bench.arguments):
+            document = bench.up()
         assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
         assert {host: entry["state"] for host, entry in bench.status().items()} == {"n1": "ok", "n2": "ok"}
         until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split() == ["n2", "idle"], "the node is there")
@@ -83,7 +89,9 @@ except OSError:
 
 def test_a_line_of_one_hosts_journal_is_read_on_another_and_a_stranger_is_sent_away(bench: Bench) -> None:
     bench.on("n2", "logger --tag pod-test a line of n2")
-    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test --output=short --no-pager"
-    until(lambda: "n2 pod-test: a line of n2" in bench.lab.run("n1", read).stdout, "the line on n1")
+    read = "journalctl --directory=/var/log/journal/remote --identifier=pod-test _HOSTNAME=n2 --output=cat --no-pager"
+    until(lambda: bench.lab.run("n1", read).stdout == "a line of n2\n", "the line on n1")
     assert bench.on("n2", f"python3 -c '{STRANGER}'").strip() == "sent away"
     assert changed(bench.up("--only", "logging")) == {"n1": 0, "n2": 0}
+    assert {"logs_key", "logs_client_key"} <= set(secret_lines(bench))
+    assert where_secrets_are_seen(bench, ["n1", "n2"]) == []

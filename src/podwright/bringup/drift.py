@@ -7,13 +7,18 @@ import difflib
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.host import HostFile, HostPlan
 from podwright.bringup.observe import Answer, Seen
 from podwright.spec.problems import Refusal
 
+if TYPE_CHECKING:
+    from podwright.spec.hardware import NodeModel
+
 RUNNING = "active, enabled"
+# The kernel's word for a port that carries data.
+_LINKED = "ACTIVE"
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,15 @@ class Drift:
         return asdict(self)
 
 
-def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], gpus: int = 0) -> list[Drift]:
-    """Return all that differs on a host; no value of a secret is ever in it."""
+def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], model: NodeModel | None = None) -> list[Drift]:
+    """Return all that differs on a host, from its model too where one is given; no value of a secret is ever in it."""
+    hardware = [*_gpus(model, seen), *_links(model, seen)] if model else []
     return [
         *_packages(plan, seen),
         *_folders(plan, seen),
         *_files(plan, seen, secrets),
         *_services(plan, seen),
-        *_gpus(seen, gpus),
+        *hardware,
     ]
 
 
@@ -83,9 +89,22 @@ def _services(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
             yield Drift(f"service {name}", RUNNING, state)
 
 
-def _gpus(seen: Seen, gpus: int) -> Iterator[Drift]:
-    if seen["gpus"] < gpus:
-        yield Drift("GPUs", str(gpus), str(seen["gpus"]))
+def _gpus(model: NodeModel, seen: Seen) -> Iterator[Drift]:
+    if model.gpus and seen["gpus"] < model.gpus.count:
+        yield Drift("GPUs", str(model.gpus.count), str(seen["gpus"]))
+
+
+def _links(model: NodeModel, seen: Seen) -> Iterator[Drift]:
+    """Yield the ports that are away, down, or slower than they should be, as with a bad cable."""
+    for nic in model.nics:
+        if nic.name is None:
+            continue
+        wanted = f"{_LINKED}, {nic.speed_gbps:g} Gb/s"
+        there = seen["links"].get(nic.name)
+        if there is None:
+            yield Drift(f"link {nic.name}", wanted, "missing")
+        elif there["state"] != _LINKED or float(there["gbps"]) < nic.speed_gbps:
+            yield Drift(f"link {nic.name}", wanted, f"{there['state']}, {there['gbps']} Gb/s")
 
 
 def _rights(there: Mapping[str, str]) -> str:
@@ -102,11 +121,12 @@ def digest_of(file: HostFile, secrets: Mapping[str, str]) -> str:
     return hashlib.sha256(value.encode()).hexdigest()
 
 
-def host_state(answer: Answer, differing: list[Drift]) -> str:
-    """Return the word for a host: ok, drift or unreachable."""
+def status_of(plan: HostPlan, answer: Answer, secrets: Mapping[str, str], model: NodeModel) -> dict[str, Any]:
+    """Return a host as `pod status --json` prints it: ok, drift or unreachable, with all that differs or the reason."""
     if isinstance(answer, Refusal):
-        return "unreachable"
-    return "drift" if differing else "ok"
+        return {"state": "unreachable", "drift": [], "reason": answer.problems[0].message}
+    differing = drifts(plan, answer, secrets, model)
+    return {"state": "drift" if differing else "ok", "drift": [drift.as_json() for drift in differing]}
 
 
 def changes(plan: HostPlan, answer: Answer | None, secrets: Mapping[str, str]) -> list[dict[str, str]]:

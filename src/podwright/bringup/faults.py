@@ -19,6 +19,8 @@ _NEXT = (
     (r"Unable to (fetch|locate)|Failed to fetch|Could not (connect|resolve)", "does its source of packages answer?"),
     (r"does not run:", "`journalctl -u SERVICE` there has the rest"),
 )
+# Last lines of apt's that only say that there was a line before.
+_SUMMARY = re.compile(r"E: (Some (index )?files failed to download|Unable to fetch some archives)")
 # How `timeout` ends where it had to stop what it started, and where that did not heed it.
 _STOPPED = (124, 137)
 
@@ -51,8 +53,9 @@ def reason_of(result: Mapping[str, Any]) -> str:
         return late
     for key in ("stderr", "module_stderr", "msg", "stdout"):
         lines = [line.strip() for line in str(result.get(key) or "").splitlines() if line.strip()]
-        if lines:
-            return lines[-1][:_MOST]
+        telling = [line for line in lines if not _SUMMARY.match(line)] or lines
+        if telling:
+            return telling[-1][:_MOST]
     return "no reason was given"
 
 

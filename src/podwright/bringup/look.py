@@ -25,6 +25,7 @@ LISTS = "/var/lib/apt/lists"
 SOURCES = "/etc/apt/sources.list.d/*"
 LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
 FLOCK = "hhqqi4x"
+ADAPTERS = "/sys/class/infiniband"
 SYSTEMCTL = ("systemctl", "show", "--property=Id,Names,ActiveState,UnitFileState,LoadState")
 
 
@@ -45,6 +46,7 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
         "lists_s": age_of(LISTS, glob.glob(SOURCES)),
         "lock": lock_holder(),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),
+        "links": {name: link(name) for name in asked.get("links", ())},
     }
 
 
@@ -160,6 +162,19 @@ def command_of(pid: int) -> str:
             return file.read(200).replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
         return "?"
+
+
+def link(name: str, adapters: str = ADAPTERS) -> Dict[str, str] | None:
+    """Return state and rate of an adapter's first port, such as `ACTIVE` and `400`; None where there is none."""
+    port = os.path.join(adapters, name, "ports", "1")
+    try:
+        with open(os.path.join(port, "state")) as file:
+            state = file.read()
+        with open(os.path.join(port, "rate")) as file:
+            rate = file.read()
+    except OSError:
+        return None
+    return {"state": state.split(":")[-1].strip(), "gbps": rate.split()[0]}
 
 
 def mark_in(path: str) -> Any:

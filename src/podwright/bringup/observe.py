@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -64,8 +64,8 @@ def _as_root(pod: Pod, command: list[str]) -> list[str]:
     return command if pod.bringup.user == "root" else ["sudo", "--non-interactive", *command]
 
 
-def question(plan: HostPlan, show: bool = False) -> dict[str, Any]:
-    """Return what a host is asked about its whole plan."""
+def question(plan: HostPlan, links: Sequence[str] = (), show: bool = False) -> dict[str, Any]:
+    """Return what a host is asked about its whole plan, and about its links."""
     folders: dict[str, None] = {}
     for step in plan.steps.values():
         folders |= dict.fromkeys(folder.path for folder in step.folders)
@@ -75,6 +75,7 @@ def question(plan: HostPlan, show: bool = False) -> dict[str, Any]:
         "folders": list(folders),
         "packages": plan.packages(),
         "services": plan.services(),
+        "links": list(links),
         "show": shown,
     }
 
@@ -83,7 +84,8 @@ def _ask(pod: Pod, plan: HostPlan, show: bool) -> Answer:
     program = (files("podwright.bringup") / "look.py").read_text()
     command = _as_root(pod, ["/usr/bin/python3", "-c", program])
     try:
-        asked = json.dumps(question(plan, show)).encode()
+        links = [nic.name for nic in pod.model_of(plan.name).nics if nic.name]
+        asked = json.dumps(question(plan, links, show)).encode()
         answer = _reach(pod, plan.name, plan.address).call(command, asked)
     except Refusal as refusal:
         return refusal

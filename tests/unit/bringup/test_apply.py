@@ -86,6 +86,13 @@ def test_the_reason_is_that_of_the_item_that_failed() -> None:
     assert reason_of({}) == "no reason was given"
 
 
+def test_a_last_line_that_says_nothing_is_not_the_reason() -> None:
+    said = "E: Failed to fetch http://10.0.0.1/a.deb  403  Forbidden\nE: Some files failed to download\n"
+    reason = reason_of({"rc": 100, "stderr": said})
+    assert reason == "E: Failed to fetch http://10.0.0.1/a.deb  403  Forbidden"
+    assert Fault("g1", "base", "package downloads", reason).next_step == "does its source of packages answer?"
+
+
 def test_what_took_too_long_is_named_with_its_bound() -> None:
     fetched = {"rc": 124, "cmd": ["timeout", "--kill-after=10", "180", "apt-get", "update", "--quiet"], "stderr": ""}
     assert reason_of(fetched) == "apt-get update did not end within 180 s"

@@ -8,14 +8,20 @@ import os
 import pwd
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podwright.bringup import look
-from podwright.bringup.drift import changes, diff, drifts, host_state
+from podwright.bringup.drift import changes, diff, drifts, status_of
 from podwright.bringup.host import HostFile, HostFolder, HostPlan, Step
 from podwright.bringup.observe import question
+from podwright.spec.hardware import NodeModel
 from podwright.spec.problems import refuse
+
+MODEL = NodeModel.model_validate({"gpus": {"model": "A100-SXM4-40GB", "count": 8, "memory": "40GiB"}})
 
 
 def me() -> dict[str, str]:
@@ -29,10 +35,10 @@ def plan_of(folder: Path, text: str) -> HostPlan:
     return HostPlan("n1", "10.0.0.1", {"base.base": step})
 
 
-def seen(plan: HostPlan) -> dict[str, Any]:
+def seen(plan: HostPlan, links: Sequence[str] = ()) -> dict[str, Any]:
     """Asks this machine as a host is asked: the program's text, the question on standard input."""
     program = Path(look.__file__).read_text()
-    asked = json.dumps(question(plan, show=True))
+    asked = json.dumps(question(plan, links, show=True))
     done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -81,7 +87,8 @@ def test_a_pipe_in_a_files_place_holds_nobody_up(tmp_path: Path) -> None:
 def test_packages_services_and_gpus_are_compared() -> None:
     plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("munge",), services=("munge",))})
     there: dict[str, Any] = {"files": {}, "packages": {"munge": None}, "services": {"munge": "inactive, enabled"}}
-    rows = [drift.as_json() for drift in drifts(plan, {**there, "gpus": 7, "broken": True}, {}, gpus=8)]
+    answer = {**there, "gpus": 7, "broken": True, "links": {}}
+    rows = [drift.as_json() for drift in drifts(plan, answer, {}, MODEL)]
     assert rows == [
         {"what": "packages", "expected": "whole", "found": "half installed"},
         {"what": "package munge", "expected": "installed", "found": "missing"},
@@ -100,6 +107,43 @@ def test_a_package_of_another_release_is_lacking_and_named() -> None:
         assert rows == [(f"package {name}", release, version) for name in others]
 
 
+@pytest.mark.parametrize(
+    ("state", "rate", "found"),
+    [
+        ("4: ACTIVE\n", "400 Gb/sec (4X NDR)\n", None),
+        ("4: ACTIVE\n", "100 Gb/sec (1X NDR)\n", "ACTIVE, 100 Gb/s"),
+        ("1: DOWN\n", "10 Gb/sec (4X SDR)\n", "DOWN, 10 Gb/s"),
+        (None, None, "missing"),
+    ],
+)
+def test_a_link_that_is_down_or_slow_is_found(
+    tmp_path: Path, state: str | None, rate: str | None, found: str | None
+) -> None:
+    """The kernel's own files of a port, as it writes them."""
+    if state is not None and rate is not None:
+        port = tmp_path / "mlx5_0" / "ports" / "1"
+        port.mkdir(parents=True)
+        (port / "state").write_text(state)
+        (port / "rate").write_text(rate)
+    links = {"mlx5_0": look.link("mlx5_0", str(tmp_path))}
+    model = NodeModel.model_validate({"nics": [{"name": "mlx5_0", "kind": "compute", "speed": "400Gb/s"}]})
+    plan = HostPlan("n1", "10.0.0.1")
+    rows = drifts(plan, {**seen(plan), "links": links}, {}, model)
+    assert [(row.what, row.expected, row.found) for row in rows] == (
+        [("link mlx5_0", "ACTIVE, 400 Gb/s", found)] if found else []
+    )
+
+
+def test_a_host_says_what_it_has_of_its_links() -> None:
+    plan = HostPlan("n1", "10.0.0.1")
+    assert seen(plan, ["no_such_port"])["links"] == {"no_such_port": None}
+
+
 def test_a_host_that_does_not_answer_is_unreachable() -> None:
-    assert host_state(refuse("no route"), []) == "unreachable"
-    assert host_state({}, []) == "ok"
+    plan = HostPlan("n1", "10.0.0.1")
+    assert status_of(plan, refuse("no route"), {}, NodeModel()) == {
+        "state": "unreachable",
+        "drift": [],
+        "reason": "no route",
+    }
+    assert status_of(plan, seen(plan), {}, NodeModel()) == {"state": "ok", "drift": []}

@@ -13,7 +13,7 @@ import yaml
 from podwright.bringup import ansible
 from podwright.bringup.plan import plan
 from podwright.bringup.site import site_of
-from podwright.bringup.stages import base, nvidia, slurm, storage
+from podwright.bringup.stages import base, mirror, nvidia, slurm, storage
 from podwright.spec import Refusal, load_pod
 from podwright.spec.provisioning import NvidiaSettings
 from tests.fixtures.hosts import told
@@ -84,6 +84,30 @@ def test_a_mount_has_the_name_that_systemd_gives_it(mount: str, name: str) -> No
         ["systemd-escape", "--path", "--suffix=mount", mount], capture_output=True, text=True, check=True
     )
     assert storage.unit_name(mount) == escaped.stdout.strip() == name
+
+
+def test_apt_asks_an_archive_on_site_itself_and_all_others_through_the_mirror(tmp_path: Path) -> None:
+    """apt-config says what apt reads out of the file."""
+    path = tmp_path / "pod.yaml"
+    text = (CASE / "pod.yaml").read_text().replace("services: [", "services: [mirror, ")
+    path.write_text(text.replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n"))
+    step = mirror.client(site_of(load_pod(path)), "g1")
+    assert step is not None
+    config = tmp_path / "apt.conf"
+    config.write_text(step.files[0].text)
+    read = subprocess.run(["apt-config", "-c", str(config), "dump"], capture_output=True, text=True, check=True).stdout
+    assert 'Acquire::http::Proxy "http://10.0.0.1:3142";' in read
+    assert 'Acquire::http::Proxy::10.0.0.9 "DIRECT";' in read
+
+
+def test_lustre_is_mounted_where_its_server_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    fast = '  - {name: fast, kind: lustre, mount: /fast, server: "10.0.0.9@o2ib:/fast"}\n'
+    path.write_text((CASE / "pod.yaml").read_text().replace("schedulers:\n", f"{fast}schedulers:\n"))
+    step = plan(load_pod(path))["g1"].steps["storage.mounts"]
+    assert step.packages == ("nfs-common", "lustre-client-modules-dkms", "lustre-client-utils")
+    unit = next(file.text for file in step.files if file.path.endswith("/fast.mount"))
+    assert "What=10.0.0.9@o2ib:/fast\nWhere=/fast\nType=lustre\nOptions=flock,noatime,_netdev\n" in unit
 
 
 def test_owners_take_what_is_written(tmp_path: Path) -> None:

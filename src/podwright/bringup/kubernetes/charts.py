@@ -135,7 +135,7 @@ CHARTS = (
     HelmChart("kubeflow-trainer", "2.2.0", "kubeflow-system", _trainer),
     HelmChart(
         "csi-driver-nfs",
-        "4.12.0",
+        "4.13.3",
         "kube-system",
         _nfs,
         lambda site: any(storage.kind == "nfs" for storage in site.pod.storage),

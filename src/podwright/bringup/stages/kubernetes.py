@@ -24,7 +24,7 @@ KEYS = {
     "sa.key": "service_account_key",
     "sa.pub": "service_account_public",
 }
-# Swap is off and stays off, and what a bridge passes on is seen by the packet filter.
+# What a bridge passes on is seen by the packet filter.
 _MODULES = "overlay\nbr_netfilter\n"
 _SYSCTL = """\
 -net.bridge.bridge-nf-call-iptables = 1
@@ -32,6 +32,14 @@ _SYSCTL = """\
 net.ipv4.ip_forward = 1
 """
 _HEAD = "# Written by `podwright pod up`.\n"
+# The kubelet does not start beside swap; without its target no start of the host brings it back.
+_NO_SWAP = HostCommand(
+    "no swap",
+    check=("/bin/sh", "-c", 'test -z "$(/sbin/swapon --show --noheadings)" && echo none'),
+    sees="none",
+    run=("/bin/sh", "-c", "/sbin/swapoff --all && systemctl mask swap.target"),
+    tries=1,
+)
 _JOINED, _DONE = "/etc/kubernetes/kubelet.conf", "done"
 
 
@@ -57,7 +65,13 @@ def runtime(site: Site, host: str) -> Step | None:
         services.append("haproxy")
         text, check = kubeadm.balancer_text(site), "haproxy -c -f %s"
         files.append(HostFile("/etc/haproxy/haproxy.cfg", text, check=check, restarts=("haproxy",)))
-    return Step(tuple(packages), folders=tuple(folders), files=tuple(files), services=tuple(services))
+    return Step(
+        tuple(packages),
+        folders=tuple(folders),
+        files=tuple(files),
+        services=tuple(services),
+        commands=(_NO_SWAP,),
+    )
 
 
 def first(site: Site, host: str) -> Step | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from podwright.bringup.host import HostFile, Step
 from podwright.bringup.site import MIRROR_PORT, Site
 
@@ -34,5 +36,10 @@ def client(site: Site, host: str) -> Step | None:
     if not site.has("mirror"):
         return None
     place = site.addresses[site.roles["mirror"]]
-    text = f'# Written by `podwright pod up`.\nAcquire::http::Proxy "http://{place}:{MIRROR_PORT}";\n{_PATIENCE}'
+    proxies = [f'Acquire::http::Proxy "http://{place}:{MIRROR_PORT}";\n']
+    archive = site.pod.bringup.archive
+    if archive is not None:
+        # It is on site, and on a port that the mirror asks nobody at.
+        proxies.append(f'Acquire::http::Proxy::{urlsplit(archive).hostname} "DIRECT";\n')
+    text = f"# Written by `podwright pod up`.\n{''.join(proxies)}{_PATIENCE}"
     return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text),))

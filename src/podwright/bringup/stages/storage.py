@@ -1,6 +1,9 @@
-"""File systems that hosts share by NFS: what one of them exports, and what the others mount."""
+"""File systems that hosts share: what one of them exports by NFS, and what the others mount, of Lustre too."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from podwright.bringup.host import HostFile, HostFolder, Step
 from podwright.bringup.site import Site
@@ -10,6 +13,22 @@ from podwright.spec.provisioning import Export
 
 _HEAD = "# Written by `podwright pod up`."
 _SERVER = "nfs-server"
+
+
+@dataclass(frozen=True)
+class StorageClient:
+    """What a host needs to mount a kind of storage, and how it does."""
+
+    packages: tuple[str, ...]
+    options: str
+
+
+# By the name that both a pod's file and mount have of it. Lustre's packages are in no system's own sources: the pod's
+# file names one that has them.
+_CLIENTS: Mapping[str, StorageClient] = {
+    "nfs": StorageClient(("nfs-common",), "vers=4.2,hard,noatime,nconnect=8,_netdev"),
+    "lustre": StorageClient(("lustre-client-modules-dkms", "lustre-client-utils"), "flock,noatime,_netdev"),
+}
 
 
 def exports(site: Site, host: str) -> Step | None:
@@ -35,20 +54,23 @@ def exports_text(given: tuple[Export, ...]) -> str:
 
 
 def mounts(site: Site, host: str) -> Step | None:
-    """Return what a host mounts: each NFS of the pod that says from where, but for the one that serves it."""
+    """Return what a host mounts: each storage of the pod that says from where, but for the one that it serves."""
     wanted = [storage for storage in site.pod.storage if _is_mounted(site, storage, host)]
     if not wanted:
         return None
+    packages: dict[str, None] = {}
+    for storage in wanted:
+        packages |= dict.fromkeys(_CLIENTS[storage.kind].packages)
     units = {unit_name(storage.mount or ""): mount_unit(storage) for storage in wanted}
     return Step(
-        packages=("nfs-common",),
+        packages=tuple(packages),
         files=tuple(HostFile(f"/etc/systemd/system/{name}", text, restarts=(name,)) for name, text in units.items()),
         services=tuple(units),
     )
 
 
 def _is_mounted(site: Site, storage: Storage, host: str) -> bool:
-    if storage.kind != "nfs" or not storage.server or not storage.mount:
+    if storage.kind not in _CLIENTS or not storage.server or not storage.mount:
         return False
     server = storage.server.partition(":")[0]
     return server not in (host, site.addresses[host])
@@ -72,8 +94,8 @@ Before=slurmd.service kubelet.service
 [Mount]
 What={storage.server}
 Where={storage.mount}
-Type=nfs
-Options=vers=4.2,hard,noatime,nconnect=8,_netdev
+Type={storage.kind}
+Options={_CLIENTS[storage.kind].options}
 
 [Install]
 WantedBy=remote-fs.target multi-user.target

@@ -16,7 +16,6 @@ from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
     from podwright.bringup.apply import ApplyProgress
-    from podwright.bringup.drift import Drift
     from podwright.bringup.host import HostPlan
     from podwright.bringup.observe import Answer
     from podwright.bringup.vault import Vault
@@ -151,16 +150,19 @@ def _roll(pod: Pod, plans: dict[str, HostPlan], hosts: list[str], size: int) -> 
 
 
 def _differing(pod: Pod, plans: dict[str, HostPlan]) -> list[str]:
-    """Return the hosts that are not as planned; those that do not answer are found out when their turn comes."""
+    """Return the hosts that are not as planned; those that do not answer are found out when their turn comes.
+
+    A GPU or a link that is away is no reason to drain a node: `up` mends neither.
+    """
+    from podwright.bringup.drift import drifts
     from podwright.spec.problems import Refusal
 
-    answers = _observe(pod, plans)
+    differing = []
     secrets = vault_for(pod).read().values
-    return [
-        host
-        for host, plan in plans.items()
-        if isinstance(answers[host], Refusal) or _drifts(pod, plan, answers[host], secrets)
-    ]
+    for host, answer in _observe(pod, plans).items():
+        if isinstance(answer, Refusal) or drifts(plans[host], answer, secrets):
+            differing.append(host)
+    return differing
 
 
 def bring_up(pod: Pod, plans: dict[str, HostPlan], hosts: list[str]) -> ApplyProgress:
@@ -214,37 +216,19 @@ def _look(pod: Pod) -> str:
 
 def pod_status_command(pod: PodRef, limit: Limit = None, as_json: AsJson = False) -> int:
     """Ask every host what it has and compare it with the plan; nothing changes."""
-    from podwright.bringup.drift import host_state
-    from podwright.spec.problems import Refusal
+    from podwright.bringup.drift import status_of
 
     wanted = bringup_pod(pod)
     plans = _plans(wanted, None, limit)
-    secrets = vault_for(wanted).read()
-    answers = _observe(wanted, plans)
+    secrets = vault_for(wanted).read().values
     document: dict[str, Any] = {"hosts": {}}
-    for name, plan in plans.items():
-        differing = _drifts(wanted, plan, answers[name], secrets.values)
-        entry: dict[str, Any] = {"state": host_state(answers[name], differing)}
-        entry["drift"] = [drift.as_json() for drift in differing]
-        answer = answers[name]
-        if isinstance(answer, Refusal):
-            entry["reason"] = answer.problems[0].message
-        document["hosts"][name] = entry
+    for name, answer in _observe(wanted, plans).items():
+        document["hosts"][name] = status_of(plans[name], answer, secrets, wanted.model_of(name))
     if as_json:
         output.print_json(document)
     else:
         print("\n".join(_status_lines(document)), flush=True)
     return int(any(entry["state"] != "ok" for entry in document["hosts"].values()))
-
-
-def _drifts(pod: Pod, plan: HostPlan, answer: Answer, secrets: Any) -> list[Drift]:
-    from podwright.bringup.drift import drifts
-    from podwright.spec.problems import Refusal
-
-    if isinstance(answer, Refusal):
-        return []
-    gpus = pod.model_of(plan.name).gpus
-    return drifts(plan, answer, secrets, gpus.count if gpus else 0)
 
 
 def _status_lines(document: dict[str, Any]) -> list[str]:
