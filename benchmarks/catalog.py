@@ -1,65 +1,75 @@
 """The catalog against what people use instead: `find`, a plain DuckDB table, SQLite, and decoding label images alone.
 
     python benchmarks/catalog.py [--pairs 5] [--json OUT] [--files 100000] [--rows 1000000] [--images 24]
+                                   [--alone [--keep FOLDER]]
 
 Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that
 of the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and
 sizes in no order, and as a SQLite table with an index on each column; answers are compared before a clock starts.
 `first` opens the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by
 as many threads and thrown away.
+
+`--alone` is for very many rows: each query is asked once of plain DuckDB, which must give the same answer and whose
+time is kept, and then of the catalog alone; SQLite, whose table and indexes would not fit on the disk, is left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
-import sqlite3
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from PIL import Image, ImageDraw
 
-from measure import Row, alternate, compare, conclude, machine, parser, say, start
-from podwright.data import bitmaps, schema
+from catalog_rows import (
+    CAMERAS,
+    KINDS,
+    QUERIES,
+    SCENES,
+    catalog_rival,
+    clocked,
+    lite_rival,
+    make_catalog,
+    make_lite,
+    make_plain,
+    plain_rival,
+    sizes,
+)
+from measure import (
+    Row,
+    alternate,
+    bootstrap,
+    compare,
+    conclude,
+    machine,
+    mean_of_middle,
+    parser,
+    say,
+    seconds,
+    start,
+)
 from podwright.data.classes import classes_of
-from podwright.data.conditions import condition_of
 from podwright.data.counting import LabelFile, count_images
-from podwright.data.dataset import Dataset
-from podwright.data.files import META
-from podwright.data.filters import parse_filter
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
 from podwright.data.store import Store
 from podwright.data.walk import walk
 
-CAMERAS = ("front_center", "front_left", "front_right", "side_left", "side_right", "rear_center")
-KINDS = (("camera", "png"), ("camera", "json"), ("label", "png"))
-SCENES = 20
 CORES = len(os.sched_getaffinity(0))
 WALK_GOAL, LABEL_GOAL = 1.0, 1.3
+ALONE_GOALS = {("scattered", "warm"): 50.0, ("scattered", "first"): 300.0}
+"""Milliseconds, at 1e8 rows."""
 FIELDS = r"%p\0%m\0%s\0%T@\0%C@\0%i\0%U\0%G\0"
-
-QUERIES = {
-    "sort key": "scene=20180805_145028 and camera=side_left and kind=label and frame=77",
-    "range of scenes": "scene>=20180803_145028 and scene<=20180804_145028 and camera=front_left",
-    "scattered": "camera=rear_center and kind=camera and ext=json and size<100000",
-    "rare + limit": "size=999983",
-    "substring": "path~rearcenter_00000007",
-}
-"""Filters over columns that all three have; the plain table has them by regular expressions over its paths."""
-LISTED = ("rare + limit",)
-LIMIT = 100
-VOCABULARY = schema.vocabulary_of("benchmark", A2D2, (), (), ())
 
 
 def make_tree(root: Path, files: int) -> None:
@@ -80,13 +90,6 @@ def _names(per_folder: int) -> Sequence[tuple[str, str, str]]:
                 stem = f"{name.replace('_', '')}_{kind}_{camera.replace('_', '')}"
                 names += [(f"{name}/{kind}/cam_{camera}", f"{stem}_{frame:09d}", ext) for frame in range(per_folder)]
     return names
-
-
-def clocked(work: Callable[[], Any]) -> float:
-    """Seconds that some work takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def busy_s(who: int) -> float:
@@ -127,30 +130,44 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     return rows, {"wall": taken, "busy": busy}
 
 
-Ask = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """One way to keep the rows: how it is opened, and how each query is asked of what is open."""
-
-    open: Callable[[], Any]
-    asked: dict[str, Ask]
-    close: Callable[[Any], None]
-
-    def first(self, name: str) -> Any:
-        """Open, ask, close."""
-        opened = self.open()
-        answer = self.asked[name](opened)
-        self.close(opened)
-        return answer
+def alone_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
+    """Each query on the catalog, the first time and warm, in milliseconds; beside it one answer of a plain table."""
+    say(f"making {count} rows")
+    made, store = folder / "made.json", Store(folder / "home")
+    if not made.exists():
+        _, making = make_catalog(folder, count)
+        making["plain"] = clocked(partial(make_plain, folder, store))
+        made.write_text(json.dumps({"rows": count, "seconds": making}))
+    raw: dict[str, Any] = {"made": json.loads(made.read_text())}
+    if raw["made"]["rows"] != count:
+        raise SystemExit(f"{folder} holds {raw['made']['rows']} rows, not {count}")
+    rival, plain = catalog_rival(store), plain_rival(folder)
+    rows: list[Row] = []
+    for name in [*QUERIES, "facets"]:
+        began = time.perf_counter()
+        theirs = plain.first(name)
+        raw[f"{name}, plain DuckDB"] = time.perf_counter() - began
+        if str(rival.first(name)) != str(theirs):
+            raise SystemExit(f"{name}: the answers differ: {rival.first(name)}, {theirs}")
+        raw[f"{name}, first"] = [clocked(partial(rival.first, name)) for _ in range(pairs)]
+        opened = rival.open()
+        raw[f"{name}, warm"] = [clocked(partial(rival.asked[name], opened)) for _ in range(pairs + 1)][1:]
+        rival.close(opened)
+        for kind in ("first", "warm"):
+            milliseconds = [1000 * taken for taken in raw[f"{name}, {kind}"]]
+            seen = f"plain DuckDB {seconds(raw[f'{name}, plain DuckDB'])}"
+            estimate = bootstrap(milliseconds, mean_of_middle)
+            rows.append(Row(f"{name}, {kind}, {count} rows", estimate, " ms", ALONE_GOALS.get((name, kind)), seen))
+    return rows, {**raw, "bytes": sizes(folder, store)}
 
 
 def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
     """Each query on the catalog, on a plain table, and on SQLite; the first time, and warm."""
     say(f"making {count} rows")
-    store = _make_catalog(folder, count)
-    rivals = {"catalog": _catalog(store), **_others(folder, store)}
+    store, _ = make_catalog(folder, count)
+    make_plain(folder, store)
+    make_lite(folder, store)
+    rivals = {"catalog": catalog_rival(store), "plain": plain_rival(folder), "sqlite": lite_rival(folder)}
     rows: list[Row] = []
     raw: dict[str, Any] = {}
     for name in [*QUERIES, "facets"]:
@@ -169,123 +186,7 @@ def query_rows(folder: Path, count: int, pairs: int) -> tuple[list[Row], dict[st
             taken = raw[f"{name}, {kind}"]
             rows.append(compare(f"{name}, {kind} / plain DuckDB", taken["catalog"], taken["plain"]))
             rows.append(compare(f"{name}, {kind} / SQLite", taken["catalog"], taken["sqlite"]))
-    sizes = {path.name: path.stat().st_size for path in (*folder.glob("*.*"), store.file("rows", 1))}
-    return rows, {**raw, "bytes": sizes}
-
-
-def _catalog(store: Store) -> Rival:
-    def first_paths(text: str, opened: Dataset) -> list[str]:
-        return [match.path for match in opened.find(opened.condition(text), LIMIT)]
-
-    def count(text: str, opened: Dataset) -> int:
-        return opened.count_files(opened.condition(text))
-
-    asked: dict[str, Ask] = {}
-    for name, text in QUERIES.items():
-        asked[name] = partial(count, text)
-        if name in LISTED:
-            asked[name] = partial(first_paths, text)
-    asked["facets"] = lambda opened: sorted(
-        (k, v, n) for k, values in opened.facets().items() for v, n in values.items()
-    )
-    return Rival(lambda: Dataset(store, "rows", store.connect("rows")), asked, lambda opened: opened.connection.close())
-
-
-def _others(folder: Path, store: Store) -> dict[str, Rival]:
-    """The same rows without an order: as a table of paths and sizes, and in SQLite with an index on each column."""
-    with store.connect("rows") as opened:
-        query = "SELECT path, size, scene, camera, kind, frame, ext FROM files ORDER BY hash(path)"
-        listed = opened.connection.sql(query).to_arrow_table()
-    with duckdb.connect(str(folder / "plain.duckdb")) as plain:
-        plain.register("listed", listed)
-        plain.execute("CREATE TABLE walked AS SELECT path, size FROM listed")
-        plain.unregister("listed")
-        columns = ["split_part(path, '.', 2) AS ext", "regexp_extract(path, '_(\\d+)\\.', 1)::BIGINT AS frame"]
-        columns += ["regexp_extract(path, 'cam_(\\w+)/', 1) AS camera"]
-        columns += [f"split_part(path, '/', {place}) AS {name}" for place, name in ((1, "scene"), (2, "kind"))]
-        plain.execute(f"CREATE VIEW files AS SELECT *, {', '.join(columns)} FROM walked")
-    lite = sqlite3.connect(folder / "lite.sqlite")
-    lite.execute("CREATE TABLE files (path TEXT, size INT, scene TEXT, camera TEXT, kind TEXT, frame INT, ext TEXT)")
-    rows = zip(*(column.to_pylist() for column in listed.columns), strict=True)
-    lite.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    for column in ("size", "scene", "camera", "kind", "frame", "ext"):
-        lite.execute(f"CREATE INDEX by_{column} ON files ({column})")
-    lite.execute("ANALYZE")
-    lite.commit()
-    lite.close()
-    open_plain = partial(duckdb.connect, str(folder / "plain.duckdb"), read_only=True)
-    open_lite = partial(sqlite3.connect, folder / "lite.sqlite")
-    return {
-        "plain": Rival(open_plain, _in_sql("contains"), lambda opened: opened.close()),
-        "sqlite": Rival(open_lite, _in_sql("instr"), lambda opened: opened.close()),
-    }
-
-
-def _in_sql(contains: str) -> dict[str, Ask]:
-    asked: dict[str, Ask] = {}
-    for name, text in QUERIES.items():
-        condition = condition_of(parse_filter(text), VOCABULARY)
-        where = condition.sql.replace("(d.path || f.name)", "path").replace("contains(", f"{contains}(")
-        asked[name] = partial(_number, f"SELECT count(*) FROM files f WHERE {where}", condition.values)
-        if name in LISTED:
-            query = f"SELECT path FROM files f WHERE {where} ORDER BY path LIMIT {LIMIT}"
-            asked[name] = partial(_column, query, condition.values)
-    columns = ("scene", "camera", "kind")
-    union = " UNION ALL ".join(f"SELECT '{name}', {name}, count(*) FROM files GROUP BY {name}" for name in columns)
-    asked["facets"] = lambda opened: sorted(opened.execute(union).fetchall())
-    return asked
-
-
-def _number(query: str, values: Sequence[object], opened: Any) -> Any:
-    return opened.execute(query, list(values)).fetchone()[0]
-
-
-def _column(query: str, values: Sequence[object], opened: Any) -> list[Any]:
-    return [row[0] for row in opened.execute(query, list(values)).fetchall()]
-
-
-def _make_catalog(folder: Path, count: int) -> Store:
-    """A published generation of made rows; sizes are spread by a prime, and few files have the rare one."""
-    store = Store(folder / "home")
-    per_folder = count // (SCENES * len(CAMERAS) * len(KINDS))
-    with store.writing("rows") as part:
-        with store.building(part) as catalog:
-            catalog.execute("ATTACH ':memory:' AS staging")
-            _stage(catalog, per_folder)
-            for statement in schema.build_statements("staging", A2D2):
-                catalog.execute(statement)
-            catalog.execute(schema.whole_view(A2D2, ()))
-            say(f"indexes of {count} rows in {clocked(partial(bitmaps.build, catalog, A2D2, 0)):.2f} s")
-            meta = {"format": str(schema.FORMAT), "root": "/rows", "root_bytes": b"/rows".hex(), "layout": "a2d2"}
-            catalog.execute(META)
-            catalog.executemany("INSERT INTO meta VALUES (?, ?)", list({**meta, "scanned_at": "0"}.items()))
-        store.publish("rows", part)
-    return store
-
-
-def _stage(catalog: Any, per_folder: int) -> None:
-    kinds = ", ".join(f"('{kind}', '{ext}')" for kind, ext in KINDS)
-    cameras = ", ".join(f"('{camera}')" for camera in CAMERAS)
-    catalog.execute(
-        f"""CREATE TABLE staging.leaf AS SELECT row_number() OVER () - 1 AS folder,
-            format('201808{{:02d}}_145028', s.s) AS scene, camera, kind, ext
-            FROM range(1, {SCENES + 1}) s(s), (VALUES {cameras}) c(camera),
-            (VALUES {kinds}) k(kind, ext)"""
-    )
-    numbers = "33188 AS mode, {size} AS size, 1 AS mtime_ns, 1 AS ctime_ns, 1 AS inode, 0 AS uid, 0 AS gid"
-    facts = f"{numbers}, NULL::BLOB AS acl"
-    catalog.execute(
-        f"""CREATE TABLE staging.staged_folder AS SELECT scene || '/' || kind || '/cam_' || camera || '/' AS name,
-            NULL::BLOB AS raw, folder, {facts.format(size=0)} FROM staging.leaf"""
-    )
-    size = "(folder * 7919 + n * 104729) % 1000003"
-    catalog.execute(
-        f"""CREATE TABLE staging.staged_file AS SELECT replace(scene, '_', '') || '_' || kind || '_' ||
-            replace(camera, '_', '') || '_' || format('{{:09d}}', n) || '.' || ext AS name,
-            NULL::BLOB AS raw, folder, {facts.format(size=size)} FROM staging.leaf, range({per_folder}) r(n)"""
-    )
-    for table in ("user_name", "group_name"):
-        catalog.execute(f"CREATE TABLE staging.{table} AS SELECT 0 AS id, 'root' AS name")
+    return rows, {**raw, "bytes": sizes(folder, store)}
 
 
 def label_rows(folder: Path, images: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
@@ -367,20 +268,22 @@ def main() -> int:
     made.add_argument("--files", type=int, default=100_000, help="files of the tree (default: %(default)s)")
     made.add_argument("--rows", type=int, default=1_000_000, help="rows that are asked (default: %(default)s)")
     made.add_argument("--images", type=int, default=24, help="label images (default: %(default)s)")
+    made.add_argument("--alone", action="store_true", help="ask the catalog alone: for very many rows")
+    made.add_argument("--keep", type=Path, help="with --alone: the folder in which rows are made, or were made before")
     options = made.parse_args()
     facts = machine()
     rows, raw = [], {}
     with tempfile.TemporaryDirectory(prefix="podwright-bench-") as name:
         parts = {
             "scan": (scan_rows, options.files),
-            "query": (query_rows, options.rows),
+            "query": (alone_rows if options.alone else query_rows, options.rows),
             "label": (label_rows, options.images),
         }
         for part, (measured, size) in parts.items():
             if size == 0:
                 continue
-            folder = Path(name, part)
-            folder.mkdir()
+            folder = (options.keep or Path(name)) / part
+            folder.mkdir(parents=True, exist_ok=bool(options.keep))
             found, raw[part] = measured(folder, size, options.pairs)
             rows += found
     conclude("catalog", rows, {"seconds": raw}, facts, options.json)

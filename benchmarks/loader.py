@@ -4,7 +4,8 @@
 
 It runs in an environment of its own with torch, torchvision, webdataset, mosaicml-streaming and litdata; of ours it
 takes the one file pilot/loader.py. All arms read the same PNG files, in the form that each wants them: folders, tar
-shards, or its own shards. One process reads: what is compared is the reader, not how processes are started.
+shards, or its own shards. Tar shards are as staging leaves them: nobody may write to them. One process reads: what is
+compared is the reader, not how processes are started.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ def write(folder: Path, count: int) -> None:
         images.append((number % 10, path))
     for first in range(0, count, SHARD):
         (folder / "shards").mkdir(exist_ok=True)
-        with tarfile.open(folder / "shards" / f"train-{first // SHARD:06}.tar", "w") as archive:
+        shard = folder / "shards" / f"train-{first // SHARD:06}.tar"
+        with tarfile.open(shard, "w") as archive:
             for label, path in images[first : first + SHARD]:
                 _add(archive, f"{path.stem}.png", path.read_bytes())
                 _add(archive, f"{path.stem}.cls", str(label).encode())
+        shard.chmod(0o444)
     _write_streaming(folder / "streaming", images)
     _write_litdata(folder / "litdata", images)
 

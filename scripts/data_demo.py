@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 SEED = 1
 SHOWN = 6
+NUMBER = ' class="n"'
 OPTIONS = {"frames": "--data", "more": "--more", "validation": "--score-on", "pool": "--pool"}
 """What the program calls each input."""
 
@@ -48,8 +49,10 @@ SHORT = Sizes(frames=96, scenes=8, epochs=1, again=16, train="--limit 24")
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.1rem .8rem .1rem 0;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}figure{display:inline-block;margin:.3rem;width:18rem}
-img{width:100%;image-rendering:pixelated}figcaption{font-size:12px;color:#666;overflow-wrap:anywhere}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{padding-left:1rem}
+figure{margin:.6rem 0}figure img{width:49%;margin-right:1%;image-rendering:pixelated}
+figure.matrix img{width:auto;max-width:100%;image-rendering:auto}
+figcaption{font-size:12px;color:#666;overflow-wrap:anywhere}
 """
 
 
@@ -94,25 +97,47 @@ class Demo:
         run: dict[str, Any] = self.call("run", "examples/segmentation.yaml", *options)
         return run
 
-    def overlay(self, path: str) -> str:
-        """Return a frame with its label laid over it, as the source of an image."""
+    def frame(self, path: str) -> str:
+        """Return a figure of a frame: as it is, and with its label laid over it."""
         from PIL import Image
 
         label = path.replace("/camera/", "/label/").replace("_camera_", "_label_")
         with Image.open(self.frames / path) as frame, Image.open(self.frames / label) as colours:
-            blended = Image.blend(frame.convert("RGB"), colours.convert("RGB").resize(frame.size, 0), 0.4)
-        data = io.BytesIO()
-        blended.save(data, "PNG")
-        return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+            plain = frame.convert("RGB")
+            blended = Image.blend(plain, colours.convert("RGB").resize(frame.size, 0), 0.5)
+        images = "".join(f'<img src="{source_of(png_of(image))}">' for image in (plain, blended))
+        return f"<figure>{images}<figcaption>{html.escape(path)}</figcaption></figure>"
+
+    def result(self, run: dict[str, Any], name: str) -> bytes:
+        """Return a file of a run's results."""
+        folder = self.folder / "home" / "runs" / str(run["id"]) / "results"
+        return (folder / name).read_bytes()
+
+
+def png_of(image: Any) -> bytes:
+    """Return an image as PNG."""
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    return data.getvalue()
+
+
+def source_of(png: bytes) -> str:
+    """Return a PNG as the source of an image."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table; numbers stand at the right."""
-    lines = ["<table><tr>", *(f"<th>{html.escape(name)}</th>" for name in head), "</tr>"]
-    for row in rows:
+    """Return a table; numbers stand at the right, with their heads."""
+    listed = list(rows)
+    lines = ["<table><tr>"]
+    for place, name in enumerate(head):
+        is_number = bool(listed) and isinstance(listed[0][place], int | float)
+        lines.append(f"<th{NUMBER if is_number else ''}>{html.escape(name)}</th>")
+    lines.append("</tr>")
+    for row in listed:
         cells = []
         for value in row:
-            kind = ' class="n"' if isinstance(value, int | float) else ""
+            kind = NUMBER if isinstance(value, int | float) else ""
             text = f"{value:.3f}" if isinstance(value, float) else str(value)
             cells.append(f"<td{kind}>{html.escape(text)}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -131,12 +156,23 @@ def reason(confusion: dict[str, Any]) -> str:
     return f"{confusion['run']} took {first} and {second} for each other most; ranked by {confusion['ranked_by']}."
 
 
+def spread(paths: Sequence[str]) -> list[str]:
+    """Return some of the frames, from all scenes."""
+    return list(paths[:: max(1, len(paths) // SHOWN)][:SHOWN])
+
+
+def classes_of_both(demo: Demo, runs: Sequence[dict[str, Any]]) -> str:
+    """Return the IoU of each class after the first training and after the second."""
+    first, second = (json.loads(demo.result(run, "iou.json")) for run in runs)
+    both = {name: (first[name], second[name]) for name in first if first[name] is not None}
+    rows = [(name, *scores) for name, scores in both.items() if scores[1] is not None]
+    return table(("IoU of a class", "first", "second"), rows)
+
+
 def page(demo: Demo, facts: dict[str, Any]) -> str:
     """Return the page of a demonstration."""
     counted = [row for row in facts["stats"]["classes"] if row["images"]]
-    figures = []
-    for path in facts["paths"][:SHOWN]:
-        figures.append(f'<figure><img src="{demo.overlay(path)}"><figcaption>{html.escape(path)}</figcaption></figure>')
+    matrix = source_of(demo.result(facts["runs"][0], "confusion.png"))
     runs = [(run["id"], run["state"], run["results"].get("mean_iou", 0.0), run["duration_s"]) for run in facts["runs"]]
     parts = [
         "<h1>From data to training to data</h1>",
@@ -145,12 +181,15 @@ def page(demo: Demo, facts: dict[str, Any]) -> str:
         table(("class", "images", "share"), [(row["name"], row["images"], row["share"]) for row in counted]),
         "<h2>A representative split; no scene is torn apart</h2>",
         splits_of(facts["drive"]),
-        "<h2>Chosen by what the first training confused</h2>",
+        "<h2>What the first training confused</h2>",
+        f'<figure class="matrix"><img src="{matrix}"></figure>',
+        "<h2>Chosen by that</h2>",
         f"<p>{html.escape(reason(facts['hard']['lineage']['confusion']))}</p>",
         splits_of(facts["hard"]),
-        *figures,
+        *map(demo.frame, spread(facts["paths"])),
         "<h2>Two trainings</h2>",
         table(("run", "state", "mean IoU", "seconds"), runs),
+        classes_of_both(demo, facts["runs"]),
     ]
     return f"<!doctype html><meta charset=utf-8><title>Data</title><style>{STYLE}</style>{''.join(parts)}\n"
 

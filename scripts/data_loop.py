@@ -67,8 +67,7 @@ def mean_iou(scores: Scores) -> float:
 
 def scores_of(demo: Demo, run: dict[str, Any]) -> Scores:
     """Return the IoU of each class."""
-    path = demo.folder / "home" / "runs" / run["id"] / "results" / "iou.json"
-    scores: Scores = json.loads(path.read_text())
+    scores: Scores = json.loads(demo.result(run, "iou.json"))
     return scores
 
 

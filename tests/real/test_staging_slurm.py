@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,12 @@ class StagingSite(SlurmSite):
         (self.folder / "pod.yaml").write_text(text)
         pods.add(self.home, self.folder / "pod.yaml")
 
-    def look(self, selection: str = "far", nodes: str = "n[1-2]", after: str | None = None) -> Run:
+    def look(self, selection: str = "far", nodes: str = "n[1-2]", after: str | None = None, count: int = 2) -> Run:
         fields = {
             "command": f"{sys.executable} look.py {{data.frames}}",
             "code": str(self.code()),
             "data": f"{{frames: 'selection:{selection}'}}",
-            "nodes": 2,
+            "nodes": count,
             "slurm": f"{{options: ['--nodelist={nodes}']}}" if nodes else None,
         }
         return self.start(after=after, **fields)
@@ -90,9 +91,15 @@ class StagingSite(SlurmSite):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StagingSite]:
+    with staging_site(tmp_path_factory, nodes=3) as site:
+        yield site
+
+
+@contextmanager
+def staging_site(tmp_path_factory: pytest.TempPathFactory, nodes: int) -> Iterator[StagingSite]:
     folder = tmp_path_factory.mktemp("staging")
     folder.chmod(0o755)
-    with slurm_lab(nodes=3) as lab:
+    with slurm_lab(nodes=nodes) as lab:
         site = StagingSite(lab, folder)
         host = lab.machines.addresses[CONTROLLER].partition("/")[0]
         with serving(lab.machines, CONTROLLER, host, folder / "frames", folder / "counts") as site.server:
@@ -201,3 +208,19 @@ def test_a_node_that_is_lost_while_it_brings_data_is_replaced(site: StagingSite)
     succeeded(run)
     assert seen(run) == {expected(paths)}
     assert victim not in run.record().hosts
+
+
+@pytest.mark.nightly
+def test_four_nodes_read_the_source_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with staging_site(tmp_path_factory, nodes=4) as site:
+        run = site.look(nodes="n[1-4]", count=4)
+        succeeded(run)
+        assert seen(run) == {expected(site.files)}
+        assert site.server.sent() == TOTAL
+        events = staged(run)
+        assert {event.node for event in events} == {0, 1, 2, 3}
+        assert sum(event.from_source or 0 for event in events) == TOTAL
+        assert sum(event.from_peers or 0 for event in events) == 3 * TOTAL
+        held = site.held("n1")
+        assert [site.held(node) for node in ("n2", "n3", "n4")] == [held] * 3
+        assert held != []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from podwright.data import agents, transfer
 from podwright.data.checksums import add_checksums
@@ -111,26 +112,46 @@ def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     path = work.place(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
     part = path + b".podwright-part"
-    entries = []
-    with open(part, "wb") as file, tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:  # noqa: PTH123
+    try:
+        with open(part, "wb") as file:  # noqa: PTH123
+            whys = _packed(work, file, batch)
+            os.fsync(file.fileno())
+        if not all(whys):
+            os.replace(part, path)  # noqa: PTH105
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)  # noqa: PTH108
+    for match, why in zip(batch, whys, strict=True):
+        yield entry_of(match, why, None if why else {"archive": os.fsdecode(name)})
+
+
+def _packed(work: Work, file: IO[bytes], batch: Sequence[Match]) -> list[str]:
+    """Write files into a tar; return why each is not in it, nothing for those that are."""
+    whys = []
+    with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
         for match in batch:
-            entries.append(_packed(work, tar, match, os.fsdecode(name)))
-        tar.close()
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)  # noqa: PTH105
-    yield from entries
+            before = tar.offset
+            whys.append(_pack(work, tar, match))
+            if whys[-1]:
+                # What was written of it is taken back: nothing that follows half a file would be found.
+                file.seek(before)
+                file.truncate()
+                tar.offset = before
+    file.flush()
+    return whys
 
 
-def _packed(work: Work, tar: tarfile.TarFile, match: Match, archive: str) -> JournalEntry:
+def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
     source = work.source(match.path_bytes)
     try:
         transfer.check_same(source, match.size, match.mtime_ns)
         tar.add(os.fsdecode(source), os.fsdecode(match.path_bytes), recursive=False)
         transfer.check_same(source, match.size, match.mtime_ns)
     except OSError as error:
-        return entry_of(match, why=transfer.reason(error))
-    return entry_of(match, kept={"archive": archive})
+        if error.errno in transfer.FULL:
+            raise
+        return transfer.reason(error)
+    return ""
 
 
 def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:

@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -23,9 +23,11 @@ from podwright.data.selections import Selection
 from podwright.pilot.manifest import SAMPLES, key_of, parse_manifest, path_bytes, sample_lines
 from podwright.pilot.sources import SourceFailed, SourceFile, fetch
 from podwright.runs.files import write_whole
+from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 
 NOTES = ".staged.jsonl"
+_PART = b".podwright-part."
 _AT_ONCE = 8
 Row = Mapping[str, Any]
 
@@ -55,19 +57,27 @@ def stage_to(
     rows = parse_manifest(manifest.data)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        copy = _Copy(folder, manifest.site)
-        reused = [row for row in rows if copy.has(row)]
-        missing = [row for row in rows if not copy.has(row)]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for done, _ in enumerate(pool.map(copy.bring, missing), 1):
-                if progress is not None:
-                    progress(done, len(missing))
-        write_whole(folder / os.fsdecode(SAMPLES), "".join(sample_lines(rows)).encode())
+        (folder / NOTES).touch()
+        with try_lock(folder / NOTES) as alone:
+            if not alone:
+                raise refuse(f"{folder} is being filled by another command", hint="wait for it to end", exit_code=1)
+            missing = _copy_missing(rows, _Copy(folder, manifest.site), progress)
+            write_whole(folder / os.fsdecode(SAMPLES), "".join(sample_lines(rows)).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise refuse(f"{error.filename or folder} cannot be written: {reason}", field="--to") from None
     sizes = sum(row["size"] for row in rows)
-    return Copied(len(rows), sizes, len(missing), len(reused), 0, round(time.monotonic() - began, 3))
+    return Copied(len(rows), sizes, missing, len(rows) - missing, 0, round(time.monotonic() - began, 3))
+
+
+def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Callable[[int, int], None] | None) -> int:
+    missing = [row for row in rows if not copy.has(row)]
+    copy.sweep(missing)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for done, _ in enumerate(pool.map(copy.bring, missing), 1):
+            if progress is not None:
+                progress(done, len(missing))
+    return len(missing)
 
 
 class _Copy:
@@ -95,12 +105,20 @@ class _Copy:
     def _target(self, row: Row) -> bytes:
         return self._folder + b"/" + path_bytes(row)
 
+    def sweep(self, rows: Sequence[Row]) -> None:
+        """Remove what a copy that was killed has left where these files go."""
+        for above in {os.path.dirname(self._target(row)) for row in rows}:  # noqa: PTH120 - paths are bytes
+            with suppress(FileNotFoundError):
+                for name in os.listdir(above):  # noqa: PTH208
+                    if name.startswith(_PART):
+                        os.unlink(os.path.join(above, name))  # noqa: PTH108, PTH118
+
     def bring(self, row: Row) -> None:
         """Copy one file, and check it."""
         target = self._target(row)
         above = os.path.dirname(target)  # noqa: PTH120 - paths are bytes
         os.makedirs(above, exist_ok=True)  # noqa: PTH103 - paths are bytes
-        number, part = tempfile.mkstemp(prefix=b".part.", dir=above)
+        number, part = tempfile.mkstemp(prefix=_PART, dir=above)
         try:
             with os.fdopen(number, "w+b") as file:
                 self._fetch(row, file)

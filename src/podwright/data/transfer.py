@@ -12,6 +12,8 @@ from typing import IO
 _PART = b".podwright-part"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What is no fault of a file, but of the place that it goes to."""
 
 
 class NotTheSame(OSError):

@@ -36,8 +36,9 @@ except ImportError:  # the order of samples can be looked at without it
 MASK = (1 << 64) - 1
 ROUNDS = 6
 BLOCK = 512
-HEADER = struct.Struct("100s24x12s20x1s100x5s83x1s")
+HEADER = struct.Struct("100s24x11s21x1s100x5s83x1s")
 """Of a member of a tar: its name, its size, its kind, "ustar", and the first byte of a longer name."""
+PLAIN = frozenset((b"0", b"\0", b"5"))
 MOST_OPEN = 64
 
 
@@ -227,14 +228,12 @@ def _members(path: str) -> List[SampleRow]:
     except (ValueError, struct.error):  # a name or a size in another form, or an end that is cut off
         members = []
     for member, offset, size in members or _slowly(path):
-        start = member.rfind("/") + 1
-        dot = member.find(".", start)
+        dot = member.find(".", member.rfind("/") + 1)
         key, suffix = (member, "") if dot < 0 else (member[:dot], member[dot + 1 :])
-        sample = samples.get(key)
-        if sample is None:
-            samples[key] = (path, {"key": key}, suffix, offset, size)
+        if key in samples:
+            samples[key] += (suffix, offset, size)
         else:
-            samples[key] = (*sample, suffix, offset, size)
+            samples[key] = (path, {"key": key}, suffix, offset, size)
     return list(samples.values())
 
 
@@ -243,20 +242,19 @@ def _quickly(path: str) -> List[Tuple[str, int, int]]:
 
     `tarfile` takes ten times as long, and this is done at the start of every rank.
     """
-    members, offset, unpack = [], 0, HEADER.unpack_from
-    with open(path, "rb") as file:
-        whole = os.fstat(file.fileno()).st_size
-        if whole < BLOCK:
-            return []
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            while offset < whole and data[offset]:
-                name, size_text, kind, magic, prefix = unpack(data, offset)
-                if magic != b"ustar" or kind not in (b"0", b"\0", b"5") or prefix != b"\0":
-                    return []
-                size = int(size_text.rstrip(b"\0 ") or b"0", 8)
-                if kind != b"5":
-                    members.append((name.partition(b"\0")[0].decode(), offset + BLOCK, size))
-                offset += BLOCK + (size + BLOCK - 1) // BLOCK * BLOCK
+    members, offset = [], 0
+    with open(path, "rb", buffering=0) as file:
+        number = file.fileno()
+        # Not mapped into memory: a page fault for each header would cost twice as much as to read it.
+        while (head := os.pread(number, HEADER.size, offset)) and head[0]:
+            name, size_text, kind, magic, prefix = HEADER.unpack(head)
+            if magic != b"ustar" or kind not in PLAIN or prefix != b"\0":
+                return []
+            size = int(size_text, 8)
+            offset += BLOCK
+            if kind != b"5":
+                members.append((name.rstrip(b"\0").decode(), offset, size))
+            offset += (size + BLOCK - 1) // BLOCK * BLOCK
     return members
 
 
@@ -269,21 +267,37 @@ def _slowly(path: str) -> List[Tuple[str, int, int]]:
 
 
 class _Shards:
-    """Open shards of this process, the last few of them: opening one for every sample would cost more than reading."""
+    """Open shards of this process, the last few of them: opening one for every sample would cost more than reading.
+
+    What nobody may write to, as staging leaves it, is mapped into memory. Any other is read: to look into a file that
+    somebody cuts off meanwhile would kill the process.
+    """
 
     def __init__(self) -> None:
-        self._files: Dict[str, int] = {}
+        self._files: Dict[str, Any] = {}
         self._owner = 0
 
     def read(self, path: str, offset: int, size: int) -> bytes:
+        shard = self._files.get(path)
+        if shard is None or self._owner != os.getpid():
+            shard = self._open(path)
+        if isinstance(shard, int):
+            return os.pread(shard, size, offset)
+        data: bytes = shard[offset : offset + size]
+        return data
+
+    def _open(self, path: str) -> Any:
         if self._owner != os.getpid():  # a worker must not share what its parent opened
             self._files, self._owner = {}, os.getpid()
-        number = self._files.get(path)
-        if number is None:
-            if len(self._files) >= MOST_OPEN:
-                os.close(self._files.pop(next(iter(self._files))))
-            number = self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        return os.pread(number, size, offset)
+        if len(self._files) >= MOST_OPEN:
+            oldest = self._files.pop(next(iter(self._files)))
+            (os.close if isinstance(oldest, int) else mmap.mmap.close)(oldest)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._files[path] = file
+        if not os.fstat(file).st_mode & 0o222:
+            self._files[path] = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+            os.close(file)
+        return self._files[path]
 
 
 _SHARDS = _Shards()

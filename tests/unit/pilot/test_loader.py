@@ -109,7 +109,9 @@ def test_a_split_and_the_length_of_what_is_left(folder: Path) -> None:
         loader.load_state_dict({"epoch": 0, "taken": 0, "seed": 0, "samples": 11})
 
 
-def test_shards_are_read_member_by_member(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o444])
+def test_shards_are_read_member_by_member(tmp_path: Path, mode: int) -> None:
+    """Those that nobody may write to are mapped, others are read."""
     for shard in range(2):
         with tarfile.open(tmp_path / f"train-{shard}.tar", "w") as archive:
             for number in range(3):
@@ -118,6 +120,7 @@ def test_shards_are_read_member_by_member(tmp_path: Path) -> None:
                     data = f"{suffix} {shard}{number}".encode()
                     info.size = len(data)
                     archive.addfile(info, io.BytesIO(data))
+        (tmp_path / f"train-{shard}.tar").chmod(mode)
     samples = SampleFolder(str(tmp_path))
     assert len(samples) == 6
     assert samples[4] == {"key": "d/11", "png": b"png 11", "cls.txt": b"cls.txt 11"}
