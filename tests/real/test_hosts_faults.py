@@ -80,5 +80,5 @@ def test_the_second_controller_answers_when_the_first_is_killed(bench: Bench) ->
     bench.file.write_text(text.replace("      SlurmdParameters:", sooner))
     bench.up()
     until(lambda: "backup) at n2 is UP" in bench.on("n1", "scontrol ping"), "the backup waits")
-    bench.on("n1", "systemctl kill --signal=KILL slurmctld")
+    bench.on("n1", "systemctl kill --kill-whom=main --signal=KILL slurmctld")
     until(lambda: bench.lab.run("n2", "srun -N1 --immediate=30 hostname").returncode == 0, "the backup starts a job")
