@@ -176,6 +176,7 @@ def main() -> int:
     parser.add_argument("--only", choices=KINDS, help="the one workload to measure (default: all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     raw = options.out / "lab_scaling.json"
     known = {curve["workload"]: curve for curve in json.loads(raw.read_text())["curves"]} if raw.exists() else {}
     known |= measure([options.only] if options.only else list(KINDS), options.repeats, options.frames)

@@ -1,7 +1,8 @@
 """A management controller for tests, since no machine here has one: sushy-tools' Redfish with its own fake driver.
 
 Added is what that driver lacks: firmware that is listed, and an update that verifies its image. An image is one line,
-`FW NAME VERSION SHA256-OF-"NAME VERSION"`. Usage: bmc.py PORT FOLDER SYSTEMS, the last as JSON; USER:PASSWORD on stdin.
+`FW NAME VERSION SHA256-OF-"NAME VERSION"`. A system that has a `command` is on as long as its process runs.
+Usage: bmc.py PORT FOLDER SYSTEMS, the last as JSON; USER:PASSWORD on stdin.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import signal
+import subprocess
 import sys
 import urllib.request
 from typing import Any
 
 import flask
 from sushy_tools.emulator import main as emulator
+from sushy_tools.emulator.resources.systems import fakedriver
 
 INVENTORY = "/redfish/v1/UpdateService/FirmwareInventory"
 TASKS = "/redfish/v1/TaskService/Tasks"
@@ -22,6 +26,30 @@ FIRMWARE = {"BMC": "1.2.0", "BIOS": "3.1.0", "NIC.0": "28.39.1002"}
 app = emulator.app
 versions: dict[str, dict[str, str]] = {}
 tasks: dict[str, dict[str, Any]] = {}
+processes: dict[str, subprocess.Popen[bytes]] = {}
+
+
+class MachineDriver(fakedriver.FakeDriver):  # type: ignore[misc] # sushy-tools has no types
+    """Switches machines that are processes; of others it keeps what was asked, as its parent does."""
+
+    def get_power_state(self, identity: str) -> str:
+        system = self._get(identity)
+        if "command" not in system:
+            return str(super().get_power_state(identity))
+        process = processes.get(system["uuid"])
+        return "On" if process is not None and process.poll() is None else "Off"
+
+    def set_power_state(self, identity: str, state: str) -> None:
+        system = self._get(identity)
+        if "command" not in system:
+            super().set_power_state(identity, state)
+            return
+        process = processes.pop(system["uuid"], None)
+        if process is not None:
+            process.terminate()
+            process.wait()
+        if "Off" not in state and "Shutdown" not in state:
+            processes[system["uuid"]] = subprocess.Popen(system["command"], stdin=subprocess.DEVNULL)
 
 
 def entries() -> dict[str, tuple[str, str]]:
@@ -90,7 +118,13 @@ def main(port: str, folder: str, systems: str) -> None:
     app.view_functions["UpdateService.update_service_simple_update"] = update
     settings = {"FAKE_DRIVER": True, "STATE_DIR": folder, "FAKE_SYSTEMS": json.loads(systems)}
     app.config.update({f"SUSHY_EMULATOR_{name}": value for name, value in settings.items()})
-    app.run(host="127.0.0.1", port=int(port), threaded=False)
+    fakedriver.FakeDriver = MachineDriver
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        app.run(host="127.0.0.1", port=int(port), threaded=False)
+    finally:
+        for process in processes.values():
+            process.terminate()
 
 
 if __name__ == "__main__":

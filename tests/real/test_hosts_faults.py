@@ -1,6 +1,6 @@
 """Bring-up on bad days: killed in every stage, a host that goes off in the middle, a controller that dies.
 
-Three hosts, as installing packages takes nearly all the time: a controller, and two nodes of which one gets its backup.
+Two hosts, as installing packages takes nearly all the time: a controller, and a node that gets its backup.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, is_installing, kill
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
-HOSTS = ["n1", "n2", "n3"]
-FEWER = EXAMPLE.read_text().replace("n[2-4]", "n[2-3]")
+HOSTS = ["n1", "n2"]
+FEWER = EXAMPLE.read_text().replace("n[2-4]", "n2")
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +37,15 @@ def outputs(bench: Bench) -> set[Path]:
 
 
 def is_at_work(bench: Bench, stage: str, before: set[Path]) -> bool:
-    """Whether a bring-up that was started after others installs what a stage needs, by what Ansible told.
+    """Whether a bring-up that was started after others is in the middle of a stage, by what Ansible told.
 
-    That is in the middle of a stage: packages were fetched, and no file of it is there yet.
+    Packages were fetched and are being installed, or where a stage has none to install, its first files were written.
     """
     lines: list[str] = []
     for file in outputs(bench) - before:
         lines += file.read_text(errors="replace").splitlines()
-    marks = ('"event": "runner_on_ok"', f'"play": "{stage}.', '"task": "Package downloads"')
-    return any(all(mark in line for mark in marks) for line in lines)
+    done = [line for line in lines if '"event": "runner_on_ok"' in line and f'"play": "{stage}.' in line]
+    return any('"task": "Package downloads"' in line or '"changed": true' in line for line in done)
 
 
 def test_up_is_killed_in_every_stage_and_the_next_one_completes_it(bench: Bench) -> None:
@@ -59,18 +59,18 @@ def test_up_is_killed_in_every_stage_and_the_next_one_completes_it(bench: Bench)
 
 
 def test_a_host_that_goes_off_while_it_installs_is_named_and_completed_later(bench: Bench) -> None:
-    bench.lab.wipe("n3")
-    bench.lab.heal("n3")
+    bench.lab.wipe("n2")
+    bench.lab.heal("n2")
     bench.client.ask("pod", "add", str(bench.lab.pod_file))
-    killed_up(bench, partial(is_installing, bench, "n3"))
-    bench.lab.kill_node("n3")
+    killed_up(bench, partial(is_installing, bench, "n2"))
+    bench.lab.kill_node("n2")
     said = bench.failing("up")
-    assert "n3: base, look: " in said
+    assert "n2: base, look: " in said
     assert "is it on, and does ssh get there?" in said
-    bench.lab.heal("n3")
+    bench.lab.heal("n2")
     document = bench.up()
     assert not any(counts["failed"] or counts["unreachable"] for counts in document["hosts"].values())
-    assert bench.on("n3", "dpkg --audit") == ""
+    assert bench.on("n2", "dpkg --audit") == ""
 
 
 def test_the_second_controller_answers_when_the_first_is_killed(bench: Bench) -> None:
@@ -81,4 +81,4 @@ def test_the_second_controller_answers_when_the_first_is_killed(bench: Bench) ->
     bench.up()
     until(lambda: "backup) at n2 is UP" in bench.on("n1", "scontrol ping"), "the backup waits")
     bench.on("n1", "systemctl kill --signal=KILL slurmctld")
-    until(lambda: bench.lab.run("n3", "srun -N2 --immediate=30 hostname").returncode == 0, "the backup starts a job")
+    until(lambda: bench.lab.run("n2", "srun -N1 --immediate=30 hostname").returncode == 0, "the backup starts a job")

@@ -5,12 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import socket
 import subprocess
-import sys
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,8 +17,8 @@ import pytest
 
 from tests.paths import ROOT
 from tests.real.clients import BIN, Client, until
+from tests.real.controllers import LOGIN, controller
 
-LOGIN = "admin:pass-7f3k"
 SYSTEMS = [
     {"uuid": f"27946b59-9e44-4fa7-8e91-f3527a1ef09{number}", "name": f"g{number}", "power_state": "Off", "nics": []}
     for number in (1, 2)
@@ -60,45 +56,20 @@ class MachineRoom:
         return f"{self.images}/{name}-{version}", f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[MachineRoom]:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, str(ROOT / "tests" / "fakes" / "bmc.py"), str(port), str(tmp_path), json.dumps(SYSTEMS)]
     folder = tmp_path / "images"
     folder.mkdir()
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **pipes) as emulator, ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:  # type: ignore[call-overload]
+    with controller(tmp_path, SYSTEMS) as url, ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
         threading.Thread(target=web.serve_forever, daemon=True).start()
-        emulator.stdin.write(f"{LOGIN}\n".encode())
-        emulator.stdin.flush()
         file = tmp_path / "pod.yaml"
         bmc = f"{{address: ['{url}', '{url}'], secret: BMC_LOGIN}}"
         file.write_text(f"name: room\nnodes: [{{hosts: 'g[1-2]', model: dgx-a100, bmc: {bmc}}}]\n")
         client = Client(tmp_path)
         client.environ["BMC_LOGIN"] = LOGIN
-        until(lambda: answers(url), "the controller answers")
         yield MachineRoom(client, file, f"http://127.0.0.1:{web.server_port}", folder)
         web.shutdown()
-        emulator.terminate()
-
-
-def answers(url: str) -> bool:
-    try:
-        urllib.request.urlopen(f"{url}/redfish/v1").close()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code == 401
-    except OSError:
-        return False
-    return True
 
 
 def test_hosts_are_switched_and_boot_from_the_network_once(room: MachineRoom) -> None:

@@ -18,16 +18,30 @@ _HEAD = "# Written by `podwright pod up`."
 _DONE = "#!ipxe\\nexit\\n"
 
 
-def finish_lines(site: Site, mac: str) -> list[str]:
-    """Return the shell lines that end an installation: the keys of who brings the host up, and that it is done.
+_RUNNING = """\
+[Unit]
+Description=Tell the netboot server that this host runs
+ConditionKernelCommandLine=!podwright.disk
+After=network-online.target ssh.service
+Wants=network-online.target
+StartLimitIntervalSec=0
+[Service]
+Type=oneshot
+ExecStart=/bin/bash -c "exec 3<>{place} && echo GET /running HTTP/1.0 >&3 && echo >&3 && cat <&3"
+Restart=on-failure
+RestartSec=5
+[Install]
+WantedBy=multi-user.target
+"""
+_UNIT = "podwright-running.service"
 
-    The word is sent by bash alone, which all three systems have: an installer may have no program that can put a file.
-    """
+
+def settled_lines(site: Site) -> list[str]:
+    """Return the shell lines that make a fresh system a host of the pod: whose keys it takes, and that it tells."""
     user = site.pod.bringup.user
     home = "/root" if user == "root" else f"/home/{user}"
     keys = "".join(f"{key}\\n" for key in netboot_of(site).keys)
-    server = site.addresses[site.roles["netboot"]]
-    request = f"PUT /done/{hyphens(mac)}.ipxe HTTP/1.0\\r\\nContent-Length: 12\\r\\n\\r\\n{_DONE}"
+    unit = _RUNNING.format(place=_place(site)).replace("\n", "\\n")
     lines = [
         f"install -d -m 700 -o {user} -g {user} {home}/.ssh",
         f"printf %b {shlex.quote(keys)} >{home}/.ssh/authorized_keys",
@@ -35,7 +49,32 @@ def finish_lines(site: Site, mac: str) -> list[str]:
     ]
     if user != "root":
         lines.append(f"echo {shlex.quote(f'{user} ALL=(ALL) NOPASSWD: ALL')} >/etc/sudoers.d/90-podwright")
-    return [*lines, f"exec 3<>/dev/tcp/{server}/{HTTP_PORT}; printf {shlex.quote(request)} >&3; cat <&3"]
+    return [*lines, f"printf %b {shlex.quote(unit)} >/etc/systemd/system/{_UNIT}", f"systemctl --quiet enable {_UNIT}"]
+
+
+def done_line(site: Site, mac: str) -> str:
+    """Return the shell line that says of a host that it is installed.
+
+    It is sent by bash alone, which all systems have: an installer may have no program that can put a file.
+    """
+    request = f"PUT /done/{hyphens(mac)}.ipxe HTTP/1.0\\r\\nContent-Length: 12\\r\\n\\r\\n{_DONE}"
+    return f"exec 3<>{_place(site)}; printf {shlex.quote(request)} >&3; cat <&3"
+
+
+def _place(site: Site) -> str:
+    return f"/dev/tcp/{site.addresses[site.roles['netboot']]}/{HTTP_PORT}"
+
+
+def finish_lines(site: Site, mac: str) -> list[str]:
+    """Return the shell lines that end an installation."""
+    return [*settled_lines(site), done_line(site, mac)]
+
+
+def host_text(site: Site, host: str) -> str:
+    """Return what a system from the image does before it starts, to be this host; bash runs it."""
+    user = site.pod.bringup.user
+    account = [] if user == "root" else [f"useradd --create-home --shell /bin/bash {user}"]
+    return lines_text([_HEAD, f"echo {host} >/etc/hostname", *account, *settled_lines(site)])
 
 
 def preseed_text(site: Site, host: str, mac: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podwright.bringup.answers import autoinstall_text, kickstart_text, preseed_text
+from podwright.bringup.answers import autoinstall_text, done_line, host_text, kickstart_text, preseed_text
 from podwright.bringup.netboot import base_url, hyphens, machines, netboot_of, source_of
 from podwright.bringup.slurm import lines_text
 
@@ -23,11 +23,13 @@ def boot_files(site: Site) -> dict[str, str]:
         "boot.ipxe": _script(" || ".join(f"chain --autofree {path}" for path in _TRIED)),
         # Its lease shows that it is there; `pod nodes` names it.
         "unknown.ipxe": _script("echo ${net0/mac} is no host of this pod", "sleep 30", "exit"),
+        # A host that runs asks for it; `pod nodes` looks for that.
+        "running": "",
     }
+    lines_of, answers_of = (_boot_lines, _answers) if given.install == "installer" else (_image_lines, _image_answers)
     for mac, host in machines(site).items():
-        files[f"mac/{hyphens(mac)}.ipxe"] = _script(*_boot_lines(site, host))
-        if given.install == "installer":
-            files |= _answers(site, host, mac)
+        files[f"mac/{hyphens(mac)}.ipxe"] = _script(*lines_of(site, host, mac))
+        files |= answers_of(site, host, mac)
     return files
 
 
@@ -35,23 +37,44 @@ def _script(*lines: str) -> str:
     return lines_text(["#!ipxe", *lines])
 
 
-def _boot_lines(site: Site, host: str) -> list[str]:
+def _image_lines(site: Site, host: str, mac: str) -> list[str]:
+    """Return how a host boots the image; its name and digest are known when it is made, and `image.ipxe` sets them."""
     given, url = netboot_of(site), base_url(site)
-    if given.install == "image":
-        arguments = f"root_url={url}/files/root.squashfs hostname={host}"
-        return _kernel(f"{url}/files/vmlinuz", f"{url}/files/initrd", arguments)
+    ours = {"url": url, "host": host, "image": "${image}", "digest": "${digest}"}
+    if given.install == "image-on-disk":
+        ours["disk"] = given.disk
+    # A host that cannot boot tries again after a minute. The initrd takes the card of that address.
+    system = f"boot=podwright ip=dhcp BOOTIF=01-{hyphens(mac)} panic=60"
+    arguments = " ".join([system, *(f"podwright.{name}={value}" for name, value in ours.items()), "---"])
+    files = f"{url}/files/${{image}}"
+    kernel = _kernel(site, f"{files}/vmlinuz", f"{files}/initrd", arguments)
+    return [f"chain --autofree {url}/files/image.ipxe", *kernel]
+
+
+def _image_answers(site: Site, host: str, mac: str) -> dict[str, str]:
+    files = {f"hosts/{host}.sh": host_text(site, host)}
+    if netboot_of(site).install == "image-on-disk":
+        files[f"answers/{host}.done.sh"] = lines_text([done_line(site, mac)])
+    return files
+
+
+def _boot_lines(site: Site, host: str, mac: str) -> list[str]:
+    given, url = netboot_of(site), base_url(site)
     return {
         "debian-12": _kernel(
+            site,
             f"{url}/installer/linux",
             f"{url}/installer/initrd.gz",
             f"auto=true priority=critical url={url}/answers/{host}.cfg hostname={host} domain= ---",
         ),
         "ubuntu-24.04": _kernel(
+            site,
             f"{url}/files/vmlinuz",
             f"{url}/files/initrd",
             f"ip=dhcp url={url}/files/live-server.iso autoinstall ds=nocloud-net;s={url}/answers/{host}/ ---",
         ),
         "rhel-9": _kernel(
+            site,
             f"{url}/files/vmlinuz",
             f"{url}/files/initrd",
             f"ip=dhcp inst.repo={source_of(site)} inst.ks={url}/answers/{host}.ks inst.text",
@@ -59,9 +82,11 @@ def _boot_lines(site: Site, host: str) -> list[str]:
     }[given.os]
 
 
-def _kernel(kernel: str, initrd: str, arguments: str) -> list[str]:
+def _kernel(site: Site, kernel: str, initrd: str, arguments: str) -> list[str]:
+    """Return how a kernel is started; what the site adds stands last: an installed system keeps what follows dashes."""
     name = initrd.rpartition("/")[2]
-    return [f"kernel {kernel} initrd={name} {arguments}", f"initrd --name {name} {initrd}", "boot"]
+    line = f"kernel {kernel} initrd={name} {arguments} {netboot_of(site).arguments}".rstrip()
+    return [line, f"initrd --name {name} {initrd}", "boot"]
 
 
 def _answers(site: Site, host: str, mac: str) -> dict[str, str]:

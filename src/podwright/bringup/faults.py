@@ -13,14 +13,19 @@ _NEXT = (
     (r"is held by process", "wait until it has ended, or end it there"),
     (r"No space left on device|not enough free space", "free space there: `df -h` says where"),
     (r"did not end within", "look what it waits for: `ps axf`, `journalctl -e`"),
-    (r"Failed to connect|Connection (timed out|refused|closed)|No route to host", "is it on, and does ssh get there?"),
     (r"Host key verification failed", "if it was set up anew, forget its old key: `ssh-keygen -R HOST`"),
     (r"Permission denied|a password is required", "its account must be root, or may sudo without a password"),
+    (
+        r"Failed to connect|Data could not be sent|Connection (timed out|refused|closed)|No route to host",
+        "is it on, and does ssh get there?",
+    ),
     (r"Unable to (fetch|locate)|Failed to fetch|Could not (connect|resolve)", "does its source of packages answer?"),
     (r"does not run:", "`journalctl -u SERVICE` there has the rest"),
 )
-# Last lines of apt's that only say that there was a line before.
-_SUMMARY = re.compile(r"E: (Some (index )?files failed to download|Unable to fetch some archives)")
+# Last lines that say nothing: apt's after those that do, and ssh's of a host behind another, which it cannot name.
+_SUMMARY = re.compile(
+    r"E: (Some (index )?files failed to download|Unable to fetch some archives)|Connection (to|closed by) UNKNOWN port"
+)
 # How `timeout` ends where it had to stop what it started, and where that did not heed it.
 _STOPPED = (124, 137)
 

@@ -11,10 +11,19 @@ from podwright.bringup.netboot import hyphens, machines
 if TYPE_CHECKING:
     from podwright.bringup.site import Site
 
-STATES = ("absent", "seen", "booting", "installing", "installed")
-"""In their order: a host goes from one to the next, and back to `booting` when it is installed anew."""
+STATES = ("absent", "seen", "booting", "installing", "installed", "running")
+"""In their order: a host goes from one to the next, and back to `booting` or `installed` when it boots anew."""
 # What a request shows of the host that makes it, by how its path begins.
-_SHOWS = {"/mac/": "booting", "/installer/": "installing", "/files/": "installing", "/answers/": "installing"}
+_SHOWS = {
+    "/mac/": "booting",
+    "/installer/": "installing",
+    "/files/": "installing",
+    "/files/image": "booting",
+    "/hosts/": "booting",
+    "/answers/": "installing",
+    "/done/": "installed",
+    "/running": "running",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ def node_states(site: Site, leases: str, requests: str, done: Iterable[str]) -> 
 def _state(address: str, leased: bool, asked: Mapping[str, tuple[str, str]], done: bool) -> tuple[str, str | None]:
     first = "seen" if leased else "absent"
     state, since = asked.get(address, (first, None))
-    return ("installed" if done else state), since
+    return ("installed" if done and state != "running" else state), since
 
 
 def _leases(text: str) -> Iterable[tuple[str, str]]:

@@ -58,8 +58,8 @@ VALIDATE_TOO = (
 )
 
 NODES_TOO = (
-    "By what the netboot server saw: absent, seen, booting, installing, installed. A\nmachine that no group names is"
-    " `discovered`, with its hardware address for `macs:`."
+    "By what the netboot server saw: absent, seen, booting, installing, installed,\nrunning. A machine that no group"
+    " names is `discovered`, with its hardware\naddress for `macs:`."
 )
 
 GRANT_TOO = (

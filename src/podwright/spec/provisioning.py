@@ -47,6 +47,15 @@ MigSize = Annotated[
 ]
 DriverBranch = Annotated[Line, pattern(r"\d{3}", '"{}" is not a branch of the driver', "write it like `570`")]
 Folder = Annotated[Line, pattern(r"/[A-Za-z0-9._/-]+", '"{}" is not a folder', "write it like `/srv/home`")]
+PackageName = Annotated[
+    Line, pattern(r"[a-z0-9][a-z0-9+.-]+", '"{}" is not a package of Debian', "write its name, such as `nfs-common`")
+]
+KernelArguments = Annotated[
+    Line,
+    pattern(
+        r"[A-Za-z0-9 _.,:=/@+*-]*", '"{}" are no arguments of a kernel', "write them like `console=ttyS1 iommu=pt`"
+    ),
+]
 Options = Annotated[
     Line, pattern(r"[a-z0-9_=,.@-]+", '"{}" are no options', "write them like `rw,sync,no_subtree_check`")
 ]
@@ -71,8 +80,13 @@ class Netboot(Strict):
     interface: Line | None = Field(default=None, description="where the server listens; left out: by its address")
     router: Address | None = Field(default=None, description="the way out; left out: none")
     os: Literal["debian-12", "ubuntu-24.04", "rhel-9"] = Field(default="debian-12", description="what is installed")
-    install: Literal["installer", "image"] = Field(
-        default="installer", description="by the system's installer, or without a disk from one image"
+    install: Literal["installer", "image", "image-on-disk"] = Field(
+        default="installer",
+        description="by the system's installer; without a disk, from one image; or that image, written to the disk",
+    )
+    packages: tuple[PackageName, ...] = Field(default=(), description="what the image has beside a bare system")
+    arguments: KernelArguments = Field(
+        default="", description="further arguments of the kernel; an installed system keeps them"
     )
     disk: Folder = Field(default="/dev/sda", description="the disk that is written")
     source: Line | None = Field(

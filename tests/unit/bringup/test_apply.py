@@ -93,6 +93,14 @@ def test_a_last_line_that_says_nothing_is_not_the_reason() -> None:
     assert Fault("g1", "base", "package downloads", reason).next_step == "does its source of packages answer?"
 
 
+def test_a_host_behind_another_that_is_off_is_named_by_what_ssh_knows() -> None:
+    """As Ansible tells it when the host that leads there answers and the one behind it does not."""
+    known = 'Data could not be sent to remote host "n2": Connection timed out during banner exchange'
+    reason = reason_of({"unreachable": True, "msg": f"{known}\r\nConnection to UNKNOWN port 65535 timed out"})
+    assert reason == known
+    assert Fault("n2", "base", "look", reason).next_step == "is it on, and does ssh get there?"
+
+
 def test_what_took_too_long_is_named_with_its_bound() -> None:
     fetched = {"rc": 124, "cmd": ["timeout", "--kill-after=10", "180", "apt-get", "update", "--quiet"], "stderr": ""}
     assert reason_of(fetched) == "apt-get update did not end within 180 s"

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from podwright.bringup.answers import finish_lines
+from podwright.bringup.bootimage.recipe import image_command, recipe_files
 from podwright.bringup.bootscripts import boot_files
 from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, nginx_text
 from podwright.bringup.nodes import NodeState, node_states
@@ -29,6 +30,7 @@ __all__ = ["ssh_config"]
 
 CASE = CASES / "bringup" / "netboot"
 MACS = ("52:54:00:88:00:01", "52:54:00:88:00:02")
+SCRIPT = "mac/52-54-00-88-00-01.ipxe"
 
 
 @pytest.fixture
@@ -56,6 +58,54 @@ def test_answers_of_other_installers(tmp_path: Path, os: str, name: str, golden:
     other = changed(tmp_path, **{"os: debian_12": f"os: {os}\n    source: http://10.88.0.1/{os}"})
     files = boot_files(other)
     golden(CASE / "expected" / f"{os}.txt", files[f"answers/{name}"] + files["mac/52-54-00-88-00-01.ipxe"])
+
+
+@pytest.mark.parametrize("install", ["image", "image-on-disk"])
+def test_hosts_that_boot_the_image(tmp_path: Path, install: str, golden: Callable[[Path, str], None]) -> None:
+    more = "packages: [nfs-common]\n    arguments: console=ttyS1 iommu=pt"
+    site = changed(tmp_path, **{"os: debian_12": f"install: {install}\n    {more}"})
+    texts = [f"--- {path}\n{text}" for path, text in boot_files(site).items() if "g1" in path or path == SCRIPT]
+    step = plan(site.pod, only="netboot")["m1"].steps["netboot.system"]
+    (command,) = step.commands
+    build = " ".join(word if word != command.sees else "RECIPE" for word in command.run)
+    golden(CASE / "expected" / f"{install}.txt", "".join(texts) + f"--- packages {' '.join(step.packages)}\n{build}\n")
+
+
+def test_another_recipe_makes_another_image(tmp_path: Path, site: Site) -> None:
+    image = changed(tmp_path, **{"os: debian_12": "install: image"})
+    more = changed(tmp_path, **{"os: debian_12": "install: image\n    packages: [nfs-common]"})
+    assert len({image_command(each, NetbootPlaces()).sees for each in (image, more)}) == 2
+    assert image_command(image, NetbootPlaces()) == image_command(site, NetbootPlaces())
+
+
+def test_the_programs_of_the_image_are_what_their_shells_take(tmp_path: Path) -> None:
+    image = changed(tmp_path, **{"os: debian_12": "install: image-on-disk"})
+    scripts = {file.path: file.text for file in recipe_files() if file.mode == "0755"}
+    scripts |= {path: text for path, text in boot_files(image).items() if path.endswith(".sh")}
+    assert len(scripts) == 8
+    for path, text in scripts.items():
+        shell = "sh" if text.startswith("#!/bin/sh") or "initramfs" in path else "bash"
+        done = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), path
+
+
+def test_an_image_of_another_system_is_refused(tmp_path: Path) -> None:
+    site = changed(tmp_path, **{"os: debian_12": "os: rhel-9\n    install: image"})
+    with pytest.raises(Refusal, match=r"bringup.netboot.os: is rhel-9.*an image is made of Debian 12 alone"):
+        plan(site.pod, only="netboot")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("packages: [nfs-common; reboot]", '"nfs-common; reboot" is not a package of Debian'),
+        ("arguments: quiet || shell", '"quiet || shell" are no arguments of a kernel'),
+    ],
+)
+def test_what_would_be_more_than_a_word_of_a_command_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        changed(tmp_path, **{"os: debian_12": line})
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("user", ["admin", "root"])
@@ -132,6 +182,12 @@ def test_a_host_that_is_not_the_bring_ups_own_is_told_by_its_address(site: Site)
         (True, ["/mac/52-54-00-88-00-01.ipxe", "/installer/linux", "/answers/g1.cfg"], [], "installing"),
         (True, ["/answers/g1.cfg"], ["52-54-00-88-00-01.ipxe"], "installed"),
         (True, ["/answers/g1.cfg", "/mac/52-54-00-88-00-01.ipxe"], [], "booting"),
+        (True, ["/files/image.ipxe", "/files/image-1/root.squashfs", "/hosts/g1.sh"], [], "booting"),
+        (True, ["/hosts/g1.sh", "/running"], [], "running"),
+        (True, ["/hosts/g1.sh", "/running", "/mac/52-54-00-88-00-01.ipxe"], [], "booting"),
+        (True, ["/hosts/g1.sh", "/answers/g1.done.sh"], [], "installing"),
+        (True, ["/done/52-54-00-88-00-01.ipxe", "/running"], ["52-54-00-88-00-01.ipxe"], "running"),
+        (True, ["/running", "/done/52-54-00-88-00-01.ipxe"], ["52-54-00-88-00-01.ipxe"], "installed"),
     ],
 )
 def test_a_host_goes_from_state_to_state(

@@ -26,7 +26,7 @@ STAGES: Mapping[str, Mapping[str, StepOf]] = {
     "base": {"sources": base.sources, "base": base.base, "time": base.time},
     "mirror": {"server": mirror.server, "client": mirror.client},
     "storage": {"exports": storage.exports, "mounts": storage.mounts},
-    "netboot": {"server": netboot.server},
+    "netboot": {"server": netboot.server, "system": netboot.system},
     "registry": {"password": registry.password, "server": registry.registry},
     "nvidia": {"driver": nvidia.driver, "tools": nvidia.tools},
     "slurm": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podwright.bringup.bootimage import recipe
 from podwright.bringup.bootscripts import boot_files
 from podwright.bringup.host import HostFile, HostFolder, Step
 from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, netboot_of, nginx_text
@@ -16,9 +17,7 @@ def server(site: Site, host: str) -> Step | None:
     fetched = [HostFile(f"{places.root}/{path}", text) for path, text in boot_files(site).items()]
     folders = dict.fromkeys(file.path.rpartition("/")[0] for file in fetched)
     written = [f"{places.root}/done", f"{places.root}/.part"]
-    packages = ["dnsmasq", "nginx-light", "ipxe"]
-    if netboot_of(site).os == "debian-12":
-        packages.append("debian-installer-12-netboot-amd64")
+    packages = ("dnsmasq", "nginx-light", "ipxe")
     config = HostFile(
         "/etc/dnsmasq.d/podwright.conf",
         dnsmasq_text(site, places),
@@ -27,7 +26,7 @@ def server(site: Site, host: str) -> Step | None:
     )
     web = HostFile("/etc/nginx/nginx.conf", nginx_text(site, places), check="nginx -t -q -c %s", restarts=("nginx",))
     return Step(
-        packages=tuple(packages),
+        packages=packages,
         folders=(
             *(HostFolder(folder) for folder in folders),
             HostFolder(f"{places.root}/files"),
@@ -35,4 +34,25 @@ def server(site: Site, host: str) -> Step | None:
         ),
         files=(config, web, *fetched),
         services=("dnsmasq", "nginx"),
+    )
+
+
+def system(site: Site, host: str) -> Step | None:
+    """Return what the server sends as a system: an installer that is a package, or an image that it makes."""
+    if not site.has("netboot") or not site.is_on("netboot", host):
+        return None
+    given = netboot_of(site)
+    if given.install == "installer":
+        return Step(packages=("debian-installer-12-netboot-amd64",)) if given.os == "debian-12" else None
+    if {given.os, site.pod.bringup.os} != {"debian-12"}:
+        hint = "let both be debian-12, or write `install: installer`"
+        message = f"is {given.os}, and the server runs {site.pod.bringup.os}: an image is made of Debian 12 alone"
+        raise site.pod.refusal([("bringup.netboot.os", message, hint)])
+    files = recipe.recipe_files()
+    folders = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
+    return Step(
+        packages=recipe.TOOLS,
+        folders=tuple(HostFolder(folder) for folder in folders),
+        files=tuple(files),
+        commands=(recipe.image_command(site, NetbootPlaces()),),
     )

@@ -1,0 +1,145 @@
+"""A network of its own with the netboot server as bring-up sets it up, and machines that QEMU emulates in software."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.bringup.bootscripts import boot_files
+from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text
+from podwright.bringup.nodes import NodeState, node_states
+from podwright.bringup.site import Site
+from podwright.lab import processes
+
+EMULATED_S = 1800.0
+"""For what an emulated machine does, however busy the real one is."""
+
+
+@dataclass
+class BootNetwork:
+    """A bridge with the server's address, the server's programs, and a port for every machine."""
+
+    site: Site
+    name: str
+    folder: Path
+    places: NetbootPlaces
+    stack: ExitStack
+
+    def inside(self, *command: str) -> list[str]:
+        return ["ip", "netns", "exec", self.name, *command]
+
+    def start(self, *command: str, name: str = "") -> subprocess.Popen[bytes]:
+        """Starts a program in the network; it ends with the test."""
+        log = (self.folder / f"{name or Path(command[0]).name}.out").open("wb")
+        process = subprocess.Popen(self.inside(*command), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.stack.callback(log.close)
+        self.stack.callback(process.wait)
+        self.stack.callback(process.terminate)
+        return process
+
+    def machine(self, host: str, memory_mib: int = 256, disk: Path | None = None) -> list[str]:
+        """Gives the command of a host's machine: its card first, then its disk where it has one."""
+        macs = list(machines(self.site).items())
+        (number, mac) = next((number, mac) for number, (mac, name) in enumerate(macs) if name == host)
+        parts = [
+            *("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,pku=off", "-smp", "2", "-m", str(memory_mib)),
+            # GRUB waits for ever on a machine that has no graphics card at all.
+            *("-nodefaults", "-display", "none", "-vga", "std", "-serial", f"file:{self.folder}/{host}.serial"),
+            *("-netdev", f"tap,id=n0,ifname=tap{number},script=no,downscript=no"),
+            *("-device", f"virtio-net-pci,netdev=n0,mac={mac},bootindex=1"),
+            *("-object", "rng-random,filename=/dev/urandom,id=r0", "-device", "virtio-rng-pci,rng=r0"),
+        ]
+        if disk is not None:
+            parts += ["-drive", f"file={disk},if=none,id=d0,format=raw,cache=unsafe"]
+            parts += ["-device", "virtio-blk-pci,drive=d0,bootindex=2"]
+        return ["qemu-system-x86_64", *parts]
+
+    def states(self) -> dict[str, NodeState]:
+        leases, log = Path(self.places.leases), Path(self.places.log)
+        texts = [path.read_text() if path.exists() else "" for path in (leases, log)]
+        done = [path.name for path in Path(f"{self.places.root}/done").iterdir()]
+        return node_states(self.site, texts[0], texts[1], done)
+
+    def requests(self) -> list[list[str]]:
+        """Gives what the server was asked: time, address, method, path, status and bytes of each."""
+        path = Path(self.places.log)
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def reaches(self, host: str, *states: str) -> None:
+        """Waits until a host is in one of these states."""
+
+        def there() -> bool:
+            return self.states()[host].state in states
+
+        came = emulated(there)
+        serial = (self.folder / f"{host}.serial").read_text(errors="replace")
+        assert came, f"{host} is {self.states()[host].state}, not {' or '.join(states)}:\n{serial[-3000:]}"
+
+    def ssh(self, host: str, line: str, give: bytes = b"") -> str:
+        """Runs a line on a host as the one who brings it up; gives what it printed."""
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "BatchMode=yes")
+        words = [word for option in options for word in ("-o", option)]
+        login = f"{self.site.pod.bringup.user}@{self.site.addresses[host]}"
+        command = self.inside("ssh", "-i", str(self.folder / "key"), *words, login, line)
+        done = subprocess.run(command, input=give, capture_output=True, check=False)
+        assert done.returncode == 0, f"{host}: {line}\n{done.stdout.decode()}\n{done.stderr.decode()}"
+        return done.stdout.decode()
+
+
+def emulated(what: Callable[[], Any]) -> bool:
+    """Waits for something that an emulated machine does."""
+    return processes.until(what, EMULATED_S, every_s=1.0)
+
+
+@contextmanager
+def boot_network(site: Site, folder: Path) -> Iterator[BootNetwork]:
+    """Starts the server with what is rendered for it, in a network of its own; all ends with the block."""
+    # The server's own user passes through here.
+    folder.chmod(0o755)
+    places = NetbootPlaces(
+        root=f"{folder}/http",
+        installer=f"{folder}/installer",
+        leases=f"{folder}/leases",
+        log=f"{folder}/requests",
+        run=str(folder),
+        user="root",
+    )
+    for path, text in boot_files(site).items():
+        file = Path(places.root) / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    for name in ("done", ".part"):
+        (Path(places.root) / name).mkdir()
+    Path(places.installer).mkdir()
+    with ExitStack() as stack:
+        network = BootNetwork(site, f"pxe{os.getpid()}", folder, places, stack)
+        wire(network)
+        conf, web = folder / "dnsmasq.conf", folder / "nginx.conf"
+        conf.write_text(dnsmasq_text(site, places))
+        web.write_text(nginx_text(site, places))
+        network.start("dnsmasq", "--keep-in-foreground", "--user=root", "--pid-file=", f"--conf-file={conf}")
+        network.start("nginx", "-c", str(web), "-g", "daemon off;")
+        yield network
+
+
+def wire(network: BootNetwork) -> None:
+    """Makes a network with a bridge that the server listens on, and a port for each machine."""
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True)
+
+    name = network.name
+    ip("netns", "add", name)
+    network.stack.callback(ip, "netns", "del", name)
+    ip("-n", name, "link", "set", "lo", "up")
+    ip("-n", name, "link", "add", "pxe0", "type", "bridge", "forward_delay", "0")
+    ip("-n", name, "addr", "add", "10.88.0.1/24", "dev", "pxe0")
+    ip("-n", name, "link", "set", "pxe0", "up")
+    for number in range(len(machines(network.site))):
+        ip("-n", name, "tuntap", "add", f"tap{number}", "mode", "tap")
+        ip("-n", name, "link", "set", f"tap{number}", "master", "pxe0", "up")
