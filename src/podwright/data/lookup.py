@@ -203,46 +203,53 @@ class Lookup:
         value = test.value
         assert isinstance(value, int)
         if sign == "!=":
-            return Candidates(self._span_rows(spans[-1]) - self._between(test.field.name, value, value))
+            return Candidates(self._known(test.field.name) - self._between(test.field.name, value, value))
         return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
 
     def _between(self, name: str, least: int, most: int) -> BitMap:
         asked = (name, least, most)
         if asked not in self._ranges:
             _make_room(self._ranges)
-            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(self._spans[name][:-1], least, most))
+            spans = [span for span in self._spans[name][:-1] if span.least <= most and least <= span.most]
+            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(spans, least, most))
         return self._ranges[asked]
 
     def _parts(self, spans: list[_Span], least: int, most: int) -> Iterator[BitMap]:
-        for span in spans:
-            if span.most < least or span.least > most:
-                continue
+        for span, within in self._read(spans):
             if least <= span.least and span.most <= most:
-                yield self._span_rows(span)
+                yield within
                 continue
-            values, rows = self._sorted(span)
+            values, rows = self._sorted(span, within)
             start = np.searchsorted(values, max(least, span.least) - span.least, "left")
             end = np.searchsorted(values, min(most, span.most) - span.least, "right")
             yield bitmap_of(np.sort(rows[start:end]))
 
-    def _span_rows(self, span: _Span) -> BitMap:
-        # Beside the bitmaps of values, whose places count from 0.
-        place = -1 - span.rowid
+    def _read(self, spans: list[_Span]) -> Iterator[tuple[_Span, BitMap]]:
+        """Yield blocks with their rows, by one query: each goes over the whole table, for one block or for many."""
+        if not spans:
+            return
+        of_place = {span.rowid: span for span in spans}
+        query = f"SELECT rowid, rows FROM {self._alias}.span WHERE rowid IN ({', '.join(map(str, of_place))})"
+        for place, blob in self._connection.execute(query).fetchall():
+            yield of_place[place], BitMap.deserialize(bytes(blob))
+
+    def _known(self, name: str) -> BitMap:
+        """Return all rows that have a number of this field."""
+        span = self._spans[name][-1]
+        place = -1 - span.rowid  # beside the bitmaps of values, whose places count from 0
         if place not in self._bitmaps:
             _make_room(self._bitmaps)
-            query = f"SELECT rows FROM {self._alias}.span WHERE rowid = ?"
-            self._bitmaps[place] = BitMap.deserialize(self._blob(query, span.rowid))
+            ((_, self._bitmaps[place]),) = self._read([span])
         return self._bitmaps[place]
 
-    def _sorted(self, span: _Span) -> tuple[Any, Any]:
+    def _sorted(self, span: _Span, within: BitMap) -> tuple[Any, Any]:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
         if span.rowid not in self._blocks:
             _make_room(self._blocks)
             blob = self._blob(f"SELECT above FROM {self._alias}.span WHERE rowid = ?", span.rowid)
             above = np.frombuffer(blob, np.min_scalar_type(span.most - span.least))
             order = np.argsort(above, kind="stable")
-            rows = np.asarray(self._span_rows(span).to_array(), np.uint32)
-            self._blocks[span.rowid] = above[order], rows[order]
+            self._blocks[span.rowid] = above[order], np.asarray(within.to_array(), np.uint32)[order]
         return self._blocks[span.rowid]
 
     def count(self, test: Test, wanted: bool) -> Candidates | None:

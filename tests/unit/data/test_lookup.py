@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.data import bitmaps
 from podwright.data.conditions import Condition, condition_of
 from podwright.data.dataset import Dataset, open_dataset, source_of
 from podwright.data.filters import Combined, Comparison, Filter, Negated
@@ -19,6 +21,9 @@ from podwright.data.store import Store
 from podwright.data.tags import tag
 from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, trigrams_of
 from tests.fixtures.a2d2 import write_scenes
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 VALUES = {
     "scene": ("20180801_145028", "20180803_145028", "2018", "none"),
@@ -68,7 +73,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
         (tree / "odd" / f"notes{number}.txt").write_text("x" * (number % 7))
     (tree / "grün.txt").write_text("green")
     store = Store(folder / "home")
-    scan(store, tree, "a2d2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bitmaps, "SPAN_ROWS", 16)  # few files shall lie in many blocks
+        scan(store, tree, "a2d2")
     count_labels(store, "a2d2")
     tag(store, "a2d2", "frame=1", "weather", "rain")
     tag(store, "a2d2", "frame=2", "weather", "4")
@@ -104,6 +111,31 @@ def test_what_has_an_index_is_answered_by_it(dataset: Dataset, text: str) -> Non
     candidates = Lookup(dataset.connection, "part0", 77).candidates(dataset.condition(text))
     assert candidates is not None
     assert candidates.exact
+
+
+class Asked:
+    """A connection that keeps what it was asked."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._connection = dataset.connection
+        self.queries: list[str] = []
+
+    def execute(self, query: str, *values: Any) -> Any:
+        self.queries.append(query)
+        return self._connection.execute(query, *values)
+
+
+@pytest.mark.parametrize("text", ["size>=0", "size>=1 and size<=4", "frame<3"])
+def test_the_rows_of_many_blocks_are_read_by_one_query(dataset: Dataset, text: str) -> None:
+    asked = Asked(dataset)
+    lookup = Lookup(cast("DuckDBPyConnection", asked), "part0", 77)
+    assert len(lookup._spans["size"]) > 4
+    condition = dataset.condition(text)
+    candidates = lookup.candidates(condition)
+    assert candidates is not None
+    assert set(candidates.rows) == rows_by_sql(dataset, condition)
+    reads = [query for query in asked.queries if query.startswith("SELECT rowid, rows")]
+    assert len(reads) == text.count("and") + 1
 
 
 def test_facets_are_what_a_count_gives(dataset: Dataset) -> None:
