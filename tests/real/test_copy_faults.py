@@ -24,8 +24,8 @@ from podwright.spec.problems import Refusal
 from tests.contract.sites import until
 from tests.fixtures.a2d2 import write_scenes
 from tests.fixtures.counted import counted
+from tests.fixtures.struck import as_nobody, kill_at
 from tests.paths import ROOT
-from tests.real.test_data_faults import as_nobody, kill_at
 
 LABELS = 6
 
@@ -210,21 +210,11 @@ STAGE_STOPS = {
     "listed": "copying.write_whole = stop",
 }
 STAGE_CHILD = """
-import sys, time
+import sys
 from pathlib import Path
 from podwright.data import copying
 from podwright.data.selections import load
 from podwright.data.store import Store
-
-def stop(*arguments, **named):
-    print("here", flush=True)
-    time.sleep(600)
-
-def after(function):
-    def both(*arguments, **named):
-        function(*arguments, **named)
-        stop()
-    return both
 
 {patch}
 copying.stage_to(load(Store(Path(sys.argv[1])), "street"), None, Path(sys.argv[2]))

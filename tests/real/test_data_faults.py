@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,9 +17,8 @@ from podwright.data.scan import scan
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
 from tests.fixtures.a2d2 import write_scenes
+from tests.fixtures.struck import as_nobody, kill_at
 from tests.paths import ROOT
-
-NOBODY = 65534
 
 # Each stops for ever at one place of a write, after it has said so.
 STOPS = {
@@ -36,14 +30,10 @@ STOPS = {
     "stats": "counting.count_images = stop",
 }
 CHILD = """
-import sys, time
+import sys
 from pathlib import Path
 from podwright.data import bitmaps, counting, scan, schema, stats, walk
 from podwright.data.store import Store
-
-def stop(*arguments, **named):
-    print("here", flush=True)
-    time.sleep(600)
 
 {patch}
 if {stats}:
@@ -80,21 +70,11 @@ POLICY_STOPS = {
     "scanned": "policy_runs.rescan = after(policy_runs.rescan)",
 }
 POLICY_CHILD = """
-import sys, time
+import sys
 from pathlib import Path
 from podwright.data import policy_runs, transfer
 from podwright.data.policies import PolicyFolder
 from podwright.data.store import Store
-
-def stop(*arguments, **named):
-    print("here", flush=True)
-    time.sleep(600)
-
-def after(function):
-    def both(*arguments, **named):
-        function(*arguments, **named)
-        stop()
-    return both
 
 {patch}
 policy_runs.run_policy(Store(Path(sys.argv[1])), "cold")
@@ -118,31 +98,6 @@ def test_a_policy_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, place
     assert list(tree.rglob("*_label_*.png")) == []
     with open_dataset(store, "a2d2") as opened:
         assert opened.count_files(opened.condition("kind=label")) == 0
-
-
-def kill_at(script: str, *arguments: Path) -> None:
-    """Start a script, and kill it with -9 where it says that it is."""
-    path = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"here\n"
-        child.send_signal(signal.SIGKILL)
-
-
-@contextmanager
-def as_nobody() -> Iterator[Path]:
-    """Be a user whom permissions hold back, in a folder of his own; whoever is no root is one already."""
-    folder = Path(tempfile.mkdtemp())
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        os.seteuid(NOBODY)
-    try:
-        yield folder
-    finally:
-        if os.getuid() == 0:
-            os.seteuid(0)
-        shutil.rmtree(folder)
 
 
 def test_a_folder_that_may_not_be_read_is_named_and_the_rest_is_scanned() -> None:
