@@ -21,6 +21,8 @@ class NodePlace(NamedTuple):
     """Tells copies of a job apart where a restart begins the whole job anew under the same id."""
     lost: int = 0
     """How many copies of this node before it were lost, where the engine leaves it to the leader to judge that."""
+    join_s: int = 0
+    """How long this start of it waits for the other nodes at least, where the engine pauses between starts."""
 
 
 class EngineVariables(NamedTuple):
@@ -71,6 +73,7 @@ def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
         job=environ.get(engine.job) or f"{host}.{os.getpid()}",
         copy=copy,
         lost=_number(environ, "PODWRIGHT_LOST"),
+        join_s=_number(environ, "PODWRIGHT_JOIN_S"),
     )
 
 

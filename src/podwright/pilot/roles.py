@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
 from . import links
@@ -272,7 +273,9 @@ def main(order_file: str) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"podwright: {error}", file=sys.stderr)
         return EXIT_BAD_ORDER
-    node = Node(order, order_file, find_place(os.environ, None), token)
+    place = find_place(os.environ, None)
+    order = replace(order, join_timeout_s=max(order.join_timeout_s, place.join_s))
+    node = Node(order, order_file, place, token)
     ended = node.paths.ended()
     if ended is not None:
         print(f"podwright: {order.run} has ended ({ended}), nothing is started", file=sys.stderr)

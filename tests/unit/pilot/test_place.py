@@ -39,6 +39,11 @@ def test_without_an_engine_it_is_a_run_of_one_node() -> None:
     assert place.job == f"{place.host}.{os.getpid()}"
 
 
+def test_an_engine_may_ask_a_node_to_wait_longer_for_the_others() -> None:
+    assert find_place({"PODWRIGHT_JOIN_S": "80"}, None).join_s == 80
+    assert find_place({}, None).join_s == 0
+
+
 RANKS = [
     ({"OMPI_COMM_WORLD_RANK": "9", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "RANK": "0", "LOCAL_RANK": "0"}, (9, 1)),
     ({"PMIX_RANK": "9", "SLURM_LOCALID": "1", "SLURM_PROCID": "8"}, (9, 1)),

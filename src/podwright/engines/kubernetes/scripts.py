@@ -53,11 +53,23 @@ if [ -n "$PODWRIGHT_CLAIM" ]; then
         PODWRIGHT_RESTART=$((PODWRIGHT_RESTART + 1))
     done
     export PODWRIGHT_LOST
+    again=$PODWRIGHT_RESTART
 else
+    again=${{PODWRIGHT_RESTART:-0}}
     until [ -s "$work/began" ]; do sleep 1; done  # the side container writes it, which starts before this one
     PODWRIGHT_RESTART=${{PODWRIGHT_RESTART#0}}$(cat "$work/began")
 fi
 export PODWRIGHT_RESTART
+
+# Kubernetes pauses before it starts a node again: ten seconds, then twice as long each time, at most ten minutes. One
+# that came back waits longer than that for the others, or those whose pauses differ would miss each other for ever.
+PODWRIGHT_JOIN_S=0
+[ "$again" -eq 0 ] || PODWRIGHT_JOIN_S=40
+while [ "$again" -gt 1 ] && [ "$PODWRIGHT_JOIN_S" -lt 640 ]; do
+    again=$((again - 1))
+    PODWRIGHT_JOIN_S=$((PODWRIGHT_JOIN_S * 2))
+done
+export PODWRIGHT_JOIN_S
 
 # A training runtime sets these for a torchrun of its own.
 unset PET_NNODES PET_NPROC_PER_NODE PET_NODE_RANK PET_MASTER_ADDR PET_MASTER_PORT

@@ -95,6 +95,17 @@ def test_without_a_claim_failures_count_and_then_the_time(container: Container, 
     process.communicate(timeout=30)
 
 
+PATIENCE = [("0", "0"), ("", "0"), ("1", "40"), ("2", "80"), ("5", "640"), ("99", "640")]
+
+
+@pytest.mark.parametrize(("failures", "seconds"), PATIENCE)
+def test_a_node_that_came_back_waits_longer_than_the_pause_before(
+    container: Container, failures: str, seconds: str
+) -> None:
+    process = container("enter.sh", 'echo "$PODWRIGHT_JOIN_S"', PODWRIGHT_RESTART=failures)
+    assert process.communicate(timeout=30)[0].strip() == seconds
+
+
 def test_a_pilot_waits_for_the_side_container(container: Container, tmp_path: Path) -> None:
     (tmp_path / "work" / "began").unlink()
     process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="0")
