@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 IN_CODE = ".podwright-call"
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
-LONGEST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 1.0
 
 
 def start_call(
