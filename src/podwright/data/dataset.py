@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyroaring import BitMap
 
-_MOST_VALUES = 100
+MOST_VALUES = 100
 """A column with more values is no facet."""
 
 
@@ -92,7 +92,7 @@ class Dataset:
             counts: Counter[str] = Counter()
             for part in self._parts:
                 counts.update(part.lookup.facet(column.name))
-            if column.kind == "text" and len(counts) <= _MOST_VALUES:
+            if column.kind == "text" and len(counts) <= MOST_VALUES:
                 facets[column.name] = dict(sorted(counts.items()))
         return facets
 

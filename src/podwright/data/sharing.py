@@ -84,11 +84,11 @@ def share(part: Path) -> None:
         connection.execute("SET enable_progress_bar = false")
         connection.execute(f"ATTACH '{literal(part / FILE)}' AS own (READ_ONLY)")
         root = bytes.fromhex(meta_of(connection, "own.")["root_bytes"])
-        audiences = _audiences(connection, root)
-        _number_folders(connection, audiences)
-        _note_guarded(connection, root)
+        allowed = audiences(connection, root)
+        _number_folders(connection, allowed)
+        note_guarded(connection, root)
         rows, base, first = [], 0, 0
-        for number, audience in enumerate(dict.fromkeys(audiences.values())):
+        for number, audience in enumerate(dict.fromkeys(allowed.values())):
             path = _place(part / str(number), audience)
             files, folders = _write(connection, path, number, (base, first), _readers(audience))
             base, first = base + files, first + folders
@@ -98,7 +98,7 @@ def share(part: Path) -> None:
     write_whole(part / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
 
 
-def _audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
+def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
     """Return who may list each folder: whoever passes all that lie above the root, and can list all from there on."""
     above = _above(root)
     query = "SELECT id, raw, path, uid, gid, mode, acl FROM own.directory ORDER BY path"
@@ -141,7 +141,7 @@ def _number_folders(connection: DuckDBPyConnection, audiences: dict[int, Audienc
     connection.unregister("held")
 
 
-def _note_guarded(connection: DuckDBPyConnection, root: bytes) -> None:
+def note_guarded(connection: DuckDBPyConnection, root: bytes) -> None:
     """Note the files that have a list of access, of those of whose content something is known."""
     known = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
     if connection.execute("SELECT count(*) FROM own.class").fetchone() != (0,):
@@ -208,7 +208,7 @@ def _copies(number: int, base: int, first: int, passed: list[tuple[int, int, int
     # Checksums, labels and tags tell of what is in a file: they go only where all of the audience may read it.
     yield f"""CREATE TEMP TABLE chosen AS
         SELECT f.id AS old_id, row_number() OVER (ORDER BY f.id) - 1 + {base} AS id, d.id AS dir,
-            {_may_read(passed)} AS readable
+            {may_read(passed)} AS readable
         FROM own.file f JOIN theirs.directory d ON d.old_id = f.dir"""
     yield """CREATE TABLE theirs.file AS
         SELECT f.* REPLACE (c.id AS id, c.dir AS dir, CASE WHEN c.readable THEN f.sha256 END AS sha256)
@@ -224,7 +224,7 @@ _LABELS = """CREATE TABLE theirs.label AS SELECT l.* REPLACE (c.id AS file)
     FROM own.label l JOIN chosen c ON c.old_id = l.file WHERE c.readable ORDER BY c.id"""
 
 
-def _may_read(passed: list[tuple[int, int, int]]) -> str:
+def may_read(passed: list[tuple[int, int, int]]) -> str:
     """Return the SQL of whether everybody in an audience may read a file.
 
     That is so where all may, or where a gate on the way has the file's own user and group and lets no more people in.

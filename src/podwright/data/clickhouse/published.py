@@ -1,0 +1,210 @@
+"""A dataset as readers of ClickHouse see it: the same questions as of a dataset in DuckDB, and the same answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from podwright.clients.clickhouse import UNKNOWN_TABLE, Answer, Cell, ClickHouse, ServerError
+from podwright.data import schema
+from podwright.data.clickhouse import dialect as sql
+from podwright.data.clickhouse.dialect import name as quoted
+from podwright.data.clickhouse.publish import Entry, check_version, entries
+from podwright.data.conditions import Condition, Vocabulary, condition_of
+from podwright.data.dataset import MOST_VALUES, Match
+from podwright.data.filters import parse_filter
+from podwright.data.layouts import Layout, layout_of
+from podwright.data.paths import as_json, path_bytes, shown
+from podwright.data.sql import MOST_ROWS, QueryRows
+from podwright.data.stats import MOST_NAMED, ClassShare, Statistics
+from podwright.spec.problems import Refusal, refuse, short
+
+_NUMBER = re.compile(r"U?Int\d+|Float\d+|Decimal.*")
+_WRAPPED = re.compile(r"(?:LowCardinality|Nullable)\((.*)\)")
+_LEXEME = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*" | `(?:[^`\\]|\\.)*` | --[^\n]* | /\*.*?\*/ | [A-Za-z_]\w*""",
+    re.VERBOSE | re.DOTALL,
+)
+_BEFORE_TABLES = ("from", "join", "describe", "desc", "table")
+
+
+class PublishedDataset:
+    """Reads one generation of a dataset; the one before stays readable when another is published."""
+
+    left_out = 0
+
+    def __init__(self, server: ClickHouse, entry: Entry) -> None:
+        self.server, self.name, self._table = server, entry.dataset, quoted(entry.table)
+        meta = entry.meta
+        self.view = quoted(f"{entry.table}.files")
+        self.root: str = meta["root"]
+        self.root_bytes = bytes.fromhex(meta["root_bytes"])
+        self.layout: Layout = layout_of(self.name, meta["layout"])
+        self.classes: list[str] = meta["classes"]
+        self.vocabulary: Vocabulary = schema.vocabulary_of(
+            self.name, self.layout, self.classes, meta["pending"], meta["tags"]
+        )
+
+    def condition(self, text: str | None) -> Condition:
+        """Return what a filter asks for, or refuse it with the place in its text."""
+        return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
+
+    def count_files(self, condition: Condition) -> int:
+        """Return how many files a condition chooses."""
+        return self.count(condition)[0]
+
+    def count(self, condition: Condition) -> tuple[int, int]:
+        """Return how many files a condition chooses, and how many bytes they have."""
+        (row,) = self._values(f"SELECT count(), sum(size) FROM {self._table} WHERE {sql.where_of(condition)}")
+        return row[0], row[1]
+
+    def facets(self) -> dict[str, dict[str, int]]:
+        """Return how many files each value has, of the typed columns that are texts and have few values."""
+        facets: dict[str, dict[str, int]] = {}
+        for column in self.layout.columns:
+            if column.kind != "text":
+                continue
+            value = quoted(column.name)
+            query = f"""SELECT {value}, count() FROM {self._table} WHERE {value} IS NOT NULL
+                GROUP BY {value} ORDER BY {value} LIMIT {MOST_VALUES + 1}"""
+            counts = {row[0]: row[1] for row in self._values(query)}
+            if len(counts) <= MOST_VALUES:
+                facets[column.name] = counts
+        return facets
+
+    def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
+        """Yield the files that a condition chooses, in the order of the dataset."""
+        names = [column.name for column in self.layout.columns]
+        typed = "".join(f", {quoted(name)}" for name in names)
+        query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, size, _mtime_ns, owner, mode{typed}
+            FROM {self._table} WHERE {sql.where_of(condition)} ORDER BY id"""
+        if limit is not None:
+            query += f" LIMIT {int(limit)}"
+        for row in self._values(query):
+            raw = _raw(row)
+            size, mtime_ns, owner, mode, *values = row[4:]
+            path = row[2] + row[3]
+            yield Match(path, raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
+
+    def statistics(self) -> Statistics:
+        """Return what the counted labels hold."""
+        if not self.classes:
+            hint = f"podwright data stats {self.name} on the machine that has its files, then scan it again"
+            raise refuse(f"the labels of {self.name} were not counted when it was published", hint=hint)
+        columns = [sql.class_name(place) for place in range(len(self.classes))]
+        sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
+        query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
+        (row,) = self._values(f"{query} WHERE _counted = 1")
+        images, broken, unknown, *values = (value or 0 for value in row)
+        whole = sum(values[::2]) or 1
+        classes = []
+        for name, pixels, holding in zip(self.classes, values[::2], values[1::2], strict=True):
+            classes.append(ClassShare(name, pixels, holding, pixels / whole))
+        return Statistics(self.name, images, broken, unknown, tuple(classes), tuple(self._broken()), 0)
+
+    def _broken(self) -> Iterator[dict[str, str]]:
+        query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, _why FROM {self._table}
+            WHERE _counted = 1 AND _why IS NOT NULL ORDER BY id LIMIT {MOST_NAMED}"""
+        for row in self._values(query):
+            yield {**as_json(row[2] + row[3], _raw(row)), "why": row[4]}
+
+    def per_image(self) -> pa.Table:
+        """Return the table of a row for each label and a column for each class, `path` first."""
+        columns = "".join(f", {sql.class_name(place)}" for place in range(len(self.classes)))
+        query = f"""SELECT concat(folder, name){columns} FROM {self._table}
+            WHERE _counted = 1 AND _why IS NULL ORDER BY id"""
+        rows = list(self._values(query))
+        arrays = [pa.array([row[0] for row in rows], pa.string())]
+        for place in range(len(self.classes)):
+            arrays.append(pa.array([row[place + 1] for row in rows], pa.uint64()))
+        return pa.table(arrays, names=["path", *self.classes])
+
+    def query(self, text: str) -> QueryRows:
+        """Answer a query of the user's own, in which `files` is this dataset; the server lets it only read."""
+        answer = self.server.ask(with_table(text, self.view), read_only=True)
+        rows = [_plain(answer, row) for row in islice(answer, MOST_ROWS + 1)]
+        return QueryRows([name for name, _ in answer.columns], rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+
+    def _values(self, query: str) -> Iterator[list[Any]]:
+        answer = self.server.ask(query)
+        for row in answer:
+            yield _plain(answer, row)
+
+
+def _raw(row: list[Any]) -> bytes | None:
+    """Return a path's bytes where its text does not tell them; the first four values are its parts."""
+    folder, name = (None if part is None else bytes.fromhex(part) for part in row[:2])
+    return path_bytes(folder, name, row[2], row[3])
+
+
+def _plain(answer: Answer, row: list[Cell]) -> list[Any]:
+    return [_value(cell, kind) for cell, (_, kind) in zip(row, answer.columns, strict=True)]
+
+
+def _value(cell: Cell, kind: str) -> Any:
+    """Return a value as JSON can say it; what has no kind there is text."""
+    if cell is None:
+        return None
+    while wrapped := _WRAPPED.fullmatch(kind):
+        kind = wrapped[1]
+    text = shown(cell)
+    if _NUMBER.fullmatch(kind):
+        return int(text) if "Int" in kind else float(text)
+    if kind == "Bool":
+        return text == "true"
+    if kind.startswith("DateTime"):
+        return text.replace(" ", "T")
+    return text
+
+
+def with_table(text: str, table: str) -> str:
+    """Return a query with a table in the place of `files`; what stands in quotes and comments is left alone."""
+    parts, at, before = [], 0, ""
+    for match in _LEXEME.finditer(text):
+        lexeme = match[0]
+        names_table = before in _BEFORE_TABLES or text[match.end() : match.end() + 1] == "."
+        if lexeme.lower() == "files" and names_table:
+            parts += [text[at : match.start()], table]
+            at = match.end()
+        if not lexeme.startswith(("--", "/*")):
+            before = lexeme.lower()
+    return "".join([*parts, text[at:]])
+
+
+def published_datasets(server: ClickHouse) -> dict[str, Entry]:
+    """Return what is published in a database, by name; a database in which nothing ever was has nothing."""
+    try:
+        check_version(server)
+        return entries(server)
+    except ServerError as error:
+        if error.code == UNKNOWN_TABLE:
+            return {}
+        raise server.refusal(error) from None
+
+
+@contextmanager
+def open_published(server: ClickHouse, name: str) -> Iterator[PublishedDataset]:
+    """Open what is published of a dataset; what the server refuses within the block becomes a refusal."""
+    known = published_datasets(server)
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --on POD"
+        raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
+    if known[name].meta["format"] != schema.FORMAT:
+        raise refuse(f"{name} was published by another version of Podwright", hint="scan it again with --on POD")
+    try:
+        yield PublishedDataset(server, known[name])
+    except ServerError as error:
+        raise _refusal(server, name, error) from None
+
+
+def _refusal(server: ClickHouse, dataset: str, error: ServerError) -> Refusal:
+    if error.code == UNKNOWN_TABLE and dataset in error.message:
+        return refuse(f"{dataset} was published anew meanwhile, twice", hint="ask again", exit_code=1)
+    return server.refusal(error)
