@@ -43,7 +43,7 @@ class ServerError(Exception):
         self.code, self.message = code, message
 
 
-class Answer:
+class RowStream:
     """The rows of a query, read as they come; `columns` has names and types."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
@@ -78,12 +78,12 @@ class ClickHouse:
         major, minor, *_ = _text(row[0]).split(".")
         return int(major), int(minor)
 
-    def ask(self, query: str, read_only: bool = False) -> Answer:
+    def ask(self, query: str, read_only: bool = False) -> RowStream:
         """Return what a query gives; with `read_only` the server itself refuses to change anything."""
         options = {"default_format": _TABLE_FORMAT}
         if read_only:
             options["readonly"] = "1"
-        return Answer(self._lines(options, query.encode("utf-8", "surrogateescape")))
+        return RowStream(self._lines(options, query.encode("utf-8", "surrogateescape")))
 
     def run(self, statement: str) -> None:
         """Run a statement that gives no rows."""
@@ -113,9 +113,7 @@ class ClickHouse:
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self.address.host, self.address.port
         if self.address.tls:
-            return http.client.HTTPSConnection(
-                host, port, timeout=_SILENT_S, context=ssl.create_default_context()
-            )
+            return http.client.HTTPSConnection(host, port, timeout=_SILENT_S, context=ssl.create_default_context())
         return http.client.HTTPConnection(host, port, timeout=_SILENT_S)
 
     def _away(self, error: Exception) -> Refusal:

@@ -45,7 +45,17 @@ class Match(BelowRoot):
         return {**as_json(self.path, self.raw), **known, **self.values}
 
 
-class Dataset:
+class Filtered:
+    """What filters choose from."""
+
+    vocabulary: Vocabulary
+
+    def condition(self, text: str | None) -> Condition:
+        """Return what a filter asks for, or refuse it with the place in its text."""
+        return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
+
+
+class Dataset(Filtered):
     """Reads one generation of a dataset; it stays readable whatever is published meanwhile."""
 
     def __init__(self, store: Store, name: str, opened: Opened) -> None:
@@ -63,7 +73,7 @@ class Dataset:
         rows = connection.execute("SELECT DISTINCT place, name FROM class ORDER BY place").fetchall()
         self.classes: list[str] = [row[1] for row in rows]
         self._parts = [_Part(connection, part) for part in opened.parts]
-        self.vocabulary: Vocabulary = self._vocabulary()
+        self.vocabulary = self._vocabulary()
 
     def _vocabulary(self) -> Vocabulary:
         tags = [row[0] for row in self.connection.execute("SELECT DISTINCT name FROM tag ORDER BY name").fetchall()]
@@ -71,10 +81,6 @@ class Dataset:
         if not self.classes:
             pending = [label.name for label in classes_of(self.layout, Path(self.root))]
         return schema.vocabulary_of(self.name, self.layout, self.classes, pending, tags)
-
-    def condition(self, text: str | None) -> Condition:
-        """Return what a filter asks for, or refuse it with the place in its text."""
-        return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
 
     def count_files(self, condition: Condition) -> int:
         """Return how many files a condition chooses."""

@@ -27,6 +27,7 @@ from podwright.spec.provisioning import Address, Bmc, Mac
 from podwright.spec.source import decode
 from podwright.spec.types import (
     Bandwidth,
+    CatalogUrl,
     Count,
     Hosts,
     Image,
@@ -232,6 +233,9 @@ class Pod(Strict):
         (), description="what runs beside: registry, mirror, netboot, monitoring, ..."
     )
     cache: CacheSpace = Field(default=CacheSpace(), description="where nodes keep data that is staged for runs")
+    catalog: CatalogUrl | None = Field(
+        default=None, description="where catalogs of data are published: clickhouse://HOST:PORT/DATABASE"
+    )
     costs: Costs = Field(default=Costs(), description="what things cost")
     bringup: Bringup = Field(default=Bringup(), description="how hosts become the pod")
     title: Text | None = Field(default=None, description="a line about the pod")

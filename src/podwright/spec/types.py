@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from podwright.spec.catalogs import parse_catalog
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.patterns import backtracks
 from podwright.spec.placeholders import Scalar, written
@@ -212,6 +213,14 @@ def _login(value: str) -> str:
     return value
 
 
+def _catalog(value: str) -> str:
+    try:
+        parse_catalog(value)
+    except Refusal as refusal:
+        raise wrong(refusal.problems[0].message, refusal.problems[0].hint) from None
+    return value
+
+
 def _lines(value: Any) -> Any:
     if isinstance(value, str):
         return [value]
@@ -268,6 +277,7 @@ Line = Annotated[Text, AfterValidator(_one_line)]
 LinePattern = Annotated[Line, AfterValidator(_line_pattern)]
 PathPattern = Annotated[Line, AfterValidator(_inner_pattern)]
 Login = Annotated[Line, AfterValidator(_login)]
+CatalogUrl = Annotated[Line, AfterValidator(_catalog), _json("string", "clickhouse://db1:8123/podwright")]
 Lines = Annotated[
     tuple[Text, ...],
     BeforeValidator(_lines),

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podwright.cli.commands.data_home import OnPod, catalog_of, opened_for_reading, publish_on, reached
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.meter import Meter
 
 if TYPE_CHECKING:
+    from podwright.data.clickhouse.publish import Published
+    from podwright.data.clickhouse.published import PublishedDataset
     from podwright.data.dataset import Dataset, Match
+    from podwright.data.scan import Scanned
+    from podwright.data.sql import QueryRows
     from podwright.data.stats import Statistics
     from podwright.data.store import Store
 
@@ -52,6 +57,9 @@ Quick = Annotated[
 ]
 
 
+Whole = Annotated[bool, typer.Option("--whole", help="With --on: publish also what not everybody may read.")]
+
+
 def data_scan_command(
     path: Annotated[str, typer.Argument(metavar="PATH|URL", help="The folder of the dataset, or its address.")],
     name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
@@ -62,10 +70,13 @@ def data_scan_command(
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
     quick: Quick = False,
+    on: OnPod = None,
+    whole: Whole = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
     store = open_store()
+    server = reached(catalog_of(on)) if on else None
     from podwright.data.checksums import add_checksums
     from podwright.data.rescan import rescan
     from podwright.data.scan import MOST_NAMED, scan
@@ -79,17 +90,26 @@ def data_scan_command(
         with Meter("checksums", "files") as meter:
             generation, summed = add_checksums(store, name, meter.show)
         scanned = replace(scanned, generation=generation, summed=summed)
+    published = publish_on(store, name, server, whole) if server else None
     for folder, why in scanned.unread[:MOST_NAMED]:
         output.say("unread", f"{folder or '.'}: {why}")
     if as_json:
-        output.print_json(scanned.as_json())
+        beside = {"published": published.as_json()} if published else {}
+        output.print_json({**scanned.as_json(), **beside})
     else:
-        held = f"{figures.count(scanned.files, 'file')} in {figures.count(scanned.directories, 'folder')}"
-        kind = f"{figures.size(scanned.size_bytes)}, layout {scanned.layout}"
-        news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
-        for word, text in ((name, f"{held}, {kind}"), ("changed", news)):
-            print("\n".join(output.aligned(word, text, sys.stdout)))
+        print("\n".join(_scanned(scanned, published)))
     return int(bool(scanned.unread))
+
+
+def _scanned(scanned: Scanned, published: Published | None) -> Iterator[str]:
+    held = f"{figures.count(scanned.files, 'file')} in {figures.count(scanned.directories, 'folder')}"
+    kind = f"{figures.size(scanned.size_bytes)}, layout {scanned.layout}"
+    news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
+    lines = {scanned.dataset: f"{held}, {kind}", "changed": news}
+    if published:
+        lines["published"] = f"{figures.count(published.files, 'file')}, {published.catalog}"
+    for word, text in lines.items():
+        yield from output.aligned(word, text, sys.stdout)
 
 
 def data_find_command(
@@ -99,15 +119,14 @@ def data_find_command(
         int | None, typer.Option("--limit", metavar="N", min=0, help=f"At most so many files; else {SHOWN}, or all.")
     ] = None,
     print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
+    on: OnPod = None,
     as_json: AsJson = False,
 ) -> None:
     """List files that a filter chooses; a person is shown the first of them, a program gets all."""
     import time
 
-    from podwright.data.dataset import open_dataset
-
     started = time.monotonic()
-    with open_dataset(open_store(), dataset) as opened:
+    with opened_for_reading(open_store(), dataset, on) as opened:
         condition = opened.condition(filter_text)
         if print0:
             return _print_paths(opened, opened.find(condition, limit))
@@ -122,7 +141,7 @@ def data_find_command(
     return print("\n".join(_found(matches, files, size_bytes)))
 
 
-def _found_json(opened: Dataset, matches: list[Match], count: int, took_s: float) -> dict[str, Any]:
+def _found_json(opened: Dataset | PublishedDataset, matches: list[Match], count: int, took_s: float) -> dict[str, Any]:
     document = {"count": count, "root": opened.root, "files": [match.as_json() for match in matches]}
     if opened.left_out:
         document["left_out"] = opened.left_out
@@ -148,7 +167,7 @@ def path_text(path: str, width: int | None) -> str:
     return f"...{text[3 - width :]}"
 
 
-def _print_paths(opened: Dataset, matches: Iterator[Match]) -> None:
+def _print_paths(opened: Dataset | PublishedDataset, matches: Iterator[Match]) -> None:
     for match in matches:
         sys.stdout.buffer.write(opened.root_bytes + b"/" + match.path_bytes + b"\0")
     sys.stdout.buffer.flush()
@@ -160,26 +179,44 @@ def data_stats_command(
         Path | None,
         typer.Option("--per-image", metavar="FILE", help="Write a row for each label image: .csv or .parquet."),
     ] = None,
+    on: OnPod = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the labels that are not counted yet, and print what all of them hold."""
-    from podwright.data.dataset import open_dataset
-    from podwright.data.stats import check_table, count_labels, write_table
-    from podwright.data.stats import per_image as table_of
+    """Count the labels that are not counted yet, and print what all of them hold; of --on what it has."""
+    from podwright.data.stats import check_table
 
     store = open_store()
     if per_image is not None:
         check_table(per_image)
-    with Meter("stats", "labels") as meter:
-        statistics = count_labels(store, dataset, meter.show)
-    if per_image is not None:
-        with open_dataset(store, dataset) as opened:
-            write_table(table_of(opened), per_image)
+    statistics = _published_statistics(dataset, on, per_image) if on else _counted(store, dataset, per_image)
     for row in statistics.broken_files:
         output.say("broken", f"{output.one_line(row['path'])}: {row['why']}")
     if as_json:
         return output.print_json(statistics.as_json())
     return print("\n".join(_statistics(statistics)))
+
+
+def _counted(store: Store, dataset: str, per_image: Path | None) -> Statistics:
+    from podwright.data.dataset import open_dataset
+    from podwright.data.stats import count_labels, write_table
+    from podwright.data.stats import per_image as table_of
+
+    with Meter("stats", "labels") as meter:
+        statistics = count_labels(store, dataset, meter.show)
+    if per_image is not None:
+        with open_dataset(store, dataset) as opened:
+            write_table(table_of(opened), per_image)
+    return statistics
+
+
+def _published_statistics(dataset: str, on: str, per_image: Path | None) -> Statistics:
+    from podwright.data.clickhouse.published import open_published
+    from podwright.data.stats import write_table
+
+    with open_published(catalog_of(on), dataset) as opened:
+        if per_image is not None:
+            write_table(opened.per_image(), per_image)
+        return opened.statistics()
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
@@ -224,13 +261,14 @@ def data_sql_command(
     sql: Annotated[
         str, typer.Argument(metavar="SQL", help="Such as `select scene, count(*) from files group by all`.")
     ],
+    on: OnPod = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer a query of the user's own."""
     store = open_store()
-    from podwright.data.sql import MOST_ROWS, query
+    from podwright.data.sql import MOST_ROWS
 
-    answer = query(store, dataset, sql)
+    answer = _answer(store, dataset, sql, on)
     if answer.cut:
         output.say("cut", f"there are more than {MOST_ROWS} rows")
     if as_json:
@@ -239,6 +277,17 @@ def data_sql_command(
     for row in answer.rows:
         rows.append([figures.NONE if value is None else output.one_line(str(value)) for value in row])
     return print("\n".join(output.table(answer.columns, rows, output.width_of(sys.stdout))))
+
+
+def _answer(store: Store, dataset: str, sql: str, on: str | None) -> QueryRows:
+    if on is None:
+        from podwright.data.sql import query
+
+        return query(store, dataset, sql)
+    from podwright.data.clickhouse.published import open_published
+
+    with open_published(catalog_of(on), dataset) as opened:
+        return opened.query(sql)
 
 
 def open_store() -> Store:

@@ -1,1 +1,1 @@
-"""A catalog's home in ClickHouse: generations are published there, and many machines ask it what DuckDB answers here."""
+"""A catalog's home in ClickHouse: generations are published there, and others ask it what DuckDB answers here."""

@@ -57,7 +57,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Publication:
     """A row of the table of what is published."""
 
     dataset: str
@@ -66,12 +66,15 @@ class Entry:
     meta: dict[str, Any]
 
 
-def entries(server: ClickHouse) -> dict[str, Entry]:
+def publications_of(server: ClickHouse) -> dict[str, Publication]:
     """Return what is published last of each dataset."""
     query = f"""SELECT dataset, generation, rows, meta FROM {POINTER}
         ORDER BY dataset, generation DESC, rows DESC LIMIT 1 BY dataset"""
-    rows = [[(cell or b"").decode() for cell in row] for row in server.ask(query)]
-    return {row[0]: Entry(row[0], int(row[1]), row[2], json.loads(row[3])) for row in rows}
+    publications = {}
+    for row in server.ask(query):
+        dataset, generation, table, meta = ((cell or b"").decode() for cell in row)
+        publications[dataset] = Publication(dataset, int(generation), table, json.loads(meta))
+    return publications
 
 
 def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False) -> Published:
@@ -85,7 +88,7 @@ def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False)
             connection.execute("SET enable_progress_bar = false")
             generation = store.generation(dataset)
             connection.execute(f"ATTACH '{path_literal(store.file(dataset, generation))}' AS own (READ_ONLY)")
-            return _Publication(connection, server, dataset, (generation, whole)).run(spoken)
+            return _Publishing(connection, server, dataset, (generation, whole)).run(spoken)
     except ServerError as error:
         raise server.refusal(error) from None
 
@@ -100,7 +103,7 @@ def check_version(server: ClickHouse) -> Dialect:
     return spoken
 
 
-class _Publication:
+class _Publishing:
     def __init__(
         self, connection: DuckDBPyConnection, server: ClickHouse, dataset: str, wanted: tuple[int, bool]
     ) -> None:
@@ -110,7 +113,7 @@ class _Publication:
         self.layout = layout_of(dataset, self.meta["layout"])
 
     def run(self, spoken: Dialect) -> Published:
-        last = entries(self.server).get(self.dataset)
+        last = publications_of(self.server).get(self.dataset)
         if last is not None and last.meta["source"] == self._source():
             return self._published(last.generation, last.meta)
         self._choose()

@@ -11,14 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from podwright.clients.clickhouse import UNKNOWN_TABLE, Answer, Cell, ClickHouse, ServerError
+from podwright.clients.clickhouse import READ_ONLY, UNKNOWN_TABLE, Cell, ClickHouse, RowStream, ServerError
 from podwright.data import schema
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
-from podwright.data.clickhouse.publish import Entry, check_version, entries
-from podwright.data.conditions import Condition, Vocabulary, condition_of
-from podwright.data.dataset import MOST_VALUES, Match
-from podwright.data.filters import parse_filter
+from podwright.data.clickhouse.publish import Publication, check_version, publications_of
+from podwright.data.conditions import Condition
+from podwright.data.dataset import MOST_VALUES, Filtered, Match
 from podwright.data.layouts import Layout, layout_of
 from podwright.data.paths import as_json, path_bytes, shown
 from podwright.data.sql import MOST_ROWS, QueryRows
@@ -34,26 +33,20 @@ _LEXEME = re.compile(
 _BEFORE_TABLES = ("from", "join", "describe", "desc", "table")
 
 
-class PublishedDataset:
+class PublishedDataset(Filtered):
     """Reads one generation of a dataset; the one before stays readable when another is published."""
 
     left_out = 0
 
-    def __init__(self, server: ClickHouse, entry: Entry) -> None:
-        self.server, self.name, self._table = server, entry.dataset, quoted(entry.table)
-        meta = entry.meta
-        self.view = quoted(f"{entry.table}.files")
+    def __init__(self, server: ClickHouse, published: Publication) -> None:
+        self.server, self.name, self._table = server, published.dataset, quoted(published.table)
+        meta = published.meta
+        self._view = quoted(f"{published.table}.files")
         self.root: str = meta["root"]
         self.root_bytes = bytes.fromhex(meta["root_bytes"])
         self.layout: Layout = layout_of(self.name, meta["layout"])
         self.classes: list[str] = meta["classes"]
-        self.vocabulary: Vocabulary = schema.vocabulary_of(
-            self.name, self.layout, self.classes, meta["pending"], meta["tags"]
-        )
-
-    def condition(self, text: str | None) -> Condition:
-        """Return what a filter asks for, or refuse it with the place in its text."""
-        return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
+        self.vocabulary = schema.vocabulary_of(self.name, self.layout, self.classes, meta["pending"], meta["tags"])
 
     def count_files(self, condition: Condition) -> int:
         """Return how many files a condition chooses."""
@@ -127,9 +120,20 @@ class PublishedDataset:
 
     def query(self, text: str) -> QueryRows:
         """Answer a query of the user's own, in which `files` is this dataset; the server lets it only read."""
-        answer = self.server.ask(with_table(text, self.view), read_only=True)
-        rows = [_plain(answer, row) for row in islice(answer, MOST_ROWS + 1)]
+        try:
+            answer = self.server.ask(with_table(text, self._view), read_only=True)
+            rows = [_plain(answer, row) for row in islice(answer, MOST_ROWS + 1)]
+        except ServerError as error:
+            raise self._wrong_query(error) from None
         return QueryRows([name for name, _ in answer.columns], rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+
+    def _wrong_query(self, error: ServerError) -> Refusal:
+        if error.code == READ_ONLY:
+            hint = "a query only reads: no table functions, no settings; `podwright data tag` and a scan write"
+            return refuse(f"not allowed here: {error.message}", hint=hint)
+        return refuse(
+            error.message, hint=f'`podwright data sql {self.name} --on POD "describe files"` lists the columns'
+        )
 
     def _values(self, query: str) -> Iterator[list[Any]]:
         answer = self.server.ask(query)
@@ -143,7 +147,7 @@ def _raw(row: list[Any]) -> bytes | None:
     return path_bytes(folder, name, row[2], row[3])
 
 
-def _plain(answer: Answer, row: list[Cell]) -> list[Any]:
+def _plain(answer: RowStream, row: list[Cell]) -> list[Any]:
     return [_value(cell, kind) for cell, (_, kind) in zip(row, answer.columns, strict=True)]
 
 
@@ -177,11 +181,11 @@ def with_table(text: str, table: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def published_datasets(server: ClickHouse) -> dict[str, Entry]:
+def published_datasets(server: ClickHouse) -> dict[str, Publication]:
     """Return what is published in a database, by name; a database in which nothing ever was has nothing."""
     try:
         check_version(server)
-        return entries(server)
+        return publications_of(server)
     except ServerError as error:
         if error.code == UNKNOWN_TABLE:
             return {}
