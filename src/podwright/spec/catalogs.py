@@ -44,7 +44,7 @@ def parse_catalog(text: str) -> CatalogAddress:
         raise _no_address(text) from None
     if parts.scheme not in _PORTS:
         known = " and ".join(f"{scheme}://" for scheme in _PORTS)
-        raise refuse(f'"{short(text)}" is no catalog: {known} are', hint=_EXAMPLE)
+        raise refuse(f'"{_shown(text)}" is no catalog: {known} are', hint=_EXAMPLE)
     if parts.password is not None:
         raise refuse("an address must hold no password: it is written down", hint="set CLICKHOUSE_PASSWORD instead")
     user, database = parts.username, parts.path.removeprefix("/")
@@ -56,4 +56,9 @@ def parse_catalog(text: str) -> CatalogAddress:
 
 
 def _no_address(text: str) -> Refusal:
-    return refuse(f'"{short(text)}" names no database', hint=_EXAMPLE)
+    return refuse(f'"{_shown(text)}" names no database', hint=_EXAMPLE)
+
+
+def _shown(text: str) -> str:
+    """Return an address without what may be a password."""
+    return short(re.sub(r"//.*@", "//...@", text))
