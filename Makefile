@@ -77,7 +77,7 @@ pictures: ready ## make the pictures of the docs anew, from real output; minutes
 
 lock: ready ## pin all dependencies anew
 	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
-	for group in strangers strangers-nightly; do \
+	for group in strangers strangers-nightly clickhouse-nightly; do \
 	  $(BIN)/uv pip compile -q --upgrade $(LOCKED) -c requirements/lock.txt \
 	    $$(awk -F '==' '/==/{print "--no-emit-package=" $$1}' requirements/lock.txt | sort -u) \
 	    requirements/$$group.in -o requirements/$$group.txt; \

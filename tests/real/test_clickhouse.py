@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import podwright.data.clickhouse.publish
 from podwright.cli.main import main
 from podwright.clients.clickhouse import ClickHouse
 from podwright.data.clickhouse.dialect import DIALECTS, POINTER, name
@@ -321,7 +322,9 @@ class Struck(BaseException):
 
 
 @pytest.mark.parametrize("place", ["run", "insert"])
-def test_a_publication_that_is_struck_leaves_the_old_one(site: Site, tmp_path: Path, place: str) -> None:
+def test_a_publication_that_is_struck_leaves_the_old_one(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     tree = write_scenes(tmp_path / "a2d2")
     site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")
     (tree / "new.txt").touch()
@@ -346,5 +349,9 @@ def test_a_publication_that_is_struck_leaves_the_old_one(site: Site, tmp_path: P
     with pytest.raises(Struck):
         publish(site.store, "a2d2", server, whole=True)
     assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 36
+    left = set(site.tables())
+    monkeypatch.setattr(podwright.data.clickhouse.publish, "_ORPHAN_S", -60)  # what was left is old enough at once
     assert site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")["published"]["generation"] == 2
     assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 37
+    assert len(site.tables()) == 4
+    assert len(left - set(site.tables())) == len(left) - 2

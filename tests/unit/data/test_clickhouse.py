@@ -127,7 +127,12 @@ def test_the_name_of_all_rows_becomes_the_table(text: str, wanted: str) -> None:
 
 
 def test_an_error_in_the_middle_of_rows_is_no_row() -> None:
-    lines = [b"a\tb", b"UInt8\tString", rb"1" + b"\t" + rb"x\ty", b"Code: 241, e.displayText() = DB::Exception: full, e"]
+    lines = [
+        b"a\tb",
+        b"UInt8\tString",
+        rb"1" + b"\t" + rb"x\ty",
+        b"Code: 241, e.displayText() = DB::Exception: full, e",
+    ]
     rows = RowStream(iter(lines))
     assert rows.columns == [("a", "UInt8"), ("b", "String")]
     answers = iter(rows)
