@@ -92,10 +92,10 @@ def _typed(column: TypedColumn) -> str:
 
 _KINDS = "CASE f.type WHEN 'file' THEN 32768 WHEN 'link' THEN 40960 ELSE 4096 END"
 STAGED_AGAIN = (
-    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, 0, d.mtime_ns, d.ctime_ns, d.inode,
-        d.uid, d.gid, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
-    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.size, f.mtime_ns, f.ctime_ns,
-        f.inode, f.uid, f.gid, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
+    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, d.inode, d.uid, d.gid, 0,
+        d.mtime_ns, d.ctime_ns, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
+    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.inode, f.uid, f.gid, f.size,
+        f.mtime_ns, f.ctime_ns, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
 )
 """What stages the folders of the old generation that nobody has to look into again."""
 
