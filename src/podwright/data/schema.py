@@ -50,11 +50,10 @@ def vocabulary_of(
     return Vocabulary(dataset, ordered | fields, pending)
 
 
-def shares_query(staged: str, layouts: Sequence[Layout]) -> tuple[str, list[str]]:
-    """Return the query for the share of files that fit each layout's mark, with its values."""
-    marks = [layout.mark for layout in layouts]
-    parts = ", ".join("avg(regexp_matches(d.name || f.name, ?)::INT)" for _ in marks)
-    return f"SELECT {parts} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)", marks
+def share_query(staged: str) -> str:
+    """Return the query for the share of files whose path fits a pattern, its one value."""
+    share = "coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)"
+    return f"SELECT {share} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)"
 
 
 def build_statements(staged: str, layout: Layout) -> Iterator[str]:
