@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from podwright.data.conditions import Field, Kind, Vocabulary
 from podwright.data.layouts import Layout, TypedColumn, sort_columns
@@ -65,25 +66,46 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
         FROM {staged}.staged_folder d
         JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
         ORDER BY path"""
-    typed = "".join(f", {_typed(column)} AS {quoted(column.name)}" for column in layout.columns)
-    order = ", ".join([*map(quoted, sort_columns(layout)), "dir", "name"])
+    yield _placed(layout)
+    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
+    order = ", ".join(["d._place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
         SELECT row_number() OVER () - 1 AS id, * FROM (
-            SELECT d.id AS dir, f.name, f.raw,
+            SELECT d._dir AS dir, f.name, f.raw,
                 lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
                 {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
                 u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
                 f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
-            FROM {staged}.staged_file f JOIN directory d ON d.staged = f.folder
+            FROM {staged}.staged_file f JOIN placed d ON d._staged = f.folder
             JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
             ORDER BY {order})"""
+    yield "DROP TABLE placed"
     yield "ALTER TABLE directory DROP COLUMN staged"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
 
 
-def _typed(column: TypedColumn) -> str:
-    source = "d.path" if column.part == "folder" else "f.name"
+def _leading(layout: Layout) -> list[TypedColumn]:
+    """Return the columns of folders that rows are sorted by before any of a file's own."""
+    return list(takewhile(lambda column: column.part == "folder", layout.columns))
+
+
+def _placed(layout: Layout) -> str:
+    """Return what reads the columns of folders, once for each, and ranks folders by those that lead the order."""
+    columns = [column for column in layout.columns if column.part == "folder"]
+    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
+        FROM (SELECT id AS _dir, staged AS _staged{typed} FROM directory)"""
+
+
+def _source(column: TypedColumn) -> str:
+    if column.part == "folder":
+        return f"d.{quoted(column.name)}"
+    return _typed(column, "f.name")
+
+
+def _typed(column: TypedColumn, source: str) -> str:
     pattern = column.pattern.replace("'", "''")
     extracted = f"nullif(regexp_extract({source}, '{pattern}', 1), '')"
     return f"TRY_CAST({extracted} AS {_TYPES[column.kind]})"
