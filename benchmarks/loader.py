@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from types import ModuleType
 from typing import Any
 
@@ -184,13 +184,17 @@ GOALS = {"shards": GOAL, "copies": None, "bare": None}
 """Of each of ours over shards: the most it may take of another's time."""
 
 
-def epoch(arm: Arm, decode: bool, wanted: tuple[int, int]) -> float:
-    """Return the seconds of one epoch, opening included; every image must come, with all of its bytes."""
+def epoch(arm: Arm, decode: bool, wanted: tuple[int, int], busy: list[float]) -> float:
+    """Return the seconds of one epoch, opening included; those of a processor are kept beside.
+
+    Every image must come, with all of its bytes.
+    """
     count = size = 0
-    began = perf_counter()
+    began, busy_before = perf_counter(), process_time()
     for batch in arm(decode):
         count, size = count + len(batch), size + sum(batch)
     took = perf_counter() - began
+    busy.append(process_time() - busy_before)
     if (count, size) != wanted:
         raise SystemExit(f"{arm.__name__}: {count} images of {size} bytes came, not {wanted[0]} of {wanted[1]}")
     return took
@@ -209,12 +213,17 @@ def main() -> int:
         whole = sum(path.stat().st_size for path in folder.glob("images/*/*.png"))
         readers = Readers(folder)
         for kind, decode in (("raw", False), ("decoded", True)):
-            timed = {name: partial(epoch, getattr(readers, name), decode, (asked.images, whole)) for name in ARMS}
+            busy: dict[str, list[float]] = {name: [] for name in ARMS}
+            wanted = (asked.images, whole)
+            timed = {name: partial(epoch, getattr(readers, name), decode, wanted, busy[name]) for name in ARMS}
             seconds = alternate(timed, asked.pairs)
-            raw[kind] = seconds
+            raw[kind] = {"wall": seconds, "busy": busy}
             rows.append(compare(f"{kind}: folder / torchvision", seconds["folder"], seconds["torchvision"], GOAL))
             for arm, other in product(GOALS, ("webdataset", "streaming", "litdata")):
                 rows.append(compare(f"{kind}: {arm} / {other}", seconds[arm], seconds[other], GOALS[arm]))
+            for arm, other in (("folder", "torchvision"), ("shards", "litdata")):
+                of_both = busy[arm][-asked.pairs :], busy[other][-asked.pairs :]
+                rows.append(compare(f"{kind}: {arm} / {other}, busy processor", *of_both))
         shutil.rmtree(folder / "cache", ignore_errors=True)
     conclude("loader", rows, raw, facts, asked.json)
     return 0

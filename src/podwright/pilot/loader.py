@@ -57,11 +57,10 @@ class LazySample(Mapping):  # type: ignore[type-arg]
         return self._shards.view(row[0], row[at], row[at + 1]) if row[0] else memoryview(_content(row[at]))
 
     def _place(self, role: str) -> int:
-        row = self._row
-        for at in range(2, len(row), 3):
-            if row[at] == role:
-                return at + 1
-        raise KeyError(role)
+        try:
+            return 3 * self._row[2::3].index(role) + 3
+        except ValueError:
+            raise KeyError(role) from None
 
     def __iter__(self) -> Iterator[str]:
         yield from self._row[1]
