@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.options import AsJson
+from podwright.cli.options import AsJson, Sets, complete_target
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.meter import Meter
 
 if TYPE_CHECKING:
     from podwright.data.dataset import Dataset, Match
+    from podwright.data.label_runs import LabelRun
     from podwright.data.stats import Statistics
     from podwright.data.store import Store
 
@@ -160,6 +162,14 @@ def data_stats_command(
         Path | None,
         typer.Option("--per-image", metavar="FILE", help="Write a row for each label image: .csv or .parquet."),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option("--on", metavar="TARGET", help="Count as a run there.", autocompletion=complete_target),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option("--nodes", metavar="N", min=1, help="With --on: nodes that share the work.")
+    ] = 1,
+    sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     as_json: AsJson = False,
 ) -> None:
     """Count the labels that are not counted yet, and print what all of them hold."""
@@ -170,8 +180,9 @@ def data_stats_command(
     store = open_store()
     if per_image is not None:
         check_table(per_image)
+    elsewhere = _label_run(on, nodes, sets)
     with Meter("stats", "labels") as meter:
-        statistics = count_labels(store, dataset, meter.show)
+        statistics = count_labels(store, dataset, meter.show, elsewhere)
     if per_image is not None:
         with open_dataset(store, dataset) as opened:
             write_table(table_of(opened), per_image)
@@ -180,6 +191,23 @@ def data_stats_command(
     if as_json:
         return output.print_json(statistics.as_json())
     return print("\n".join(_statistics(statistics)))
+
+
+def _label_run(on: str | None, nodes: int, sets: list[str]) -> LabelRun | None:
+    """Return what counts labels on a target; `data` lies beneath `launch` and is handed what starts runs."""
+    from podwright.spec.problems import refuse
+
+    if on is None:
+        for field, given in (("--nodes", nodes > 1), ("--set", sets)):
+            if given:
+                raise refuse("needs --on", hint="--on local counts here, as a run", field=field)
+        return None
+    from podwright.data.label_runs import LabelRun
+    from podwright.launch import Session, start
+
+    session = Session.open()
+    say = partial(output.say, "run")
+    return LabelRun(lambda workload, target: start(session, workload, target), on, nodes, sets, say)
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
