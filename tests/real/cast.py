@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ class Cast:
             silence_s=3.0,
             retries=1,
         )
-        (self.folder / "job" / "order.json").write_text(replace(order, **fields).text())
+        (self.folder / "job" / "order.json").write_text(order._replace(**fields).text())
 
     def pilot(
         self, node: int, restart: int = 0, job: str = "a", within: Sequence[str] = (), **extra: str

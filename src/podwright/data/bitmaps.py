@@ -197,7 +197,8 @@ def _spans(
     known = BitMap()
     name = quoted(column)
     query = f"SELECT {name} AS value, rowid AS row FROM file WHERE {name} IS NOT NULL ORDER BY value, row"
-    reader = connection.sql(query).to_arrow_reader(SPAN_ROWS)
+    # A cursor of its own: blocks are written while others are still to be read.
+    reader = connection.cursor().sql(query).to_arrow_reader(SPAN_ROWS)
     for batch in reader:
         values, rows = batch["value"].to_numpy(), batch["row"].to_numpy().astype(np.uint32)
         if not len(values):
@@ -245,7 +246,7 @@ _TYPES = {
     "span": (pa.string(), pa.int64(), pa.int64(), pa.binary(), pa.binary()),
     "trigram": (pa.int32(), pa.binary()),
 }
-_AT_ONCE = 256
+AT_ONCE = 256
 
 
 def _insert(connection: DuckDBPyConnection, table: str, records: Iterator[tuple[Any, ...]]) -> None:
@@ -253,7 +254,7 @@ def _insert(connection: DuckDBPyConnection, table: str, records: Iterator[tuple[
     held: list[tuple[Any, ...]] = []
     for record in records:
         held.append(record)
-        if len(held) == _AT_ONCE:
+        if len(held) == AT_ONCE:
             _write(connection, table, held, types)
             held = []
     if held:

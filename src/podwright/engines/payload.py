@@ -38,8 +38,16 @@ STUB = """\
 # Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named,
 # and so is the pilot where a copy of it is held that nobody can write.
 job=$(CDPATH= cd -- "${0%/*}" && pwd)
+
+# A program whose name says its version need not be started to find that out.
+new_enough() {
+    case $(readlink -f "$(command -v "$1")" 2>/dev/null) in
+        */python3.[89] | */python3.[1-9][0-9]) return 0 ;;
+    esac
+    "$1" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null
+}
 for python in "${PODWRIGHT_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python3; do
-    if "$python" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+    if new_enough "$python"; then
         exec "$python" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" node "${1:-$job/order.json}"
     fi
 done
@@ -51,7 +59,6 @@ LIMIT_BYTES = 1 << 30
 MEMORY_BYTES = 8 << 20
 """Of a snapshot in memory; a larger one lies in a file without a name, which goes with this process."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-PILOT = Path(__file__).parent.parent / "pilot"
 PILOT = Path(__file__).parent.parent / "pilot"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 UNCHECKED = (1).to_bytes(4, "little")
@@ -100,7 +107,7 @@ def _packed(compiled: bool, comment: bytes = b"") -> bytes:
             source = _without_docstrings(path.read_bytes())
             _add(archive, f"pilot/{path.name}", source)
             if compiled:
-                _add(archive, f"pilot/{path.stem}.pyc", _bytecode(source, f"pilot/{path.name}"))
+                _add(archive, f"pilot/{path.stem}.pyc", bytecode(source, f"pilot/{path.name}"))
     return buffer.getvalue()
 
 
@@ -114,7 +121,8 @@ def _without_docstrings(source: bytes) -> bytes:
     return b"".join(lines)
 
 
-def _bytecode(source: bytes, name: str) -> bytes:
+def bytecode(source: bytes, name: str) -> bytes:
+    """Return a module as this Python, and others of its version, load it without its source."""
     code = compile(source, name, "exec", dont_inherit=True)
     return importlib.util.MAGIC_NUMBER + UNCHECKED + importlib.util.source_hash(source) + marshal.dumps(code, UNSHARED)
 

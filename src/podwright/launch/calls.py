@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.code_files import AlsoTravels
-from podwright.engines.payload import Snapshot, snapshot
+from podwright.engines.payload import Snapshot, bytecode, snapshot
 from podwright.launch.call_values import bring_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 IN_CODE = ".podwright-call"
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
-LONGEST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 1.0
 
 
 def start_call(
@@ -83,8 +83,12 @@ def _code(
         "items": [cloudpickle.dumps(item) for item in items or ()],
     }
     library = Path(cloudpickle.__file__).parent
-    files = {f"cloudpickle/{path.name}": path.read_bytes() for path in library.glob("*.py")}
-    files |= {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
+    files = {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
+    for path in library.glob("*.py"):
+        name, source = f"cloudpickle/{path.name}", path.read_bytes()
+        files[name] = source
+        compiled = f"cloudpickle/__pycache__/{path.stem}.{sys.implementation.cache_tag}.pyc"
+        files[compiled] = bytecode(source, name)  # each rank would compile it anew
     packed = {f"{IN_CODE}/{name}": data for name, data in files.items()}
     also = AlsoTravels(patterns=workload.include, made=packed, home=home.path.resolve())
     return snapshot(workload.code_folder, also)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Pattern, Set, Tuple
 
 from .protocol import is_number
 
@@ -21,14 +22,7 @@ OTHERS = ("auc", "f1", "mae", "mse", "rmse", "reward", "score", "error", "top1",
 _BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average|total|running|best) )?"
 _NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
 _VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
-_PAIRS = tuple(
-    re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}['\"]?{_VALUE}", re.IGNORECASE)
-    for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
-)
 _COUNT = rf"['\"]?[ =:#\[(]{{0,3}}['\"]?({NUMBER})(?: ?/ ?({NUMBER}))?"
-_COUNTED = re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE)
-_BAR = re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} • )")
-"""The counters of tqdm and of Rich, which Lightning has: how many of how many, then the time it took."""
 _TRAINING = ("epoch", "train", "step", "iter", "fit")
 _HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
 _COUNTERS = {"epoch": ("epoch", "epochs")}
@@ -44,19 +38,42 @@ class LineValues(NamedTuple):
     guessed: Set[str]
 
 
+class _Forms(NamedTuple):
+    """The forms of lines. They are compiled when the first line of this kind comes: many a rank writes none."""
+
+    pairs: List[Pattern[str]]
+    counted: Pattern[str]
+    bar: Pattern[str]
+    """The counters of tqdm and of Rich, which Lightning has: how many of how many, then the time it took."""
+
+
+@lru_cache(maxsize=None)
+def _forms() -> _Forms:
+    pairs = [
+        re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}['\"]?{_VALUE}", re.IGNORECASE)
+        for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
+    ]
+    return _Forms(
+        pairs=pairs,
+        counted=re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE),
+        bar=re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} • )"),
+    )
+
+
 def guess(text: str) -> Dict[str, float]:
     """Return the values that a line has in one of the common forms."""
     values: Dict[str, float] = {}
-    for pairs in _PAIRS:
+    forms = _forms()
+    for pairs in forms.pairs:
         for name, number in pairs.findall(text):
             _put(values, _tidy(name), number)
-    for word, done, of in _COUNTED.findall(text):
+    for word, done, of in forms.counted.findall(text):
         name, whole = _COUNTERS.get(word.lower(), ("step", "steps"))
         _put(values, name, done)
         if of:
             _put(values, whole, of)
     if "step" not in values:
-        for bar in list(_BAR.finditer(text))[-1:]:
+        for bar in list(forms.bar.finditer(text))[-1:]:
             if _counts_steps(text[: bar.start()]):
                 _put(values, "step", bar.group(1))
                 _put(values, "steps", bar.group(2))

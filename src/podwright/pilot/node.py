@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import uuid
 from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
@@ -61,7 +60,7 @@ class Node:
         self.paths = Paths(order, order_file, place)
         self.order, self.place, self.token = fill_places(order, self.paths), place, token
         self.loop = Loop()
-        self.instance = uuid.uuid4().hex
+        self.instance = os.urandom(16).hex()
         self.exit_code: Optional[int] = None
         self.epoch: Optional[Epoch] = None
         self._counters: Dict[str, Any] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from .journal import Journal
@@ -129,4 +128,4 @@ def fill_places(order: Order, paths: Paths) -> Order:
         return text
 
     command = [fill(word) for word in order.command]
-    return replace(order, command=command, env={name: fill(text) for name, text in order.env.items()})
+    return order._replace(command=command, env={name: fill(text) for name, text in order.env.items()})

@@ -11,7 +11,6 @@ import os
 import struct
 import sys
 import zlib
-from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .lines import parse_line as parse_line
@@ -68,8 +67,7 @@ KEY_OF = "of"
 """How many lines that a rank told one line of its series stands for, where it is more than one."""
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(NamedTuple):
     """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
 
     An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
@@ -102,9 +100,9 @@ class Order:
     shared: bool
     bind: str
     checkpoint: str
-    setup: List[str] = field(default_factory=list)
-    env: Dict[str, str] = field(default_factory=dict)
-    secrets: List[str] = field(default_factory=list)
+    setup: List[str] = []  # noqa: RUF012 - nobody changes an order
+    env: Dict[str, str] = {}  # noqa: RUF012 - nobody changes an order
+    secrets: List[str] = []  # noqa: RUF012 - nobody changes an order
     gpus: int = 0
     rdma: bool = False
     retries: int = 0
@@ -115,11 +113,11 @@ class Order:
     rejoin_s: Optional[float] = None
     goal: Optional[Dict[str, Any]] = None
     code: Optional[Dict[str, str]] = None
-    data: List[Dict[str, Any]] = field(default_factory=list)
+    data: List[Dict[str, Any]] = []  # noqa: RUF012 - nobody changes an order
     cache: Optional[Dict[str, Any]] = None
     loader: bool = False
     hardware: Optional[Dict[str, Any]] = None
-    mpi: List[str] = field(default_factory=list)
+    mpi: List[str] = []  # noqa: RUF012 - nobody changes an order
     parent: str = ""
     virtual: bool = False
     sample_s: float = 1.0
@@ -129,7 +127,7 @@ class Order:
     memory_bytes: Optional[int] = None
     keep: Optional[List[str]] = None
     stdin: str = ""
-    results: Dict[str, str] = field(default_factory=dict)
+    results: Dict[str, str] = {}  # noqa: RUF012 - nobody changes an order
     log_bytes: int = 64 * 1024 * 1024
     frames_bytes: int = 8 * 1024 * 1024
     version: int = VERSION
@@ -139,7 +137,7 @@ class Order:
         return self.nodes * self.ranks_per_node
 
     def text(self) -> str:
-        return field_lines(vars(self))
+        return field_lines(self._asdict())
 
 
 def field_lines(row: Dict[str, Any]) -> str:
@@ -159,12 +157,10 @@ def parse_order(data: bytes, path: str) -> Order:
     row = json.loads(data)
     if not isinstance(row, dict) or row.get("version") != VERSION:
         raise ValueError(f"{path} is no order of version {VERSION}")
-    known = fields(Order)
-    unknown = set(row) - {known_field.name for known_field in known}
+    unknown = set(row) - set(Order._fields)
     if unknown:
         raise ValueError(f"{path} has fields this pilot does not know: {', '.join(sorted(unknown))}")
-    needed = [known_field for known_field in known if known_field.default is MISSING]
-    lacking = {known_field.name for known_field in needed if known_field.default_factory is MISSING} - set(row)
+    lacking = set(Order._fields) - set(Order._field_defaults) - set(row)
     if lacking:
         raise ValueError(f"{path} lacks {', '.join(sorted(lacking))}")
     return Order(**row)

@@ -7,7 +7,6 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
 from . import links
@@ -274,7 +273,7 @@ def main(order_file: str) -> int:
         print(f"podwright: {error}", file=sys.stderr)
         return EXIT_BAD_ORDER
     place = find_place(os.environ, None)
-    order = replace(order, join_timeout_s=max(order.join_timeout_s, place.join_s))
+    order = order._replace(join_timeout_s=max(order.join_timeout_s, place.join_s))
     node = Node(order, order_file, place, token)
     ended = node.paths.ended()
     if ended is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pkgutil
 import shutil
 import subprocess
 import tarfile
@@ -111,6 +110,8 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
 
 def place_loader(folder: str, environ: Dict[str, str]) -> None:
     """Put the loader where ranks of any Python find it, behind what the user has named."""
+    import pkgutil
+
     source = pkgutil.get_data(__package__ or "pilot", "loader.py")
     assert source is not None
     os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -75,6 +75,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
     store = Store(folder / "home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bitmaps, "SPAN_ROWS", 16)  # few files shall lie in many blocks
+        patch.setattr(bitmaps, "AT_ONCE", 2)  # and these be written while others are read, as those of many files are
         scan(store, tree, "a2d2")
     count_labels(store, "a2d2")
     tag(store, "a2d2", "frame=1", "weather", "rain")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ def test_a_pilot_of_a_run_that_has_ended_starts_nothing_and_ends_as_it_did(
     job.mkdir()
     (tmp_path / "token").write_text("token\n")
     (tmp_path / "cancelled").touch()
-    (job / "order.json").write_text(replace(ORDER, command=["touch", str(tmp_path / "ran")]).text())
+    (job / "order.json").write_text(ORDER._replace(command=["touch", str(tmp_path / "ran")]).text())
     (job / "pilot.pyz").write_bytes(pilot_zip())
     write_ended(str(tmp_path / "lease"), state)
     command = [sys.executable, "-I", "-S", str(job / "pilot.pyz"), "node", str(job / "order.json")]

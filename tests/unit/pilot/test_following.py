@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,7 +56,7 @@ class FakeNode:
     """The part of a node that its role sees."""
 
     def __init__(self) -> None:
-        self.order = replace(ORDER, silence_s=30.0, join_timeout_s=600.0)
+        self.order = ORDER._replace(silence_s=30.0, join_timeout_s=600.0)
         self.place = NodePlace(1, 0, "leader", "host1", "job")
         self.token, self.loop, self.epoch = b"", QuietLoop(), (0, 0)
         self.ranks, self.running, self.signalled, self.exit_code = self, True, None, None
@@ -242,7 +241,7 @@ def test_without_a_thread_to_be_had_it_tries_again_later(scene: Scene, monkeypat
 
 
 def test_a_leader_that_was_here_and_is_gone_is_not_waited_for_as_one_that_never_came(scene: Scene) -> None:
-    scene.node.order = replace(scene.node.order, rejoin_s=60.0)
+    scene.node.order = scene.node.order._replace(rejoin_s=60.0)
     link = scene.link("first")
     link.alive = False
     scene.role._hear()

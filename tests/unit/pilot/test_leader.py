@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def crowd() -> Any:
     """Makes crowds whose leader sees their time."""
 
     def make(leases: Leases | None = None, restart: int = 0, **changes: Any) -> Crowd:
-        made = Crowd(replace(ORDER, **changes), leases or Leases(None, "job"), restart)
+        made = Crowd(ORDER._replace(**changes), leases or Leases(None, "job"), restart)
         return made.begin()
 
     return make

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ class Started:
         self.folder, job = folder, folder / "job"
         job.mkdir()
         (folder / "token").write_text("token\n")
-        order = replace(ORDER, nodes=1, ranks_per_node=1, **changes)
+        order = ORDER._replace(nodes=1, ranks_per_node=1, **changes)
         (job / "order.json").write_text(order.text())
         (job / "pilot.pyz").write_bytes(pilot_zip())
         command = [sys.executable, "-I", "-S", str(job / "pilot.pyz"), "node", str(job / "order.json")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,8 +39,7 @@ def written(folder: Path, **changes: object) -> str:
 
 
 def test_an_order_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    order = replace(
-        ORDER,
+    order = ORDER._replace(
         setup=["module load cuda"],
         env={"A": "ä"},
         secrets=["KEY"],

@@ -8,7 +8,6 @@ import os
 import resource
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ class Attempt:
         self.loop = Loop()
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.log = NodeLog(str(folder), 1 << 20, Masker([]), lambda: 0.0)
-        self.ranks = Ranks(replace(ORDER, **{"ranks_per_node": 2, **order}), 0, self.loop, self.log, self.say)
+        self.ranks = Ranks(ORDER._replace(**{"ranks_per_node": 2, **order}), 0, self.loop, self.log, self.say)
         self.ranks.listen()
         self.ranks.running, self.ranks._cwd = True, str(folder)
         self.outside: list[socket.socket] = []

@@ -7,7 +7,6 @@ import json
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ class Sent:
         self.record, self.log, self.there = folder / "n1.r0", folder / "n1.r0.log", folder / "there"
         self.record.mkdir()
         self.lines: list[str] = []
-        order = replace(ORDER, frames_bytes=budget)
+        order = ORDER._replace(frames_bytes=budget)
         self.shipper = Shipper(order, str(self.record), 1, 0, self.lines.append, **options)
 
     def add(self, name: str, data: bytes) -> None:

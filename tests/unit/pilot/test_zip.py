@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,7 +128,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
     script = (
         'echo rank $RANK of $WORLD_SIZE in $PODWRIGHT_RUN; echo "{\\"podwright\\": {\\"step\\": $RANK}}"; echo e >&2'
     )
-    order = replace(ORDER, nodes=1, command=["sh", "-c", script], goal={"metric": "step", "at_least": 1})
+    order = ORDER._replace(nodes=1, command=["sh", "-c", script], goal={"metric": "step", "at_least": 1})
     path = job_in(tmp_path / "run", order)
     code, out, words = said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())
     assert (code, out, words) == (0, "", "")
@@ -160,7 +159,7 @@ def test_a_whole_run_of_two_ranks_on_the_oldest_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("launcher", "names"), [("plain", []), ("ranks", sorted(RANK_NAMES))])
 def test_one_rank_sees_others_only_where_a_launcher_is_named(tmp_path: Path, launcher: str, names: list[str]) -> None:
     """Whatever it inherits, and whatever its setup says; on the oldest Python."""
-    order = replace(ORDER, nodes=1, ranks_per_node=1, launcher=launcher, command=["env"], setup=["export GROUP_RANK=7"])
+    order = ORDER._replace(nodes=1, ranks_per_node=1, launcher=launcher, command=["env"], setup=["export GROUP_RANK=7"])
     path = job_in(tmp_path / "run", order)
     inherited = dict.fromkeys((*RANK_NAMES, *OWN_RANK), "3")
     assert said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python(), **inherited)[0] == 0
@@ -174,7 +173,7 @@ def test_what_a_rank_reads_and_what_it_leaves(tmp_path: Path) -> None:
     """What lay there before the ranks, such as the input and what setup made, is not among what they left."""
     command = ["sh", "-c", "cat > copy; mkdir out; echo x > out/ckpt"]
     setup = ["echo yes > answers"]
-    order = replace(ORDER, nodes=1, ranks_per_node=1, command=command, setup=setup, stdin="answers", keep=[])
+    order = ORDER._replace(nodes=1, ranks_per_node=1, command=command, setup=setup, stdin="answers", keep=[])
     path = job_in(tmp_path / "run", order)
     assert said(path.with_name("pilot.pyz"), "node", str(path), python=oldest_python())[0] == 0
     kept = tmp_path / "run" / "results" / "workdir"
@@ -185,7 +184,7 @@ def test_what_a_rank_reads_and_what_it_leaves(tmp_path: Path) -> None:
 
 
 def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
-    order = replace(ORDER, nodes=1, ranks_per_node=1, command=["true"], stdin="none.txt")
+    order = ORDER._replace(nodes=1, ranks_per_node=1, command=["true"], stdin="none.txt")
     path = job_in(tmp_path / "run", order)
     assert said(path.with_name("pilot.pyz"), "node", str(path))[0] == EXIT_FAILED
     log = tmp_path / "run" / "record" / "n0.r0" / "rank0.log"

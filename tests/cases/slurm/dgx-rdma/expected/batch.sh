@@ -62,7 +62,10 @@ overrun() {
 
 unset SLURM_EXPORT_ENV  # what the ranks start with srun gets their environment
 export PODWRIGHT_RUN
-hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
+hosts=$SLURM_JOB_NODELIST
+case $hosts in
+    *[[,]*) hosts=$(scontrol show hostnames "$hosts" | tr '\n' ' ') ;;
+esac
 PODWRIGHT_LEADER=${hosts%% *}
 export PODWRIGHT_LEADER="${PODWRIGHT_LEADER:-$(hostname)}"
 
@@ -110,7 +113,7 @@ at_work() {
     older=$(sed -n 's/.*"copy": "\([0-9]*\)".*/\1/p' "$claim")
     [ ! -e "$run/over.$older" ] && [ ! -e "$run/record/n0.r$older/closed" ]
 }
-while [ "$stopped" = no ] && at_work; do
+while [ "$restart" -gt 0 ] && [ "$stopped" = no ] && at_work; do
     sleep 2
     leave_ended
 done

@@ -2,8 +2,16 @@
 # Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named,
 # and so is the pilot where a copy of it is held that nobody can write.
 job=$(CDPATH= cd -- "${0%/*}" && pwd)
+
+# A program whose name says its version need not be started to find that out.
+new_enough() {
+    case $(readlink -f "$(command -v "$1")" 2>/dev/null) in
+        */python3.[89] | */python3.[1-9][0-9]) return 0 ;;
+    esac
+    "$1" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null
+}
 for python in "${PODWRIGHT_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python3; do
-    if "$python" -S -E -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+    if new_enough "$python"; then
         exec "$python" -I -S "${PODWRIGHT_PILOT:-$job/pilot.pyz}" node "${1:-$job/order.json}"
     fi
 done
