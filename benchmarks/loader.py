@@ -3,9 +3,14 @@
     python benchmarks/loader.py [--pairs 7] [--json OUT] [--images 2000]
 
 It runs in an environment of its own with torch, torchvision, webdataset, mosaicml-streaming and litdata; of ours it
-takes the one file pilot/loader.py. All arms read the same PNG files, in the form that each wants them: folders, tar
-shards, or its own shards. Tar shards are as staging leaves them: nobody may write to them. One process reads: what is
-compared is the reader, not how processes are started.
+takes what ranks import, pilot/loader.py and its two modules. All arms read the same PNG files, in the form that each
+wants them: folders, tar shards, or its own shards. Tar shards are as staging leaves them: nobody may write to them. As
+the others' shards have an index that was written with them, these have one of wds2idx's form; `bare` has none.
+
+All arms do the same work: every sample of the epoch comes once, in batches of 32 that are lists, from files that are
+opened anew, and every byte of it is looked at: LitData gives views of memory, in which nothing is read before that.
+`shards` gives views too, `copies` and `bare` bytes. One process reads: what is compared is the reader, not how
+processes are started.
 """
 
 from __future__ import annotations
@@ -15,14 +20,25 @@ import io
 import os
 import random
 import shutil
+import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from types import ModuleType
 from typing import Any
+
+import litdata
+import numpy as np
+import streaming
+import webdataset as wds
+from litdata.streaming.cache import Cache
+from PIL import Image
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
 
 from measure import alternate, compare, conclude, machine, parser, start
 
@@ -34,19 +50,18 @@ Arm = Any
 
 
 def ours() -> ModuleType:
-    """Load the one file, as ranks do under the name `podwright_data`."""
-    spec = importlib.util.spec_from_file_location("podwright_data", LOADER)
+    """Load the package that ranks import as `podwright_data`."""
+    beside = [str(LOADER.parent)]
+    spec = importlib.util.spec_from_file_location("podwright_data", LOADER, submodule_search_locations=beside)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules["podwright_data"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def write(folder: Path, count: int) -> None:
     """Write the images in the form of every arm."""
-    from PIL import Image
-
     noise = random.Random(1)
     images = []
     for number in range(count):
@@ -56,34 +71,42 @@ def write(folder: Path, count: int) -> None:
         image.save(path)
         images.append((number % 10, path))
     for first in range(0, count, SHARD):
-        (folder / "shards").mkdir(exist_ok=True)
-        shard = folder / "shards" / f"train-{first // SHARD:06}.tar"
-        with tarfile.open(shard, "w") as archive:
-            for label, path in images[first : first + SHARD]:
-                _add(archive, f"{path.stem}.png", path.read_bytes())
-                _add(archive, f"{path.stem}.cls", str(label).encode())
-        shard.chmod(0o444)
+        _write_shard(folder, first // SHARD, images[first : first + SHARD])
     _write_streaming(folder / "streaming", images)
     _write_litdata(folder / "litdata", images)
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
+def _write_shard(folder: Path, number: int, images: list[tuple[int, Path]]) -> None:
+    """Write a tar shard, and beside one of its two places the index."""
+    (folder / "shards").mkdir(exist_ok=True)
+    (folder / "bare").mkdir(exist_ok=True)
+    shard = folder / "shards" / f"train-{number:06}.tar"
+    lines = [f"v1.2 {len(images)}\n"]
+    with tarfile.open(shard, "w") as archive:
+        for label, path in images:
+            parts = [_add(archive, path.stem, "png", path.read_bytes())]
+            parts.append(_add(archive, path.stem, "cls", str(label).encode()))
+            lines.append(" ".join(parts) + "\n")
+    shard.chmod(0o444)
+    shard.with_suffix(".idx").write_text("".join(lines))
+    (folder / "bare" / shard.name).hardlink_to(shard)
+
+
+def _add(archive: tarfile.TarFile, stem: str, suffix: str, data: bytes) -> str:
+    """Add a member, and return what an index says of it."""
+    info = tarfile.TarInfo(f"{stem}.{suffix}")
     info.size = len(data)
     archive.addfile(info, io.BytesIO(data))
+    return f"{suffix} {archive.offset - -(-len(data) // 512) * 512} {len(data)} {info.name}"
 
 
 def _write_streaming(folder: Path, images: list[tuple[int, Path]]) -> None:
-    from streaming import MDSWriter
-
-    with MDSWriter(out=str(folder), columns={"image": "bytes", "label": "int"}) as writer:
+    with streaming.MDSWriter(out=str(folder), columns={"image": "bytes", "label": "int"}) as writer:
         for label, path in images:
             writer.write({"image": path.read_bytes(), "label": label})
 
 
 def _write_litdata(folder: Path, images: list[tuple[int, Path]]) -> None:
-    from litdata.streaming.cache import Cache
-
     folder.mkdir()
     cache = Cache(str(folder), chunk_bytes="16MB")
     for number, (label, path) in enumerate(images):
@@ -92,80 +115,88 @@ def _write_litdata(folder: Path, images: list[tuple[int, Path]]) -> None:
     cache.merge()
 
 
-def pixels(data: bytes) -> int:
-    """Decode an image and look at it."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(data)) as image:
-        return len(image.convert("RGB").tobytes())
-
-
-def look(data: bytes, decode: bool) -> int:
-    """Return what an image is worth: its bytes, or its pixels."""
-    return pixels(data) if decode else len(data)
+def look(data: bytes | memoryview, decode: bool) -> int:
+    """Look at all of an image, at its bytes or its pixels, and return how many bytes it has."""
+    if decode:
+        with Image.open(io.BytesIO(data)) as image:
+            image.convert("RGB").tobytes()
+    else:
+        np.frombuffer(data, np.uint8).max()
+    return len(data)
 
 
 class Readers:
-    """A method for each arm, which goes through one epoch and yields batches with a number for each image."""
+    """A method for each arm, which goes through one epoch and yields batches: lists of the sizes of images."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._ours = folder, ours()
 
+    def _read(self, name: str, decode: Callable[[Any], int]) -> Iterator[Any]:
+        read = self._ours.SampleFolder(str(self._folder / name), decode)
+        return iter(self._ours.Loader(read, 32, seed=1, collate_fn=list))
+
     def folder(self, decode: bool) -> Iterator[Any]:
         """Ours, over folders."""
-        read = self._ours.SampleFolder(str(self._folder / "images"), lambda sample: look(sample["file"], decode))
-        return iter(self._ours.Loader(read, 32, seed=1))
+        return self._read("images", lambda sample: look(sample["file"], decode))
 
     def shards(self, decode: bool) -> Iterator[Any]:
-        """Ours, over tar shards."""
-        read = self._ours.SampleFolder(str(self._folder / "shards"), lambda sample: look(sample["png"], decode))
-        return iter(self._ours.Loader(read, 32, seed=1))
+        """Ours, over tar shards, where they lie in memory."""
+        return self._read("shards", lambda sample: look(sample.view("png"), decode))
+
+    def copies(self, decode: bool) -> Iterator[Any]:
+        """Ours, over tar shards, as bytes."""
+        return self._read("shards", lambda sample: look(sample["png"], decode))
+
+    def bare(self, decode: bool) -> Iterator[Any]:
+        """Ours, over tar shards without an index, as bytes."""
+        return self._read("bare", lambda sample: look(sample["png"], decode))
 
     def torchvision(self, decode: bool) -> Iterator[Any]:
         """Folders of torchvision."""
-        from torch.utils.data import DataLoader
-        from torchvision.datasets import ImageFolder
-
         read = ImageFolder(str(self._folder / "images"), loader=lambda path: look(Path(path).read_bytes(), decode))
-        return (images for images, _ in DataLoader(read, batch_size=32, shuffle=True))
+        return iter(DataLoader(read, batch_size=32, shuffle=True, collate_fn=lambda rows: [size for size, _ in rows]))
 
     def webdataset(self, decode: bool) -> Iterator[Any]:
         """The same tar shards, in a stream."""
-        import webdataset as wds
-
         shards = sorted(map(str, (self._folder / "shards").glob("*.tar")))
         read = wds.WebDataset(shards, shardshuffle=len(shards)).shuffle(1000)
-        return iter(wds.WebLoader(read.map(lambda sample: look(sample["png"], decode)), batch_size=32))
+        sizes = read.map(lambda sample: look(sample["png"], decode))
+        return iter(wds.WebLoader(sizes, batch_size=32, collate_fn=list))
 
     def streaming(self, decode: bool) -> Iterator[Any]:
         """Shards of MosaicML."""
-        from streaming import StreamingDataset
-        from torch.utils.data import DataLoader
-
-        read = StreamingDataset(local=str(self._folder / "streaming"), shuffle=True, batch_size=32)
+        read = streaming.StreamingDataset(local=str(self._folder / "streaming"), shuffle=True, batch_size=32)
         return iter(DataLoader(read, batch_size=32, collate_fn=lambda rows: [look(r["image"], decode) for r in rows]))
 
     def litdata(self, decode: bool) -> Iterator[Any]:
         """Chunks of LitData."""
-        from litdata import StreamingDataLoader, StreamingDataset
-
-        def collate(rows: list[dict[str, Any]]) -> list[int]:
-            return [look(row["image"], decode) for row in rows]
-
-        read = StreamingDataset(str(self._folder / "litdata"), shuffle=True)
-        return iter(StreamingDataLoader(read, batch_size=32, collate_fn=collate))
+        read = litdata.StreamingDataset(str(self._folder / "litdata"), shuffle=True)
+        collate = partial(_looked_at, decode=decode)
+        return iter(litdata.StreamingDataLoader(read, batch_size=32, collate_fn=collate))
 
 
-ARMS = ("folder", "shards", "torchvision", "webdataset", "streaming", "litdata")
+def _looked_at(rows: list[dict[str, Any]], decode: bool) -> list[int]:
+    return [look(row["image"], decode) for row in rows]
 
 
-def epoch(arm: Arm, decode: bool, count: int) -> float:
-    """Return the seconds of one epoch, opening included; every image must come."""
-    began = perf_counter()
-    seen = sum(len(batch) for batch in arm(decode))
+ARMS = ("folder", "shards", "copies", "bare", "torchvision", "webdataset", "streaming", "litdata")
+GOALS = {"shards": GOAL, "copies": None, "bare": None}
+"""Of each of ours over shards: the most it may take of another's time."""
+
+
+def epoch(arm: Arm, decode: bool, wanted: tuple[int, int], busy: list[float]) -> float:
+    """Return the seconds of one epoch, opening included; those of a processor are kept beside.
+
+    Every image must come, with all of its bytes.
+    """
+    count = size = 0
+    began, busy_before = perf_counter(), process_time()
+    for batch in arm(decode):
+        count, size = count + len(batch), size + sum(batch)
     took = perf_counter() - began
-    if seen != count:
-        raise SystemExit(f"{arm.__name__}: {seen} images came, not {count}")
+    busy.append(process_time() - busy_before)
+    if (count, size) != wanted:
+        raise SystemExit(f"{arm.__name__}: {count} images of {size} bytes came, not {wanted[0]} of {wanted[1]}")
     return took
 
 
@@ -179,14 +210,20 @@ def main() -> int:
         folder = Path(made_in)
         os.environ["XDG_CACHE_HOME"] = os.environ["HF_HOME"] = str(folder / "cache")
         write(folder, asked.images)
+        whole = sum(path.stat().st_size for path in folder.glob("images/*/*.png"))
         readers = Readers(folder)
         for kind, decode in (("raw", False), ("decoded", True)):
-            timed = {name: partial(epoch, getattr(readers, name), decode, asked.images) for name in ARMS}
+            busy: dict[str, list[float]] = {name: [] for name in ARMS}
+            wanted = (asked.images, whole)
+            timed = {name: partial(epoch, getattr(readers, name), decode, wanted, busy[name]) for name in ARMS}
             seconds = alternate(timed, asked.pairs)
-            raw[kind] = seconds
+            raw[kind] = {"wall": seconds, "busy": busy}
             rows.append(compare(f"{kind}: folder / torchvision", seconds["folder"], seconds["torchvision"], GOAL))
-            for other in ("webdataset", "streaming", "litdata"):
-                rows.append(compare(f"{kind}: shards / {other}", seconds["shards"], seconds[other], GOAL))
+            for arm, other in product(GOALS, ("webdataset", "streaming", "litdata")):
+                rows.append(compare(f"{kind}: {arm} / {other}", seconds[arm], seconds[other], GOALS[arm]))
+            for arm, other in (("folder", "torchvision"), ("shards", "litdata")):
+                of_both = busy[arm][-asked.pairs :], busy[other][-asked.pairs :]
+                rows.append(compare(f"{kind}: {arm} / {other}, busy processor", *of_both))
         shutil.rmtree(folder / "cache", ignore_errors=True)
     conclude("loader", rows, raw, facts, asked.json)
     return 0

@@ -184,31 +184,33 @@ def without_time(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_commands_answer_from_the_pods_catalog_what_they_answer_here(site: Site, tmp_path: Path) -> None:
     tree = write_scenes(tmp_path / "a2d2", scenes=4, frames=3)
-    scanned = site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")
+    scanned = site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")
     assert scanned["published"] == {"catalog": site.running.url, "generation": 1, "files": 36, "left_out": 0}
-    refused = site.ask("stats", "a2d2", "--on", site.pod, code=2)["errors"][0]
+    refused = site.ask("stats", "a2d2", "--catalog", site.pod, code=2)["errors"][0]
     assert refused["message"] == "the labels of a2d2 were not counted when it was published"
     counted = site.ask("stats", "a2d2")
-    assert site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")["published"]["generation"] == 2
-    assert site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")["published"]["generation"] == 2
-    assert site.ask("stats", "a2d2", "--on", site.pod) == {**counted, "counted": 0}
+    assert site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")["published"]["generation"] == 2
+    assert site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")["published"]["generation"] == 2
+    assert site.ask("stats", "a2d2", "--catalog", site.pod) == {**counted, "counted": 0}
     for options in (["find", "a2d2", "kind=label and Car>0"], ["find", "a2d2", "--limit", 3]):
-        assert without_time(site.ask(*options, "--on", site.pod)) == without_time(site.ask(*options))
-    assert site.ask("ls", "--on", site.pod) == site.ask("ls")
-    assert site.ask("ls", "a2d2", "--on", site.pod) == site.ask("ls", "a2d2")
+        assert without_time(site.ask(*options, "--catalog", site.pod)) == without_time(site.ask(*options))
+    assert site.ask("ls", "--catalog", site.pod) == site.ask("ls")
+    assert site.ask("ls", "a2d2", "--catalog", site.pod) == site.ask("ls", "a2d2")
     query = "select scene, count(*) as n from files where kind = 'label' group by scene order by scene"
-    assert site.ask("sql", "a2d2", query, "--on", site.pod) == site.ask("sql", "a2d2", query)
+    assert site.ask("sql", "a2d2", query, "--catalog", site.pod) == site.ask("sql", "a2d2", query)
     for file in ("here.csv", "there.csv"):
-        site.ask("stats", "a2d2", "--per-image", tmp_path / file, *(["--on", site.pod] if file == "there.csv" else []))
+        site.ask(
+            "stats", "a2d2", "--per-image", tmp_path / file, *(["--catalog", site.pod] if file == "there.csv" else [])
+        )
     assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
 
 
 def test_what_is_wrong_is_said_in_words(site: Site, tmp_path: Path) -> None:
     def message(*options: object, code: int) -> str:
-        return str(site.ask(*options, "--on", site.pod, code=code)["errors"][0]["message"])
+        return str(site.ask(*options, "--catalog", site.pod, code=code)["errors"][0]["message"])
 
     assert message("find", "a2d2", code=2) == f'{site.running.url} has no dataset "a2d2"'
-    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--on", site.pod, "--whole")
+    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--catalog", site.pod, "--whole")
     assert message("find", "a2d2", "knd=label", code=2) == "unknown column"
     assert message("find", "a2d2", "Car>0", code=2) == "is a class, and its pixels are not counted yet"
     assert "Unknown identifier" in message("sql", "a2d2", "select scen from files", code=2)
@@ -222,12 +224,12 @@ def test_what_is_wrong_is_said_in_words(site: Site, tmp_path: Path) -> None:
 def test_a_wrong_password_is_refused_and_no_password_is_written_anywhere(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--on", site.pod, "--whole")
+    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--catalog", site.pod, "--whole")
     password = site.running.environ["CLICKHOUSE_PASSWORD"]
     for path in site.store.home.rglob("*"):
         assert not path.is_file() or password.encode() not in path.read_bytes()
     monkeypatch.setenv("CLICKHOUSE_PASSWORD", "wrong")
-    refused = site.ask("find", "a2d2", "--on", site.pod, code=3)["errors"][0]
+    refused = site.ask("find", "a2d2", "--catalog", site.pod, code=3)["errors"][0]
     assert "does not let you in" in refused["message"]
     assert "wrong" not in refused["message"].lower().replace("wrong password", "")
 
@@ -236,23 +238,23 @@ def test_a_user_who_may_only_read_reads_and_publishes_nothing(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = write_scenes(tmp_path / "a2d2")
-    site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")
+    site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")
     monkeypatch.setenv("CLICKHOUSE_USER", "reader")
-    assert site.ask("find", "a2d2", "kind=label", "--on", site.pod)["count"] == 12
-    assert site.ask("sql", "a2d2", "select count() as n from files", "--on", site.pod)["rows"] == [[36]]
+    assert site.ask("find", "a2d2", "kind=label", "--catalog", site.pod)["count"] == 12
+    assert site.ask("sql", "a2d2", "select count() as n from files", "--catalog", site.pod)["rows"] == [[36]]
     (tree / "new.txt").touch()
-    refused = site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole", code=1)["errors"][0]
+    refused = site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole", code=1)["errors"][0]
     assert "readonly mode" in refused["message"]
 
 
 def test_tls_is_spoken_and_its_certificate_checked(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--on", site.pod, "--whole")
+    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--catalog", site.pod, "--whole")
     secure = f"clickhouses://127.0.0.1:{site.running.tls_port}/{DATABASE}"
     site.pod.write_text(site.pod.read_text().replace(site.running.url, secure))
-    refused = site.ask("find", "a2d2", "--on", site.pod, code=3)["errors"][0]
+    refused = site.ask("find", "a2d2", "--catalog", site.pod, code=3)["errors"][0]
     assert "its certificate is not trusted" in refused["message"]
     monkeypatch.setenv("SSL_CERT_FILE", str(site.running.certificate))
-    assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 36
+    assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 36
 
 
 @pytest.mark.parametrize(
@@ -269,10 +271,10 @@ def test_tls_is_spoken_and_its_certificate_checked(site: Site, tmp_path: Path, m
     ],
 )
 def test_a_query_of_the_users_own_only_reads(site: Site, tmp_path: Path, statement: str) -> None:
-    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--on", site.pod, "--whole")
-    refused = site.ask("sql", "a2d2", statement, "--on", site.pod, code=2)["errors"][0]
+    site.ask("scan", write_scenes(tmp_path / "a2d2"), "--name", "a2d2", "--catalog", site.pod, "--whole")
+    refused = site.ask("sql", "a2d2", statement, "--catalog", site.pod, code=2)["errors"][0]
     assert refused["message"].startswith("not allowed here: ")
-    assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 36
+    assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 36
 
 
 def test_only_what_everybody_may_read_is_published_unless_all_is_asked_for(site: Site) -> None:
@@ -285,11 +287,11 @@ def test_only_what_everybody_may_read_is_published_unless_all_is_asked_for(site:
         for path, mode in {"open/a": 0o644, "open/b": 0o600, "closed/c": 0o644}.items():
             (root / path).write_bytes(path.encode())
             (root / path).chmod(mode)
-        published = site.ask("scan", root, "--name", "mixed", "--checksums", "--on", site.pod)["published"]
+        published = site.ask("scan", root, "--name", "mixed", "--checksums", "--catalog", site.pod)["published"]
         assert (published["files"], published["left_out"]) == (2, 1)
         query = "select path, sha256 is not null as known, id from files order by path"
-        assert site.ask("sql", "mixed", query, "--on", site.pod)["rows"] == [["open/a", 1, 0], ["open/b", 0, 1]]
-        published = site.ask("scan", root, "--name", "mixed", "--on", site.pod, "--whole")["published"]
+        assert site.ask("sql", "mixed", query, "--catalog", site.pod)["rows"] == [["open/a", 1, 0], ["open/b", 0, 1]]
+        published = site.ask("scan", root, "--name", "mixed", "--catalog", site.pod, "--whole")["published"]
         assert (published["files"], published["left_out"]) == (3, 0)
 
 
@@ -298,7 +300,7 @@ def test_a_reader_goes_on_with_his_generation_and_older_ones_are_dropped(site: S
 
     def grow(file: str) -> None:
         (tree / file).touch()
-        site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")
+        site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")
 
     grow("one")
     with open_published(server, "a2d2") as there:
@@ -326,7 +328,7 @@ def test_a_publication_that_is_struck_leaves_the_old_one(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     tree = write_scenes(tmp_path / "a2d2")
-    site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")
+    site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")
     (tree / "new.txt").touch()
     scan(site.store, tree, "a2d2")
 
@@ -348,10 +350,10 @@ def test_a_publication_that_is_struck_leaves_the_old_one(
     server = Dying(parse_catalog(site.running.url), site.running.environ)
     with pytest.raises(Struck):
         publish(site.store, "a2d2", server, whole=True)
-    assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 36
+    assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 36
     left = set(site.tables())
     monkeypatch.setattr(podwright.data.clickhouse.publish, "_ORPHAN_S", -60)  # what was left is old enough at once
-    assert site.ask("scan", tree, "--name", "a2d2", "--on", site.pod, "--whole")["published"]["generation"] == 2
-    assert site.ask("find", "a2d2", "--on", site.pod)["count"] == 37
+    assert site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")["published"]["generation"] == 2
+    assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 37
     assert len(site.tables()) == 4
     assert len(left - set(site.tables())) == len(left) - 2

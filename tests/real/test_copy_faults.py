@@ -8,11 +8,13 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from podwright.data import policy_runs, transfer
+from podwright.data import copying, policy_runs, transfer
 from podwright.data.copying import NOTES, stage_to
 from podwright.data.policies import Policy
 from podwright.data.policy_runs import PolicyReport
@@ -20,6 +22,7 @@ from podwright.data.scan import scan
 from podwright.data.select import Choice, make_selection
 from podwright.data.selections import load
 from podwright.data.store import Store
+from podwright.pilot.sources import SourceFile, fetch
 from podwright.spec.problems import Refusal
 from tests.contract.sites import until
 from tests.fixtures.a2d2 import write_scenes
@@ -145,6 +148,33 @@ def test_a_file_that_changes_on_its_server_while_it_is_staged_is_left_and_named(
     assert contents(to) == files_of(tree)
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_on_its_disk_while_it_is_staged_is_left_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    store, tree, to = make_street(tmp_path), tmp_path / "a2d2", tmp_path / "to"
+    before = contents(tree)
+    victim = sorted(path for path in before if "/label/" in path)[1]
+    source = (tree / victim).as_uri()
+
+    def changing(wanted: SourceFile, site: Any, environ: Any, file: Any) -> str:
+        """Read a file as ever; somebody writes to it behind the first piece."""
+        act = partial(CHANGES[change], tree / victim)
+        return fetch(wanted, site, environ, file, lambda size: act() if wanted.source == source else None)
+
+    monkeypatch.setattr(copying, "fetch", changing)
+    said = refusal(lambda: stage_to(load(store, "street"), None, to))
+    assert said.startswith(f"{source}: it ")
+    monkeypatch.undo()
+    there = contents(to)
+    assert there.items() <= before.items()
+    assert victim not in there
+    scan(store, tree, "a2d2")
+    make_selection(store, "a2d2", Choice("again"))
+    stage_to(load(store, "again"), None, to)
+    assert contents(to) == files_of(tree)
+
+
 def refusal(act: Callable[[], object]) -> str:
     with pytest.raises(Refusal) as caught:
         act()
@@ -211,7 +241,9 @@ STAGE_STOPS = {
 }
 STAGE_CHILD = """
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 from podwright.data import copying
 from podwright.data.selections import load
 from podwright.data.store import Store

@@ -109,7 +109,8 @@ POLICY_TOO = (
 
 STATS_TOO = (
     "Pixels of each class in label images, objects' areas of COCO, or images by their folder.\nLabels that were counted"
-    " before are not read again. Then filters know the classes: Car>0."
+    " before are not read again. Then filters know the classes: Car>0. With --on the nodes of a run\ncount label"
+    " images, each its share; their python3 needs Pillow and NumPy, and the dataset must be there."
 )
 
 SELECT = "a2d2 --name s --split train=0.8,test=0.2 --by scene"

@@ -36,6 +36,9 @@ class AgentRun(Protocol):
     def wait(self, timeout_s: float | None = None) -> Any:
         """Wait until it has ended, and return its record."""
 
+    def pull(self, paths: Sequence[str], to: Path) -> Any:
+        """Copy paths of its folder to another, below its id."""
+
 
 Start = Callable[["Workload", str], AgentRun]
 
@@ -75,11 +78,17 @@ def run_workload(start: Start, file: str, target: str, batch: Path) -> Iterator[
             run = start(load_workload(file, [f"data.{INPUT}={below}"]), target)
         finally:
             inside.unlink()
-    record = run.wait()
-    if record.state != "succeeded":
-        raise refuse(f"the run {run.id} of the agent {record.state}", hint=f"podwright show {run.id}", exit_code=1)
+    succeeded(run, "of the agent")
     for line in run.folder.log_lines():
         yield line.text
+
+
+def succeeded(run: AgentRun, what: str) -> Any:
+    """Wait for the end of a run and return its record; one that did not succeed is refused."""
+    record = run.wait()
+    if record.state != "succeeded":
+        raise refuse(f"the run {run.id} {what} {record.state}", hint=f"podwright show {run.id}", exit_code=1)
+    return record
 
 
 def tags_of(lines: Iterable[str], asked: Iterable[Match]) -> Tags:

@@ -6,24 +6,16 @@ import csv
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from podwright.data.labels import LabelClass
 from podwright.data.layouts import Layout
 from podwright.spec.problems import refuse
 
 CLASS_LIST = ("class_list.json", "camera_lidar_semantic/class_list.json")
 """Where A2D2 has its list, below the root."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-
-
-@dataclass(frozen=True, slots=True)
-class LabelClass:
-    """One class, and the colours that mean it in label images, as numbers 0xrrggbb."""
-
-    name: str
-    colours: tuple[int, ...] = ()
 
 
 def classes_of(layout: Layout, root: Path) -> list[LabelClass]:

@@ -7,10 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pyarrow
 from PIL import Image
 
-from podwright.data.classes import LabelClass
+from podwright.data.labels import LabelClass
 
 Counts = np.ndarray[Any, np.dtype[np.uint64]]
 _RGB = 0xFFFFFF
@@ -39,8 +38,7 @@ class ColourTable:
         """Look up one pixel of each run of equal ones: labels are areas, so there are few runs."""
         if not len(pixels):
             return np.zeros(self.classes + 1, dtype=np.uint64)
-        starts = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
-        starts = np.concatenate(([0], starts))
+        starts = np.concatenate(([0], _places_of(pixels[1:] != pixels[:-1]) + 1))
         lengths = np.diff(starts, append=len(pixels))
         return self._summed(self._places[pixels[starts] & _RGB], lengths)
 
@@ -55,10 +53,20 @@ class ColourTable:
         return np.bincount(places, weights=lengths, minlength=self.classes + 1).astype(np.uint64)
 
 
+def _places_of(marks: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return where few of very many marks are set: only bytes of eight of them that have any are looked into."""
+    packed = np.packbits(marks)
+    some = np.flatnonzero(packed != 0)
+    inside = np.flatnonzero(np.unpackbits(packed[some]).view(bool))
+    return np.asarray(some[inside >> 3] * 8 + (inside & 7))
+
+
 def _packed(image: Image.Image) -> np.ndarray[Any, Any]:
     """Return pixels of four bytes each as they lie in Pillow's memory; an image in several pieces is copied."""
     if hasattr(image, "__arrow_c_array__"):
-        with suppress(ValueError):
+        with suppress(ValueError, ImportError):
+            import pyarrow
+
             return np.asarray(pyarrow.array(image).flatten().to_numpy()).view("<u4")
     return np.frombuffer(image.tobytes("raw", "RGBX"), dtype="<u4")
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from podwright.data import bitmaps, counting, schema
-from podwright.data.classes import LabelClass, classes_of
-from podwright.data.counting import Counted, LabelFile
+from podwright.data import bitmaps, coco, counting, schema
+from podwright.data.classes import classes_of
 from podwright.data.dataset import Dataset, open_dataset
 from podwright.data.files import FILE
+from podwright.data.labels import Counted, LabelClass, LabelFile
 from podwright.data.paths import as_json, path_bytes
 from podwright.data.samples import is_role
 from podwright.data.store import Store
@@ -24,6 +24,8 @@ from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from podwright.data.label_runs import LabelRun
 
 MOST_NAMED = 100
 """Broken files are counted all, and so many of them are named."""
@@ -69,16 +71,21 @@ class Statistics:
         }
 
 
-def count_labels(store: Store, name: str, progress: Progress | None = None) -> Statistics:
-    """Count the labels that are not counted yet, and return what all of them hold."""
+def count_labels(
+    store: Store, name: str, progress: Progress | None = None, elsewhere: LabelRun | None = None
+) -> Statistics:
+    """Count the labels that are not counted yet, here or elsewhere, and return what all of them hold."""
     with open_dataset(store, name) as dataset:
         if dataset.layout.labels is None:
             message = f"{name} has the layout {dataset.layout.name}, in which no labels are known"
             raise refuse(message, hint="layouts with labels are a2d2, coco and images: scan it with --layout")
+        if elsewhere is not None and dataset.layout.labels != "colours":
+            message = f"{name} has no label images, whose pixels nodes could count"
+            raise refuse(message, hint=f"podwright data stats {name}", field="--on")
     with store.writing(name) as part:
         # Within the lock: what is counted must be what is copied.
         with open_dataset(store, name) as dataset:
-            work = _Work(dataset)
+            work = _Work(dataset, elsewhere)
         if work.files:
             shutil.copyfile(store.file(name, store.generation(name)), part / FILE)
             with store.building(part) as connection:
@@ -91,8 +98,8 @@ def count_labels(store: Store, name: str, progress: Progress | None = None) -> S
 class _Work:
     """What is to be counted in a dataset, and how."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.layout, self.root = dataset.layout, dataset.root_bytes
+    def __init__(self, dataset: Dataset, elsewhere: LabelRun | None) -> None:
+        self.layout, self.root, self._elsewhere = dataset.layout, dataset.root_bytes, elsewhere
         self.known = dataset.classes
         self.annotations = self._annotations(dataset)
         self.classes = self._classes(dataset)
@@ -101,12 +108,12 @@ class _Work:
         self.anew = names != self.known or dataset.layout.labels == "coco"
         self.files = self._files(dataset)
 
-    def _annotations(self, dataset: Dataset) -> counting.Annotations | None:
+    def _annotations(self, dataset: Dataset) -> coco.Annotations | None:
         if dataset.layout.labels != "coco":
             return None
         condition = dataset.condition("ext=json and folder~annotations and name~instances_")
         paths = [dataset.root_bytes + b"/" + match.path_bytes for match in dataset.find(condition)]
-        return counting.read_annotations(paths)
+        return coco.read_annotations(paths)
 
     def _classes(self, dataset: Dataset) -> list[LabelClass]:
         if self.annotations is not None:
@@ -129,7 +136,9 @@ class _Work:
 
     def _counts(self) -> Iterator[Counted]:
         if self.annotations is not None:
-            return counting.count_annotated(self.files, self.annotations)
+            return coco.count_annotated(self.files, self.annotations)
+        if self._elsewhere is not None:
+            return self._elsewhere.count(self.root, self.files, self.classes)
         threads = len(os.sched_getaffinity(0))
         if self.layout.labels == "folders":
             return counting.count_folders(self.files, self.classes, threads)

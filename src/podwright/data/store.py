@@ -43,7 +43,7 @@ def open_store(home: Path) -> Store:
     """Return the datasets of a home; those of PODWRIGHT_CATALOG where that names a folder, which many may share."""
     given = os.environ.get("PODWRIGHT_CATALOG")
     if given and "://" in given:
-        hint = "a database is the `catalog:` of a pod: `podwright data find DATASET --on POD`"
+        hint = "a database is named on the command line: `podwright data find DATASET --catalog POD`"
         raise refuse(f'"{short(given)}" is no folder', hint=hint, field="PODWRIGHT_CATALOG")
     return Store(home, Path(given).expanduser().absolute() if given else None)
 

@@ -29,6 +29,8 @@ INTERNAL = (
 )
 TAIL_LINES, TAIL_BYTES = 30, 64 * 1024
 """Of what setup lines said, which may be of any size, that much is looked at."""
+LOADER = {"loader.py": "__init__.py", "epochs.py": "epochs.py", "shards.py": "shards.py"}
+"""The modules of `podwright_data`, and what they are called there."""
 HELD_BYTES = 64 << 20
 """Of a snapshot in memory while it is unpacked; a larger one is copied beside where it goes."""
 
@@ -112,11 +114,13 @@ def place_loader(folder: str, environ: Dict[str, str]) -> None:
     """Put the loader where ranks of any Python find it, behind what the user has named."""
     import pkgutil
 
-    source = pkgutil.get_data(__package__ or "pilot", "loader.py")
-    assert source is not None
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    with open(os.path.join(folder, "podwright_data.py"), "wb") as file:
-        file.write(source)
+    package = os.path.join(folder, "podwright_data")
+    os.makedirs(package, mode=0o700, exist_ok=True)
+    for module, name in LOADER.items():
+        source = pkgutil.get_data(__package__ or "pilot", module)
+        assert source is not None
+        with open(os.path.join(package, name), "wb") as file:
+            file.write(source)
     environ["PYTHONPATH"] = os.pathsep.join(filter(None, (environ.get("PYTHONPATH"), folder)))
 
 

@@ -155,12 +155,12 @@ def test_a_password_does_not_travel_in_clear() -> None:
 def test_a_pod_without_a_catalog_is_refused_with_the_field(ask: Say, tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text("name: adas\nnodes: [{hosts: n1, model: cpu-server}]\n")
-    (problem,) = ask("find", "a2d2", "--on", pod, code=2)["errors"]
+    (problem,) = ask("find", "a2d2", "--catalog", pod, code=2)["errors"]
     assert (problem["file"], problem["field"]) == (str(pod), "catalog")
     assert problem["hint"] == "write `catalog: clickhouse://HOST:8123/DATABASE`"
 
 
 def test_a_database_is_no_folder_for_catalogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODWRIGHT_CATALOG", "clickhouse://db1:8123/podwright")
-    with pytest.raises(Refusal, match=r"is no folder\n\nhint: .*--on POD"):
+    with pytest.raises(Refusal, match=r"is no folder\n\nhint: .*--catalog POD"):
         open_store(tmp_path)

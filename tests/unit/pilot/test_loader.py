@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import tarfile
 from collections import Counter
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.loader import EpochOrder, Loader, Permutation, SampleFolder, shares
+from podwright.pilot.epochs import EpochOrder, Permutation, share
+from podwright.pilot.loader import Loader, SampleFolder
 
 LENGTHS = st.integers(1, 400)
 SEEDS = st.integers(0, 2**32)
@@ -22,20 +24,27 @@ SEEDS = st.integers(0, 2**32)
 @given(LENGTHS, SEEDS)
 def test_a_permutation_has_every_number_once(length: int, seed: int) -> None:
     shuffled = Permutation(length, seed)
-    assert sorted(shuffled[position] for position in range(length)) == list(range(length))
+    numbers = shuffled.numbers(range(length))
+    assert sorted(numbers) == list(range(length))
+    # One by one, as where there is no torch, and some of them, as a rank asks.
+    assert [shuffled[position] for position in range(length)] == numbers
+    assert shuffled.numbers(range(1, length, 3)) == numbers[1::3]
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), SEEDS, st.integers(0, 5), st.booleans())
 def test_an_epoch_has_every_sample_once(blocks: list[int], seed: int, epoch: int, shuffle: bool) -> None:
     order = EpochOrder(blocks, seed, epoch, shuffle)
-    assert sorted(order[position] for position in range(len(order))) == list(range(sum(blocks)))
+    numbers = order.numbers(range(len(order)))
+    assert sorted(numbers) == list(range(sum(blocks)))
+    assert order.numbers(range(2, len(order), 3)) == numbers[2::3]
 
 
 def test_epochs_and_seeds_differ_and_the_order_is_the_same_everywhere() -> None:
-    orders = {tuple(EpochOrder([50], seed, epoch)[i] for i in range(50)) for seed in range(3) for epoch in range(3)}
-    assert len(orders) == 9
+    seeds = (-1, 0, 1, 1 << 40)
+    orders = {tuple(EpochOrder([50], seed, epoch).numbers(range(50))) for seed, epoch in product(seeds, range(3))}
+    assert len(orders) == 12
     # Written down: a checkpoint of today must go on tomorrow, with any Python and any torch.
-    assert [EpochOrder([10], 1, 0)[i] for i in range(10)] == [1, 6, 4, 5, 7, 8, 0, 3, 9, 2]
+    assert EpochOrder([10], 1, 0).numbers(range(10)) == [2, 4, 7, 8, 9, 0, 6, 1, 3, 5]
 
 
 @given(
@@ -54,12 +63,10 @@ def test_the_law_of_the_loader(
     for world, steps in lives:
         before = taken
         for rank in range(world):
-            for share in list(shares(length, before, batch, rank, world))[:steps]:
-                seen.update(order[position] for position in share)
+            seen.update(order.numbers(share(length, before, rank, world)[: steps * batch]))
         taken = min(before + steps * batch * world, length)
     for rank in range(last_world):
-        for share in shares(length, taken, batch, rank, last_world):
-            seen.update(order[position] for position in share)
+        seen.update(order.numbers(share(length, taken, rank, last_world)))
     assert seen == Counter(range(length))
 
 
@@ -109,24 +116,46 @@ def test_a_split_and_the_length_of_what_is_left(folder: Path) -> None:
         loader.load_state_dict({"epoch": 0, "taken": 0, "seed": 0, "samples": 11})
 
 
+def write_shard(folder: Path, shard: int) -> Path:
+    path = folder / f"train-{shard}.tar"
+    with tarfile.open(path, "w") as archive:
+        for number, suffix in product(range(3), ("png", "cls.txt")):
+            info = tarfile.TarInfo(f"d/{shard}{number}.{suffix}")
+            data = f"{suffix} {shard}{number}".encode()
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o444])
 def test_shards_are_read_member_by_member(tmp_path: Path, mode: int) -> None:
     """Those that nobody may write to are mapped, others are read."""
     for shard in range(2):
-        with tarfile.open(tmp_path / f"train-{shard}.tar", "w") as archive:
-            for number in range(3):
-                for suffix in ("png", "cls.txt"):
-                    info = tarfile.TarInfo(f"d/{shard}{number}.{suffix}")
-                    data = f"{suffix} {shard}{number}".encode()
-                    info.size = len(data)
-                    archive.addfile(info, io.BytesIO(data))
-        (tmp_path / f"train-{shard}.tar").chmod(mode)
+        write_shard(tmp_path, shard).chmod(mode)
     samples = SampleFolder(str(tmp_path))
     assert len(samples) == 6
     assert samples[4] == {"key": "d/11", "png": b"png 11", "cls.txt": b"cls.txt 11"}
+    views = SampleFolder(str(tmp_path), lambda sample: bytes(sample.view("png")))
+    assert [views[0], pickle.loads(pickle.dumps(SampleFolder(str(tmp_path))))[0]["png"]] == [b"png 00", b"png 00"]
     (tmp_path / "x.tar").write_bytes(b"\x1f\x8b no tar")
     with pytest.raises(RuntimeError, match="no plain tar"):
         SampleFolder(str(tmp_path))
+
+
+def test_an_index_is_used_where_it_is_that_of_the_shard(tmp_path: Path) -> None:
+    """It names one sample of three, so that it can be told whether it was used."""
+    write_shard(tmp_path, 0)
+    index = tmp_path / "train-0.idx"
+    index.write_text("v1.2 1\npng 1536 6 d/00.png cls.txt 2560 10 d/00.cls.txt\n")
+    assert len(SampleFolder(str(tmp_path))) == 3, "what it names lies elsewhere"
+    index.write_text("v1.2 1\npng 512 6 d/00.png cls.txt 1536 10 d/00.cls.txt\n")
+    samples = SampleFolder(str(tmp_path))
+    assert [samples[number] for number in range(len(samples))] == [
+        {"key": "d/00", "png": b"png 00", "cls.txt": b"cls.txt 00"}
+    ]
+    for other in ("", "v1.2 1\n", "v1.2 1\n\n", "v1.1 1\npng 512 6\n", "v1.2 1\npng x 6 d/00.png\n", "v1.2 0\n"):
+        index.write_text(other)
+        assert len(SampleFolder(str(tmp_path))) == 3, other
 
 
 def test_parquet_is_read_row_by_row_and_shuffled_group_by_group(tmp_path: Path) -> None:

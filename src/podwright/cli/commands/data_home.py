@@ -1,4 +1,4 @@
-"""Where `data` commands find a catalog: in the home, or with `--on POD` in the database that the pod's file names."""
+"""Where `data` commands find a catalog: in the home, or with `--catalog` in a database, which a pod's file may name."""
 
 from __future__ import annotations
 
@@ -18,19 +18,29 @@ if TYPE_CHECKING:
     from podwright.data.store import Store
 
 
-OnPod = Annotated[
+Catalog = Annotated[
     str | None,
-    typer.Option("--on", metavar="POD", help="Of this pod's `catalog:`.", autocompletion=complete_target),
+    typer.Option(
+        "--catalog",
+        metavar="POD|URL",
+        help="This pod's `catalog:`, or clickhouse://...",
+        autocompletion=complete_target,
+    ),
 ]
 
 
-def catalog_of(pod: str) -> ClickHouse:
-    """Return the database that the file of a pod names; nothing is asked of it yet."""
+def catalog_of(given: str) -> ClickHouse:
+    """Return the database of this address, or that the file of a pod names; nothing is asked of it yet."""
     import os
 
     from podwright.clients.clickhouse import ClickHouse
-    from podwright.launch import Session, pods
     from podwright.spec.catalogs import parse_catalog
+
+    return ClickHouse(parse_catalog(given if "://" in given else _named_by(given)), os.environ)
+
+
+def _named_by(pod: str) -> str:
+    from podwright.launch import Session, pods
     from podwright.spec.problems import refuse
 
     with Session.open() as session:
@@ -38,7 +48,7 @@ def catalog_of(pod: str) -> ClickHouse:
     if described.catalog is None:
         message, hint = f"the pod {described.name} has none", "write `catalog: clickhouse://HOST:8123/DATABASE`"
         raise refuse(message, hint=hint, field="catalog", file=str(described.path))
-    return ClickHouse(parse_catalog(described.catalog), os.environ)
+    return described.catalog
 
 
 def reached(server: ClickHouse) -> ClickHouse:
@@ -49,20 +59,29 @@ def reached(server: ClickHouse) -> ClickHouse:
     return server
 
 
+def check_only_asks(counts: bool) -> None:
+    """Refuse to count labels where a database is asked what was counted."""
+    from podwright.spec.problems import refuse
+
+    if counts:
+        hint = "leave --on, --nodes and --set out, or --catalog"
+        raise refuse("tells what was counted, and counts nothing", hint=hint, field="--catalog")
+
+
 def opened_for_reading(
-    store: Store, dataset: str, on: str | None
+    store: Store, dataset: str, catalog: str | None
 ) -> AbstractContextManager[Dataset | PublishedDataset]:
-    """Open a dataset of the home, or of a pod's catalog."""
-    if on is None:
+    """Open a dataset of the home, or of a database."""
+    if catalog is None:
         from podwright.data.dataset import open_dataset
 
         return open_dataset(store, dataset)
     from podwright.data.clickhouse.published import open_published
 
-    return open_published(catalog_of(on), dataset)
+    return open_published(catalog_of(catalog), dataset)
 
 
-def publish_on(store: Store, dataset: str, server: ClickHouse, whole: bool) -> Published:
+def publish_to(store: Store, dataset: str, server: ClickHouse, whole: bool) -> Published:
     """Publish what was scanned, and say what was left out."""
     from podwright.data.clickhouse.publish import publish
 

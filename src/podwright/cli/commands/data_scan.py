@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.commands.data_home import OnPod, catalog_of, opened_for_reading, publish_on, reached
-from podwright.cli.options import AsJson
+from podwright.cli.commands.data_home import Catalog, catalog_of, check_only_asks, opened_for_reading, publish_to, reached
+from podwright.cli.options import AsJson, Sets, complete_target
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.meter import Meter
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from podwright.data.clickhouse.publish import Published
     from podwright.data.clickhouse.published import PublishedDataset
     from podwright.data.dataset import Dataset, Match
+    from podwright.data.label_runs import LabelRun
     from podwright.data.scan import Scanned
     from podwright.data.sql import QueryRows
     from podwright.data.stats import Statistics
@@ -57,7 +59,7 @@ Quick = Annotated[
 ]
 
 
-Whole = Annotated[bool, typer.Option("--whole", help="With --on: publish also what not everybody may read.")]
+Whole = Annotated[bool, typer.Option("--whole", help="With --catalog: publish also what not everybody may read.")]
 
 
 def data_scan_command(
@@ -70,13 +72,13 @@ def data_scan_command(
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
     quick: Quick = False,
-    on: OnPod = None,
+    catalog: Catalog = None,
     whole: Whole = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
     store = open_store()
-    server = reached(catalog_of(on)) if on else None
+    server = reached(catalog_of(catalog)) if catalog else None
     from podwright.data.checksums import add_checksums
     from podwright.data.rescan import rescan
     from podwright.data.scan import MOST_NAMED, scan
@@ -90,7 +92,7 @@ def data_scan_command(
         with Meter("checksums", "files") as meter:
             generation, summed = add_checksums(store, name, meter.show)
         scanned = replace(scanned, generation=generation, summed=summed)
-    published = publish_on(store, name, server, whole) if server else None
+    published = publish_to(store, name, server, whole) if server else None
     for folder, why in scanned.unread[:MOST_NAMED]:
         output.say("unread", f"{folder or '.'}: {why}")
     if as_json:
@@ -119,14 +121,14 @@ def data_find_command(
         int | None, typer.Option("--limit", metavar="N", min=0, help=f"At most so many files; else {SHOWN}, or all.")
     ] = None,
     print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
-    on: OnPod = None,
+    catalog: Catalog = None,
     as_json: AsJson = False,
 ) -> None:
     """List files that a filter chooses; a person is shown the first of them, a program gets all."""
     import time
 
     started = time.monotonic()
-    with opened_for_reading(open_store(), dataset, on) as opened:
+    with opened_for_reading(open_store(), dataset, catalog) as opened:
         condition = opened.condition(filter_text)
         if print0:
             return _print_paths(opened, opened.find(condition, limit))
@@ -179,16 +181,28 @@ def data_stats_command(
         Path | None,
         typer.Option("--per-image", metavar="FILE", help="Write a row for each label image: .csv or .parquet."),
     ] = None,
-    on: OnPod = None,
+    on: Annotated[
+        str | None,
+        typer.Option("--on", metavar="TARGET", help="Count as a run there.", autocompletion=complete_target),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option("--nodes", metavar="N", min=1, help="With --on: nodes that share the work.")
+    ] = 1,
+    sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
+    catalog: Catalog = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the labels that are not counted yet, and print what all of them hold; of --on what it has."""
+    """Count the labels that are not counted yet, and print what all of them hold; of --catalog what is there."""
     from podwright.data.stats import check_table
 
     store = open_store()
     if per_image is not None:
         check_table(per_image)
-    statistics = _published_statistics(dataset, on, per_image) if on else _counted(store, dataset, per_image)
+    if catalog is None:
+        statistics = _counted(store, dataset, per_image, _label_run(on, nodes, sets))
+    else:
+        check_only_asks(on is not None or nodes > 1 or bool(sets))
+        statistics = _published_statistics(dataset, catalog, per_image)
     for row in statistics.broken_files:
         output.say("broken", f"{output.one_line(row['path'])}: {row['why']}")
     if as_json:
@@ -196,27 +210,44 @@ def data_stats_command(
     return print("\n".join(_statistics(statistics)))
 
 
-def _counted(store: Store, dataset: str, per_image: Path | None) -> Statistics:
+def _counted(store: Store, dataset: str, per_image: Path | None, elsewhere: LabelRun | None) -> Statistics:
     from podwright.data.dataset import open_dataset
     from podwright.data.stats import count_labels, write_table
     from podwright.data.stats import per_image as table_of
 
     with Meter("stats", "labels") as meter:
-        statistics = count_labels(store, dataset, meter.show)
+        statistics = count_labels(store, dataset, meter.show, elsewhere)
     if per_image is not None:
         with open_dataset(store, dataset) as opened:
             write_table(table_of(opened), per_image)
     return statistics
 
 
-def _published_statistics(dataset: str, on: str, per_image: Path | None) -> Statistics:
+def _published_statistics(dataset: str, catalog: str, per_image: Path | None) -> Statistics:
     from podwright.data.clickhouse.published import open_published
     from podwright.data.stats import write_table
 
-    with open_published(catalog_of(on), dataset) as opened:
+    with open_published(catalog_of(catalog), dataset) as opened:
         if per_image is not None:
             write_table(opened.per_image(), per_image)
         return opened.statistics()
+
+
+def _label_run(on: str | None, nodes: int, sets: list[str]) -> LabelRun | None:
+    """Return what counts labels on a target; `data` lies beneath `launch` and is handed what starts runs."""
+    from podwright.spec.problems import refuse
+
+    if on is None:
+        for field, given in (("--nodes", nodes > 1), ("--set", sets)):
+            if given:
+                raise refuse("needs --on", hint="--on local counts here, as a run", field=field)
+        return None
+    from podwright.data.label_runs import LabelRun
+    from podwright.launch import Session, start
+
+    session = Session.open()
+    say = partial(output.say, "run")
+    return LabelRun(lambda workload, target: start(session, workload, target), on, nodes, sets, say)
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
@@ -261,14 +292,14 @@ def data_sql_command(
     sql: Annotated[
         str, typer.Argument(metavar="SQL", help="Such as `select scene, count(*) from files group by all`.")
     ],
-    on: OnPod = None,
+    catalog: Catalog = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer a query of the user's own."""
     store = open_store()
     from podwright.data.sql import MOST_ROWS
 
-    answer = _answer(store, dataset, sql, on)
+    answer = _answer(store, dataset, sql, catalog)
     if answer.cut:
         output.say("cut", f"there are more than {MOST_ROWS} rows")
     if as_json:
@@ -279,14 +310,14 @@ def data_sql_command(
     return print("\n".join(output.table(answer.columns, rows, output.width_of(sys.stdout))))
 
 
-def _answer(store: Store, dataset: str, sql: str, on: str | None) -> QueryRows:
-    if on is None:
+def _answer(store: Store, dataset: str, sql: str, catalog: str | None) -> QueryRows:
+    if catalog is None:
         from podwright.data.sql import query
 
         return query(store, dataset, sql)
     from podwright.data.clickhouse.published import open_published
 
-    with open_published(catalog_of(on), dataset) as opened:
+    with open_published(catalog_of(catalog), dataset) as opened:
         return opened.query(sql)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.commands.data_home import OnPod, catalog_of, opened_for_reading
+from podwright.cli.commands.data_home import Catalog, catalog_of, opened_for_reading
 from podwright.cli.commands.data_scan import DatasetName, complete_name, open_store, path_text
 from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
@@ -149,15 +149,15 @@ def data_ls_command(
         Path | None, typer.Option("--page", metavar="FILE", help="Of a selection: its classes and frames as a page.")
     ] = None,
     print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
-    on: OnPod = None,
+    catalog: Catalog = None,
     as_json: AsJson = False,
 ) -> None:
     """List datasets and selections; of a selection the images, of a dataset what its columns hold."""
     store = open_store()
     if name is None:
-        return _list_all(store, on, as_json)
-    if on or name in store.datasets():
-        return _list_dataset(store, name, on, as_json)
+        return _list_all(store, catalog, as_json)
+    if catalog or name in store.datasets():
+        return _list_dataset(store, name, catalog, as_json)
     from podwright.data.selections import check_split, load
 
     known = [*store.datasets(), *store.selection_names()]
@@ -175,12 +175,12 @@ def data_ls_command(
     return _list_selection(store, selection, check_split(selection, split), files, (print0, as_json))
 
 
-def _list_all(store: Store, on: str | None, as_json: bool) -> None:
+def _list_all(store: Store, catalog: str | None, as_json: bool) -> None:
     from podwright.data.selections import load
 
     # A selection lies in its home, whatever it was chosen from.
-    selections = [] if on else [load(store, name).as_json() for name in store.selection_names()]
-    datasets = list(_published(on) if on else _scanned(store))
+    selections = [] if catalog else [load(store, name).as_json() for name in store.selection_names()]
+    datasets = list(_published(catalog) if catalog else _scanned(store))
     if as_json:
         return output.print_json({"datasets": datasets, "selections": selections})
     if not datasets:
@@ -209,17 +209,17 @@ def _scanned(store: Store) -> Iterator[dict[str, Any]]:
             yield {"name": name, **held, "layout": opened.layout.name, "root": opened.root}
 
 
-def _published(on: str) -> Iterator[dict[str, Any]]:
+def _published(catalog: str) -> Iterator[dict[str, Any]]:
     from podwright.data.clickhouse.published import published_datasets
 
-    for name, entry in published_datasets(catalog_of(on)).items():
+    for name, entry in published_datasets(catalog_of(catalog)).items():
         yield {"name": name, **{key: entry.meta[key] for key in ("files", "bytes", "layout", "root")}}
 
 
-def _list_dataset(store: Store, name: str, on: str | None, as_json: bool) -> None:
+def _list_dataset(store: Store, name: str, catalog: str | None, as_json: bool) -> None:
     from podwright.data.conditions import EVERYTHING
 
-    with opened_for_reading(store, name, on) as opened:
+    with opened_for_reading(store, name, catalog) as opened:
         files, size_bytes = opened.count(EVERYTHING)
         facets = opened.facets()
         classes, root, layout = opened.classes, opened.root, opened.layout.name

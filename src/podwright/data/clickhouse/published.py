@@ -132,7 +132,7 @@ class PublishedDataset(Filtered):
             hint = "a query only reads: no table functions, no settings; `podwright data tag` and a scan write"
             return refuse(f"not allowed here: {error.message}", hint=hint)
         return refuse(
-            error.message, hint=f'`podwright data sql {self.name} --on POD "describe files"` lists the columns'
+            error.message, hint=f'`podwright data sql {self.name} --catalog POD "describe files"` lists the columns'
         )
 
     def _values(self, query: str) -> Iterator[list[Any]]:
@@ -198,10 +198,10 @@ def open_published(server: ClickHouse, name: str) -> Iterator[PublishedDataset]:
     known = published_datasets(server)
     if name not in known:
         close = get_close_matches(name, known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --on POD"
+        hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --catalog POD"
         raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
     if known[name].meta["format"] != schema.FORMAT:
-        raise refuse(f"{name} was published by another version of Podwright", hint="scan it again with --on POD")
+        raise refuse(f"{name} was published by another version of Podwright", hint="scan it again with --catalog POD")
     try:
         yield PublishedDataset(server, known[name])
     except ServerError as error:
