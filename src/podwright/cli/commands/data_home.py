@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from podwright.data.store import Store
 
 
-Catalog = Annotated[
-    str | None,
-    typer.Option(
-        "--catalog",
-        metavar="POD|URL",
-        help="This pod's `catalog:`, or clickhouse://...",
-        autocompletion=complete_target,
-    ),
-]
+def _option(what: str) -> Any:
+    places = "a pod with `catalog:`, or clickhouse://..."
+    return typer.Option("--catalog", metavar="POD|URL", help=f"{what}: {places}", autocompletion=complete_target)
+
+
+Catalog = Annotated[str | None, _option("Ask there")]
+PublishTo = Annotated[str | None, _option("Publish it there, too")]
 
 
 def catalog_of(given: str) -> ClickHouse:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.commands.data_home import Catalog, catalog_of, check_only_asks, opened_for_reading, publish_to, reached
+from podwright.cli.commands.data_home import (
+    Catalog,
+    catalog_of,
+    check_only_asks,
+    opened_for_reading,
+    publish_to,
+    reached,
+)
 from podwright.cli.options import AsJson, Sets, complete_target
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.meter import Meter
