@@ -194,6 +194,7 @@ def test_commands_answer_from_the_pods_catalog_what_they_answer_here(site: Site,
     assert site.ask("stats", "a2d2", "--catalog", site.pod) == {**counted, "counted": 0}
     for options in (["find", "a2d2", "kind=label and Car>0"], ["find", "a2d2", "--limit", 3]):
         assert without_time(site.ask(*options, "--catalog", site.pod)) == without_time(site.ask(*options))
+    assert site.ask("find", "a2d2", "--catalog", site.running.url)["count"] == 36
     assert site.ask("ls", "--catalog", site.pod) == site.ask("ls")
     assert site.ask("ls", "a2d2", "--catalog", site.pod) == site.ask("ls", "a2d2")
     query = "select scene, count(*) as n from files where kind = 'label' group by scene order by scene"

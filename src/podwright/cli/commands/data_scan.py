@@ -13,6 +13,7 @@ import typer
 
 from podwright.cli.commands.data_home import (
     Catalog,
+    PublishTo,
     catalog_of,
     check_only_asks,
     opened_for_reading,
@@ -79,7 +80,7 @@ def data_scan_command(
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
     ] = False,
     quick: Quick = False,
-    catalog: Catalog = None,
+    catalog: PublishTo = None,
     whole: Whole = False,
     as_json: AsJson = False,
 ) -> int:
