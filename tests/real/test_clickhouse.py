@@ -320,6 +320,24 @@ def test_a_reader_goes_on_with_his_generation_and_older_ones_are_dropped(site: S
         read_late()
 
 
+def test_a_dataset_is_withdrawn_and_can_be_published_again(site: Site, tmp_path: Path) -> None:
+    tree = write_scenes(tmp_path / "a2d2")
+    for file in ("one", "two"):
+        (tree / file).touch()
+        site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")
+    assert len(site.tables()) == 4
+    assert main(["data", "forget", "a2d2", "--catalog", str(site.pod)]) == 2
+    assert len(site.tables()) == 4
+    assert main(["data", "forget", "a2d2", "--catalog", str(site.pod), "--yes"]) == 0
+    site.printed.readouterr()
+    assert site.tables() == []
+    assert site.ask("ls", "--catalog", site.pod)["datasets"] == []
+    assert site.ask("find", "a2d2")["count"] == 38
+    published = site.ask("scan", tree, "--name", "a2d2", "--catalog", site.pod, "--whole")["published"]
+    assert (published["generation"], published["files"]) == (4, 38)
+    assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 38
+
+
 class Struck(BaseException):
     """What ends a command at this place, as kill -9 would."""
 

@@ -25,6 +25,7 @@ def _option(what: str) -> Any:
 
 Catalog = Annotated[str | None, _option("Ask there")]
 PublishTo = Annotated[str | None, _option("Publish it there, too")]
+WithdrawFrom = Annotated[str | None, _option("What is published there")]
 
 
 def catalog_of(given: str) -> ClickHouse:

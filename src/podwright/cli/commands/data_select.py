@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podwright.cli.commands.data_home import Catalog, catalog_of, opened_for_reading
+from podwright.cli.commands.data_home import Catalog, WithdrawFrom, catalog_of, opened_for_reading
 from podwright.cli.commands.data_scan import DatasetName, complete_name, open_store, path_text
 from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
@@ -280,10 +280,13 @@ def data_forget_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A dataset or a selection.", autocompletion=complete_name)
     ],
+    catalog: WithdrawFrom = None,
     yes: Yes = False,
 ) -> int:
     """Forget a dataset or a selection; no file of it is touched."""
     store = open_store()
+    if catalog is not None:
+        return _withdraw(name, catalog, yes)
     from podwright.data.selections import forget_selection
 
     known = [*store.datasets(), *store.selection_names()]
@@ -295,4 +298,16 @@ def data_forget_command(
         forget_selection(store, name)
     else:
         store.forget(name)
+    return 0
+
+
+def _withdraw(name: str, catalog: str, yes: bool) -> int:
+    from podwright.data.clickhouse.publish import withdraw
+    from podwright.data.clickhouse.published import check_published
+
+    server = catalog_of(catalog)
+    check_published(server, name)
+    if not output.confirm_destroying(f"Withdraw {name} from {server.address}?", yes):
+        return 1
+    withdraw(server, name)
     return 0

@@ -58,7 +58,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A row of the table of what is published."""
+    """A row of the table of what is published; without a table the dataset was withdrawn."""
 
     dataset: str
     generation: int
@@ -67,7 +67,11 @@ class Publication:
 
 
 def publications_of(server: ClickHouse) -> dict[str, Publication]:
-    """Return what is published last of each dataset."""
+    """Return what is published of each dataset."""
+    return {name: last for name, last in _last_rows(server).items() if last.table}
+
+
+def _last_rows(server: ClickHouse) -> dict[str, Publication]:
     query = f"""SELECT dataset, generation, rows, meta FROM {POINTER}
         ORDER BY dataset, generation DESC, rows DESC LIMIT 1 BY dataset"""
     publications = {}
@@ -93,6 +97,16 @@ def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False)
         raise server.refusal(error) from None
 
 
+def withdraw(server: ClickHouse, dataset: str) -> None:
+    """Take a dataset out of a database, with all of its tables."""
+    try:
+        last = _last_rows(server)[dataset]
+        _point(server, Publication(dataset, last.generation + 1, "", {}))
+        _sweep(server, dataset, kept=0)
+    except ServerError as error:
+        raise server.refusal(error) from None
+
+
 def check_version(server: ClickHouse) -> Dialect:
     """Return what the server is spoken to with, or refuse one that is too old."""
     spoken = sql.dialect_of(server.version)
@@ -113,8 +127,8 @@ class _Publishing:
         self.layout = layout_of(dataset, self.meta["layout"])
 
     def run(self, spoken: Dialect) -> Published:
-        last = publications_of(self.server).get(self.dataset)
-        if last is not None and last.meta["source"] == self._source():
+        last = _last_rows(self.server).get(self.dataset)
+        if last is not None and last.meta.get("source") == self._source():
             return self._published(last.generation, last.meta)
         self._choose()
         meta = self._described()
@@ -125,9 +139,8 @@ class _Publishing:
         self.server.insert(name(table), tab_separated(self.connection, self.layout, len(classes)))
         self._check_whole(table, meta["files"])
         self.server.run(sql.view_statement(spoken, f"{table}.files", table, self.layout, classes))
-        values = [self.dataset, number, table, int(time.time()), json.dumps(meta)]
-        self.server.run(f"INSERT INTO {POINTER} VALUES ({', '.join(map(literal, values))})")
-        self._sweep()
+        _point(self.server, Publication(self.dataset, number, table, meta))
+        _sweep(self.server, self.dataset, _KEPT)
         return self._published(number, meta)
 
     def _published(self, generation: int, meta: dict[str, Any]) -> Published:
@@ -187,17 +200,23 @@ class _Publishing:
             message = f"{self.server.address} has {int(count or b'0')} of {files} rows; nothing was published"
             raise refuse(message, hint="scan again", exit_code=1)
 
-    def _sweep(self) -> None:
-        """Drop generations that others have followed, and what commands that were killed have left."""
-        dataset = literal(self.dataset)
-        kept = f"""SELECT rows FROM {POINTER} WHERE dataset = {dataset}
-            ORDER BY generation DESC, rows DESC LIMIT {_KEPT}"""
-        of_dataset = literal(f"^{self.dataset.replace('.', '[.]')}[.]g[0-9]+-[0-9a-f]{{8}}$")
-        query = f"""SELECT name FROM system.tables WHERE database = {literal(self.server.address.database)}
-            AND (name IN (SELECT rows FROM {POINTER} WHERE dataset = {dataset}) AND name NOT IN ({kept})
-                OR match(name, {of_dataset}) AND name NOT IN (SELECT rows FROM {POINTER})
-                    AND metadata_modification_time < now() - {_ORPHAN_S})"""
-        for (table,) in list(self.server.ask(query)):
-            gone = (table or b"").decode()
-            self.server.run(f"DROP TABLE IF EXISTS {name(f'{gone}.files')}")
-            self.server.run(f"DROP TABLE IF EXISTS {name(gone)}")
+
+def _point(server: ClickHouse, published: Publication) -> None:
+    """Make a table the one that readers see."""
+    values = [published.dataset, published.generation, published.table, int(time.time()), json.dumps(published.meta)]
+    server.run(f"INSERT INTO {POINTER} VALUES ({', '.join(map(literal, values))})")
+
+
+def _sweep(server: ClickHouse, dataset: str, kept: int) -> None:
+    """Drop generations that others have followed, and what commands that were killed have left."""
+    of_dataset = f"SELECT rows FROM {POINTER} WHERE dataset = {literal(dataset)}"
+    pattern = literal(f"^{dataset.replace('.', '[.]')}[.]g[0-9]+-[0-9a-f]{{8}}$")
+    query = f"""SELECT name FROM system.tables WHERE database = {literal(server.address.database)}
+        AND (name IN ({of_dataset})
+                AND name NOT IN ({of_dataset} ORDER BY generation DESC, rows DESC LIMIT {kept})
+            OR match(name, {pattern}) AND name NOT IN (SELECT rows FROM {POINTER})
+                AND metadata_modification_time < now() - {_ORPHAN_S})"""
+    for (table,) in list(server.ask(query)):
+        gone = (table or b"").decode()
+        server.run(f"DROP TABLE IF EXISTS {name(f'{gone}.files')}")
+        server.run(f"DROP TABLE IF EXISTS {name(gone)}")

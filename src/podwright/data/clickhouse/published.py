@@ -192,18 +192,24 @@ def published_datasets(server: ClickHouse) -> dict[str, Publication]:
         raise server.refusal(error) from None
 
 
-@contextmanager
-def open_published(server: ClickHouse, name: str) -> Iterator[PublishedDataset]:
-    """Open what is published of a dataset; what the server refuses within the block becomes a refusal."""
+def check_published(server: ClickHouse, name: str) -> Publication:
+    """Return what is published of a dataset, or refuse a name that there is not."""
     known = published_datasets(server)
     if name not in known:
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --catalog POD"
         raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
-    if known[name].meta["format"] != schema.FORMAT:
+    return known[name]
+
+
+@contextmanager
+def open_published(server: ClickHouse, name: str) -> Iterator[PublishedDataset]:
+    """Open what is published of a dataset; what the server refuses within the block becomes a refusal."""
+    published = check_published(server, name)
+    if published.meta["format"] != schema.FORMAT:
         raise refuse(f"{name} was published by another version of Podwright", hint="scan it again with --catalog POD")
     try:
-        yield PublishedDataset(server, known[name])
+        yield PublishedDataset(server, published)
     except ServerError as error:
         raise _refusal(server, name, error) from None
 
