@@ -24,7 +24,10 @@ def tab_separated(connection: DuckDBPyConnection, layout: Layout, classes: int) 
 
 
 def rows_query(layout: Layout, classes: int) -> str:
-    """Return the query for the lines, in the order of the dialect's columns."""
+    """Return the query for the lines, with cells in the order of the dialect's columns.
+
+    The server sorts rows by itself: sorted here, DuckDB would hold the text of all of them before the first is sent.
+    """
     cells = ["c.number::VARCHAR", _text("d.path"), _bytes("d.raw"), _text("f.name"), _bytes("f.raw")]
     cells += [_text("f.ext"), _text("f.type"), "f.size::VARCHAR", "f.mtime_ns::VARCHAR"]
     cells += [_text("f.owner"), _text('f."group"'), "f.mode::VARCHAR"]
@@ -42,7 +45,7 @@ def rows_query(layout: Layout, classes: int) -> str:
     line = " || chr(9) || ".join(cells)
     return f"""SELECT {line} || chr(10) FROM chosen c
         JOIN own.file f ON f.id = c.id JOIN own.directory d ON d.id = f.dir{labels}
-        LEFT JOIN ({_tags()}) t ON t.file = f.id AND c.readable ORDER BY c.number"""
+        LEFT JOIN ({_tags()}) t ON t.file = f.id AND c.readable"""
 
 
 def _tags() -> str:
