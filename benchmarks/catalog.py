@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -62,6 +63,8 @@ from podwright.data.classes import classes_of
 from podwright.data.counting import LabelFile, count_images
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
+from podwright.data.schema import build_statements
+from podwright.data.staging import Staging
 from podwright.data.store import Store
 from podwright.data.walk import walk
 
@@ -75,10 +78,12 @@ FIELDS = r"%p\0%m\0%s\0%T@\0%C@\0%i\0%U\0%G\0"
 def make_tree(root: Path, files: int) -> None:
     """A tree in A2D2's layout, of empty files."""
     per_folder = files // (SCENES * len(CAMERAS) * len(KINDS))
+    folders: set[str] = set()
     for folder, stem, ext in _names(per_folder):
-        path = root / folder
-        path.mkdir(parents=True, exist_ok=True)
-        (path / f"{stem}.{ext}").touch()
+        if folder not in folders:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            folders.add(folder)
+        (root / folder / f"{stem}.{ext}").touch()
 
 
 def _names(per_folder: int) -> Sequence[tuple[str, str, str]]:
@@ -107,17 +112,31 @@ def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
     return taken
 
 
+def all_columns(tree: Path) -> None:
+    """Walk a tree and make every column that a catalog has, sorted, in memory: a scan without what publishes it."""
+    with duckdb.connect() as connection:
+        connection.execute("ATTACH ':memory:' AS staging")
+        staging = Staging(connection, "staging")
+        for batch in walk(os.fsencode(tree), CORES):
+            staging.take(batch)
+        staging.flush()
+        staging.name_owners()
+        for statement in build_statements("staging", A2D2):
+            connection.execute(statement)
+
+
 def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
-    """The walk alone, and a whole first scan with sorting, indexes and publishing, against `find`."""
+    """The walk alone, with all columns, and a whole first scan with indexes and publishing, against `find`."""
     tree = folder / "tree"
     make_tree(tree, files)
     homes = (folder / f"home{number}" for number in range(10_000))
-    busy: dict[str, list[float]] = {"find": [], "walk": [], "scan": []}
+    busy: dict[str, list[float]] = {"find": [], "walk": [], "columns": [], "scan": []}
     with (folder / "listing").open("wb") as listing:
         command = ["find", str(tree), "-printf", FIELDS]
         works: dict[str, Callable[[], Any]] = {
             "find": partial(subprocess.run, command, stdout=listing, check=True),
             "walk": lambda: list(walk(os.fsencode(tree), CORES)),
+            "columns": partial(all_columns, tree),
             "scan": lambda: scan(Store(next(homes)), tree, "tree"),
         }
         arms = {name: partial(clocked_both, work, busy[name]) for name, work in works.items()}
@@ -125,7 +144,10 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     rows = [
         compare(f"walk of {files} files / find -printf", taken["walk"], taken["find"], WALK_GOAL),
         compare("walk / find -printf, busy processor", busy["walk"][-pairs:], busy["find"][-pairs:]),
+        compare("walk, all columns, sorted / find -printf", taken["columns"], taken["find"], WALK_GOAL),
+        compare("walk, all columns, busy processor", busy["columns"][-pairs:], busy["find"][-pairs:]),
         compare("scan, published / find -printf", taken["scan"], taken["find"]),
+        compare("scan, published, busy processor", busy["scan"][-pairs:], busy["find"][-pairs:]),
     ]
     return rows, {"wall": taken, "busy": busy}
 

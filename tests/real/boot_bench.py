@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,8 @@ from podwright.bringup.nodes import NodeState, node_states
 from podwright.bringup.site import Site
 from podwright.lab import processes
 
+UEFI = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
+UEFI_SETTINGS = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
 EMULATED_S = 1800.0
 """For what an emulated machine does, however busy the real one is."""
 
@@ -42,7 +45,7 @@ class BootNetwork:
         self.stack.callback(process.terminate)
         return process
 
-    def machine(self, host: str, memory_mib: int = 256, disk: Path | None = None) -> list[str]:
+    def machine(self, host: str, memory_mib: int = 256, disk: Path | None = None, firmware: str = "bios") -> list[str]:
         """Gives the command of a host's machine: its card first, then its disk where it has one."""
         macs = list(machines(self.site).items())
         (number, mac) = next((number, mac) for number, (mac, name) in enumerate(macs) if name == host)
@@ -57,7 +60,20 @@ class BootNetwork:
         if disk is not None:
             parts += ["-drive", f"file={disk},if=none,id=d0,format=raw,cache=unsafe"]
             parts += ["-device", "virtio-blk-pci,drive=d0,bootindex=2"]
+        if firmware == "uefi":
+            parts += self._uefi(host)
         return ["qemu-system-x86_64", *parts]
+
+    def _uefi(self, host: str) -> list[str]:
+        """Gives what makes a machine one with UEFI; its settings last as long as the test does."""
+        settings = self.folder / f"{host}.settings"
+        shutil.copy(UEFI_SETTINGS, settings)
+        drives = (f"readonly=on,file={UEFI}", f"file={settings}")
+        # Without the card's own iPXE it is the firmware that asks for something to boot.
+        parts = ["-global", "virtio-net-pci.romfile="]
+        for drive in drives:
+            parts += ["-drive", f"if=pflash,format=raw,{drive}"]
+        return parts
 
     def states(self) -> dict[str, NodeState]:
         leases, log = Path(self.places.leases), Path(self.places.log)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,42 @@ def test_a_sparse_file_of_ten_gigabytes_is_not_read(tmp_path: Path) -> None:
     assert scan(store, tree, "a2d2").size_bytes > 10 << 30
     with open_dataset(store, "a2d2") as opened:
         assert opened.count(opened.condition("size>=10GiB"))[0] == 1
+
+
+MOST_MEMORY_KB = 1 << 20
+"""A tenth of the file: whoever held it would have taken all of it."""
+ZEROS_SHA256 = "732377e7f4a2abdc13ddfa1eb4c9c497fd2a2b294674d056cf51581b47dd586d"
+"""Of ten gigabytes of zeros, by sha256sum."""
+
+
+def told_in_little_memory(home: Path, *arguments: object) -> dict[str, Any]:
+    """What a command of ours says as JSON; it may not have taken much memory for it."""
+    program = "import sys; from podwright.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "data", *map(str, arguments), "--json"]
+    environment = {**os.environ, "PODWRIGHT_HOME": str(home), "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        document = child.stdout.read()
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    assert used.ru_maxrss < MOST_MEMORY_KB
+    return dict(json.loads(document))
+
+
+@pytest.mark.nightly
+def test_ten_gigabytes_are_summed_found_and_staged_in_little_memory(tmp_path: Path) -> None:
+    tree, home, to = tmp_path / "tree", tmp_path / "home", tmp_path / "staged"
+    tree.mkdir()
+    with (tree / "large.bin").open("wb") as file:
+        file.truncate(10 << 30)
+    (tree / "small.txt").write_text("small")
+    assert told_in_little_memory(home, "scan", tree, "--name", "large", "--checksums")["summed"] == 2
+    (match,) = told_in_little_memory(home, "find", "large", f"size>=10GiB and sha256={ZEROS_SHA256}")["files"]
+    assert match["path"] == "large.bin"
+    told_in_little_memory(home, "select", "large", "--name", "whole")
+    copied = told_in_little_memory(home, "stage", "whole", "--to", to)
+    assert (copied["files"], copied["copied"]) == (2, 2)
+    assert (to / "large.bin").stat().st_size == 10 << 30
+    assert told_in_little_memory(home, "stage", "whole", "--to", to)["copied"] == 0
+    (to / "large.bin").unlink()  # pytest keeps the folders of its last runs

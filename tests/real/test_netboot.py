@@ -18,7 +18,7 @@ from podwright.bringup.netboot import base_url
 from podwright.bringup.site import site_of
 from podwright.spec import load_pod
 from tests.paths import CASES
-from tests.real.boot_bench import BootNetwork, boot_network
+from tests.real.boot_bench import BootNetwork, boot_network, emulated
 from tests.real.clients import until
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -57,6 +57,15 @@ def test_a_machine_gets_its_address_its_script_and_its_kernel_and_then_its_disk(
     until(
         lambda: ["/done/52-54-00-88-00-01.ipxe", "200"] in [row[3:5] for row in network.requests()], "sent to its disk"
     )
+
+
+@pytest.mark.nightly
+def test_a_machine_with_uefi_gets_the_same(network: BootNetwork) -> None:
+    shutil.copy(KERNEL.with_name("ipxe.efi"), f"{network.places.installer}/linux")
+    network.start(*network.machine("g1", firmware="uefi"), name="g1")
+    assert emulated(lambda: "/installer/initrd.gz" in paths(network))
+    assert network.states()["g1"].state == "installing"
+    assert paths(network)[:4] == ["/boot.ipxe", "/done/52-54-00-88-00-01.ipxe", SCRIPT, "/installer/linux"]
 
 
 PUT = """\

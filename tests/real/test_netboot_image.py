@@ -30,6 +30,8 @@ pytestmark = [
     pytest.mark.timeout(7200, func_only=True),
 ]
 MEMORY_MIB = 1536
+NODE_MEMORY_MIB = 2560
+"""For a node without a disk: the image, what is written over it, and the free GiB that Slurm's hooks want of /tmp."""
 POD = """\
 name: boot
 nodes:
@@ -40,6 +42,7 @@ nodes:
     macs: ["52:54:00:88:00:01", "52:54:00:88:00:02"]
 services: [netboot]
 """
+# What starts in such a machine may take minutes, and each letter on its console costs it time.
 NETBOOT = """\
 bringup:
   user: admin
@@ -49,11 +52,12 @@ bringup:
     last: 10.88.0.250
     interface: pxe0
     disk: /dev/vda
-    arguments: console=ttyS0,115200n8 mitigations=off
+    arguments: console=ttyS0,115200n8 mitigations=off systemd.show_status=error systemd.default_timeout_start_sec=900
     install: {install}
     packages: [{packages}]
     keys: [{key}]
 """
+FIRMWARE = "test -d /sys/firmware/efi && echo uefi || echo bios"
 # A host that comes from the image has other keys whenever it boots.
 SSH_CONFIG = """\
 Host g1
@@ -156,16 +160,17 @@ def test_a_controller_switches_the_machine_on_and_it_boots_from_the_network(stat
         assert power["power"] == "off"
 
 
-def test_the_image_is_installed_unattended_and_the_disk_boots(tmp_path: Path) -> None:
+@pytest.mark.parametrize("firmware", ["bios", "uefi"])
+def test_the_image_is_installed_unattended_and_the_disk_boots(tmp_path: Path, firmware: str) -> None:
     disk = blank_disk(tmp_path, 8)
     with boot_network(site_with(tmp_path, "image-on-disk"), tmp_path) as network:
-        with_image(network).start(*network.machine("g1", MEMORY_MIB, disk), name="g1")
+        with_image(network).start(*network.machine("g1", MEMORY_MIB, disk, firmware), name="g1")
         network.reaches("g1", "installing")
         network.reaches("g1", "installed", "running")
         network.reaches("g1", "running")
-        seen = network.ssh("g1", "hostname; findmnt -no FSTYPE,SOURCE /; cat /proc/cmdline; sudo id -u")
-        host, root, arguments, user = seen.splitlines()
-        assert (host, root.split(), user) == ("g1", ["ext4", "/dev/vda3"], "0")
+        seen = network.ssh("g1", f"hostname; findmnt -no FSTYPE,SOURCE /; cat /proc/cmdline; sudo id -u; {FIRMWARE}")
+        host, root, arguments, user, started = seen.splitlines()
+        assert (host, root.split(), user, started) == ("g1", ["ext4", "/dev/vda3"], "0", firmware)
         assert "mitigations=off" in arguments
 
 
@@ -201,8 +206,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootNetwork]:
     folder = tmp_path_factory.mktemp("pair")
     disk = blank_disk(folder, 1)
     with boot_network(site_with(folder, "image", PACKAGES, CLUSTER, ROLES), folder) as network:
-        with_image(network).start(*network.machine("g1", MEMORY_MIB), name="g1")
-        network.start(*network.machine("g2", MEMORY_MIB + 512, disk), name="g2")
+        with_image(network).start(*network.machine("g1", NODE_MEMORY_MIB), name="g1")
+        network.start(*network.machine("g2", NODE_MEMORY_MIB, disk), name="g2")
         for host in ("g1", "g2"):
             network.reaches(host, "running")
         network.ssh("g2", "sudo mkfs.ext4 -q /dev/vda && sudo mkdir /srv/shared && sudo mount /dev/vda /srv/shared")

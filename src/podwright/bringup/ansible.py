@@ -30,6 +30,8 @@ interpreter_python = /usr/bin/python3
 retry_files_enabled = False
 # No task waits for ever; those that take long say so themselves.
 task_timeout = 600
+# For an answer of sudo: a host at its limits is late, not unreachable.
+timeout = 60
 [ssh_connection]
 pipelining = True
 ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _HEAD = "# Written by `podwright pod up`."
 _DONE = "#!ipxe\\nexit\\n"
 
-
+# A host runs when one can log in, whatever of it was started: sshd is asked first.
 _RUNNING = """\
 [Unit]
 Description=Tell the netboot server that this host runs
@@ -27,6 +27,7 @@ Wants=network-online.target
 StartLimitIntervalSec=0
 [Service]
 Type=oneshot
+ExecStartPre=/bin/bash -c "exec 3<>/dev/tcp/127.0.0.1/22"
 ExecStart=/bin/bash -c "exec 3<>{place} && echo GET /running HTTP/1.0 >&3 && echo >&3 && cat <&3"
 Restart=on-failure
 RestartSec=5
@@ -74,7 +75,9 @@ def host_text(site: Site, host: str) -> str:
     """Return what a system from the image does before it starts, to be this host; bash runs it."""
     user = site.pod.bringup.user
     account = [] if user == "root" else [f"useradd --create-home --shell /bin/bash {user}"]
-    return lines_text([_HEAD, f"echo {host} >/etc/hostname", *account, *settled_lines(site)])
+    # Without its own name sudo asks for it in the network, until `up` gives the host the names of all.
+    name = [f"echo {host} >/etc/hostname", f"printf '127.0.0.1 localhost\\n127.0.1.1 {host}\\n' >/etc/hosts"]
+    return lines_text([_HEAD, *name, *account, *settled_lines(site)])
 
 
 def preseed_text(site: Site, host: str, mac: str) -> str:

@@ -12,7 +12,7 @@ _MOST = 300
 _NEXT = (
     (r"is held by process", "wait until it has ended, or end it there"),
     (r"No space left on device|not enough free space", "free space there: `df -h` says where"),
-    (r"did not end within", "look what it waits for: `ps axf`, `journalctl -e`"),
+    (r"did not end within|Timeout \(\d+s\) waiting", "look what it waits for: `ps axf`, `journalctl -e`"),
     (r"Host key verification failed", "if it was set up anew, forget its old key: `ssh-keygen -R HOST`"),
     (r"Permission denied|a password is required", "its account must be root, or may sudo without a password"),
     (
@@ -51,7 +51,7 @@ class Fault:
 def reason_of(result: Mapping[str, Any]) -> str:
     """Return why a task failed, in its own words: those of the item that failed where it had several."""
     for item in result.get("results", []):
-        if item.get("failed"):
+        if item.get("failed") or item.get("unreachable"):
             return reason_of(item)
     late = _lateness(result)
     if late:

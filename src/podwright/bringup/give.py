@@ -15,7 +15,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List
 
-TOO_LONG_S = 180
+TOO_LONG_S = 300
 
 
 def give_files(wanted: Dict[str, Any]) -> List[str]:
@@ -92,9 +92,14 @@ def run(command: List[str], what: str) -> None:
 
 
 def last_words(service: str) -> str:
-    """Return the last line of a service's journal."""
-    command = ["journalctl", "--unit=%s" % service, "--lines=1", "--output=cat", "--no-pager"]
-    return subprocess.run(command, stdout=subprocess.PIPE).stdout.decode("utf-8", "replace").strip()
+    """Return the last line that a service itself wrote to the journal, else the last that systemd wrote of it."""
+    unit = service if "." in service else "%s.service" % service
+    for whose in ("_SYSTEMD_UNIT=%s" % unit, "--unit=%s" % unit):
+        command = ["journalctl", whose, "--boot", "--lines=1", "--output=cat", "--quiet", "--no-pager"]
+        line = subprocess.run(command, stdout=subprocess.PIPE).stdout.decode("utf-8", "replace").strip()
+        if line:
+            return line
+    return ""
 
 
 if __name__ == "__main__":

@@ -149,14 +149,6 @@ def layout_named(name: str) -> Layout:
     return known[name]
 
 
-def recognised(shares: Mapping[str, float]) -> Layout:
-    """Return the first layout of whose mark enough files are; `shares` has a value for each layout by name."""
-    for name, layout in layouts().items():
-        if layout.mark and shares.get(name, 0.0) > layout.least_share:
-            return layout
-    return PLAIN
-
-
 def sort_columns(layout: Layout) -> Sequence[str]:
     """Return the typed columns in the order by which rows are sorted, so that zone maps help what is asked most."""
     return [column.name for column in layout.columns]

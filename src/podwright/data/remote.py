@@ -106,15 +106,14 @@ def _batch(files: Iterable[RemoteFile], is_first: bool) -> Batch:
 
 def _rows(names: list[str], numbers: list[tuple[int, ...]]) -> Rows:
     joined = b"".join(name.encode() + b"\0" for name in names)
-    return Rows(joined, np.array(numbers, np.int64).reshape(-1, len(FIELDS)))
+    return Rows(joined, np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, len(FIELDS)).T))
 
 
 def _numbers(mode: int, size: int, mtime_s: float, etag: str) -> tuple[int, ...]:
     """Return the numbers of an entry; its version stands where a file has its inode, so that a change is seen."""
     version = int.from_bytes(hashlib.sha256(etag.encode()).digest()[:7], "big")
     nanoseconds = int(mtime_s * 1_000_000_000)
-    times = (int(mtime_s), int(mtime_s), int(mtime_s), nanoseconds, nanoseconds)
-    return (mode, version, 0, 1, os.getuid(), os.getgid(), size, *times)
+    return mode, version, os.getuid(), os.getgid(), size, nanoseconds, nanoseconds
 
 
 def _list_s3(address: str) -> Iterator[RemoteFile]:

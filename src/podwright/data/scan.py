@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.data import bitmaps, schema
 from podwright.data.files import META, literal, meta_of
-from podwright.data.layouts import Layout, layout_named, layouts, recognised
+from podwright.data.layouts import PLAIN, Layout, layout_named, layouts
 from podwright.data.paths import shown
 from podwright.data.remote import Address, check_address, walk_address
 from podwright.data.staging import Staging
@@ -172,9 +173,12 @@ class Scan:
 
 
 def _recognised(connection: DuckDBPyConnection) -> Layout:
-    query, marks = schema.shares_query("staging", list(layouts().values()))
-    shares = connection.execute(query, marks).fetchone() or ()
-    return recognised({name: share or 0.0 for name, share in zip(layouts(), shares, strict=True)})
+    """Return the first layout of whose mark enough files are; those behind it are not asked for."""
+    query = schema.share_query("staging")
+    for layout in layouts().values():
+        if layout.mark and _first(connection, query, [layout.mark]) > layout.least_share:
+            return layout
+    return PLAIN
 
 
 def _carry_labels(connection: DuckDBPyConnection) -> None:
@@ -200,10 +204,12 @@ def _write_meta(connection: DuckDBPyConnection, scanned: Scanned) -> None:
         "unread": str(len(scanned.unread)),
     }
     connection.execute(META)
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
+    # At once: each statement is a transaction, which waits for the disk.
+    rows = ", ".join(["(?, ?)"] * len(values))
+    connection.execute(f"INSERT INTO meta VALUES {rows}", list(chain.from_iterable(values.items())))
 
 
-def _first(connection: DuckDBPyConnection, query: str) -> Any:
-    row = connection.execute(query).fetchone()
+def _first(connection: DuckDBPyConnection, query: str, values: Sequence[str] = ()) -> Any:
+    row = connection.execute(query, list(values)).fetchone()
     assert row is not None
     return row[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from podwright.data.conditions import Field, Kind, Vocabulary
 from podwright.data.layouts import Layout, TypedColumn, sort_columns
@@ -50,11 +51,10 @@ def vocabulary_of(
     return Vocabulary(dataset, ordered | fields, pending)
 
 
-def shares_query(staged: str, layouts: Sequence[Layout]) -> tuple[str, list[str]]:
-    """Return the query for the share of files that fit each layout's mark, with its values."""
-    marks = [layout.mark for layout in layouts]
-    parts = ", ".join("avg(regexp_matches(d.name || f.name, ?)::INT)" for _ in marks)
-    return f"SELECT {parts} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)", marks
+def share_query(staged: str) -> str:
+    """Return the query for the share of files whose path fits a pattern, its one value."""
+    share = "coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)"
+    return f"SELECT {share} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)"
 
 
 def build_statements(staged: str, layout: Layout) -> Iterator[str]:
@@ -66,25 +66,46 @@ def build_statements(staged: str, layout: Layout) -> Iterator[str]:
         FROM {staged}.staged_folder d
         JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
         ORDER BY path"""
-    typed = "".join(f", {_typed(column)} AS {quoted(column.name)}" for column in layout.columns)
-    order = ", ".join([*map(quoted, sort_columns(layout)), "dir", "name"])
+    yield _placed(layout)
+    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
+    order = ", ".join(["d._place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
         SELECT row_number() OVER () - 1 AS id, * FROM (
-            SELECT d.id AS dir, f.name, f.raw,
+            SELECT d._dir AS dir, f.name, f.raw,
                 lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
                 {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
                 u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
                 f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
-            FROM {staged}.staged_file f JOIN directory d ON d.staged = f.folder
+            FROM {staged}.staged_file f JOIN placed d ON d._staged = f.folder
             JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
             ORDER BY {order})"""
+    yield "DROP TABLE placed"
     yield "ALTER TABLE directory DROP COLUMN staged"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
 
 
-def _typed(column: TypedColumn) -> str:
-    source = "d.path" if column.part == "folder" else "f.name"
+def _leading(layout: Layout) -> list[TypedColumn]:
+    """Return the columns of folders that rows are sorted by before any of a file's own."""
+    return list(takewhile(lambda column: column.part == "folder", layout.columns))
+
+
+def _placed(layout: Layout) -> str:
+    """Return what reads the columns of folders, once for each, and ranks folders by those that lead the order."""
+    columns = [column for column in layout.columns if column.part == "folder"]
+    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
+        FROM (SELECT id AS _dir, staged AS _staged{typed} FROM directory)"""
+
+
+def _source(column: TypedColumn) -> str:
+    if column.part == "folder":
+        return f"d.{quoted(column.name)}"
+    return _typed(column, "f.name")
+
+
+def _typed(column: TypedColumn, source: str) -> str:
     pattern = column.pattern.replace("'", "''")
     extracted = f"nullif(regexp_extract({source}, '{pattern}', 1), '')"
     return f"TRY_CAST({extracted} AS {_TYPES[column.kind]})"
@@ -92,10 +113,10 @@ def _typed(column: TypedColumn) -> str:
 
 _KINDS = "CASE f.type WHEN 'file' THEN 32768 WHEN 'link' THEN 40960 ELSE 4096 END"
 STAGED_AGAIN = (
-    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, 0, d.mtime_ns, d.ctime_ns, d.inode,
-        d.uid, d.gid, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
-    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.size, f.mtime_ns, f.ctime_ns,
-        f.inode, f.uid, f.gid, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
+    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, d.inode, d.uid, d.gid, 0,
+        d.mtime_ns, d.ctime_ns, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
+    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.inode, f.uid, f.gid, f.size,
+        f.mtime_ns, f.ctime_ns, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
 )
 """What stages the folders of the old generation that nobody has to look into again."""
 

@@ -17,8 +17,6 @@ from podwright.data.walk_folders import FIELDS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-KEPT = ("mode", "size", "mtime_ns", "ctime_ns", "inode", "uid", "gid")
-"""The numbers of an entry that a catalog has."""
 _ROWS = 500_000
 """Rows that are held in memory before they are written: a tree may have a billion."""
 
@@ -31,7 +29,7 @@ class Staging:
         self._tables: dict[str, list[pa.Table]] = {"folder": [], "file": []}
         self._held = self._folders = 0
         self.unread: list[tuple[bytes, str]] = []
-        types = ", ".join(f"{field} BIGINT" for field in KEPT)
+        types = ", ".join(f"{field} BIGINT" for field in FIELDS)
         for name in self._tables:
             connection.execute(
                 f"CREATE TABLE {schema}.staged_{name} (name VARCHAR, raw BLOB, {types}, folder BIGINT, acl BLOB)"
@@ -83,8 +81,7 @@ class Staging:
 
 def _table(rows: Rows, folders: Numbers, acls: pa.Array) -> pa.Table:
     columns: dict[str, Any] = dict(_texts(_names(rows)))
-    for field in KEPT:
-        columns[field] = pa.array(np.ascontiguousarray(rows.numbers[:, FIELDS.index(field)]))
+    columns |= {field: pa.array(numbers) for field, numbers in zip(FIELDS, rows.numbers, strict=True)}
     columns["folder"] = pa.array(folders)
     columns["acl"] = acls
     return pa.table(columns)

@@ -26,11 +26,10 @@ def _matrix(texts: pa.Array) -> Letters:
     offsets = np.frombuffer(offset_buffer, np.int64)[binary.offset : binary.offset + len(binary) + 1]
     if data is None or offsets[-1] == offsets[0]:
         return np.zeros((len(texts), 1), np.uint8)
-    letters = np.frombuffer(data, np.uint8)
-    width = int(np.diff(offsets).max())
-    places = offsets[:-1, None] + np.arange(width)
-    inside = places < offsets[1:, None]
-    matrix: Letters = letters[np.minimum(places, len(letters) - 1)] * inside
+    letters = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+    lengths = np.diff(offsets)
+    matrix: Letters = np.zeros((len(texts), int(lengths.max())), np.uint8)
+    matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = letters
     return matrix
 
 
@@ -89,13 +88,16 @@ class PathBlocks:
         matrix = np.hstack([self._tails[folders], _matrix(names)])
         if matrix.shape[1] < 3:
             return np.zeros(0, np.uint64)
-        numbers, there = _numbers(matrix)
-        fresh = np.ones_like(there)
-        fresh[1:] = numbers[1:] != numbers[:-1]
         places = first + np.arange(len(matrix))
-        fresh[places % BLOCK_ROWS == 0] = True
-        rows, columns = np.nonzero(there & fresh)
-        return _pairs(numbers[rows, columns], places[rows] // BLOCK_ROWS)
+        # Which letters are others than in the row before; numbers are reckoned only where one of three is.
+        other = np.ones(matrix.shape, bool)
+        np.not_equal(matrix[1:], matrix[:-1], out=other[1:])
+        other[places % BLOCK_ROWS == 0] = True
+        rows, columns = np.nonzero(other[:, :-2] | other[:, 1:-1] | other[:, 2:])
+        three = [matrix[rows, columns + place] for place in range(3)]
+        there = (three[0] != 0) & (three[1] != 0) & (three[2] != 0)
+        high, middle, low = (letters[there].astype(np.uint32) for letters in three)
+        return _pairs(high << 16 | middle << 8 | low, places[rows[there]] // BLOCK_ROWS)
 
     def _of_folders(self, folders: Letters, first: int) -> Letters:
         blocks = (first + np.arange(len(folders))) // BLOCK_ROWS
@@ -109,4 +111,7 @@ class PathBlocks:
 
 
 def _pairs(numbers: Letters, blocks: Letters) -> Letters:
-    return np.unique((numbers.astype(np.uint64) << np.uint64(32)) | blocks.astype(np.uint64))
+    # Sorted and each once: much faster than `np.unique`, which puts them into a hash table first.
+    both = (numbers.astype(np.uint64) << np.uint64(32)) | blocks.astype(np.uint64)
+    both.sort()
+    return both[np.flatnonzero(np.diff(both, prepend=both[:1] + np.uint64(1)))]

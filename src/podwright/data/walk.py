@@ -25,13 +25,13 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Entries as columns: names with a zero byte behind each, and a row of `FIELDS` for each."""
+    """Entries as columns: names with a zero byte behind each, and a row of numbers for each of `FIELDS`."""
 
     names: bytes
     numbers: Numbers
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return int(self.numbers.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ def _lists() -> bool:
 
 def _batch(walked: Walked) -> Batch:
     paths, folder_numbers, counts, names, numbers, unread, acls, rest = walked
-    folders = Rows(paths, np.frombuffer(folder_numbers, np.int64).reshape(-1, len(FIELDS)))
-    files = Rows(names, np.frombuffer(numbers, np.int64).reshape(-1, len(FIELDS)))
+    folders = Rows(paths, np.frombuffer(folder_numbers, np.int64).reshape(len(FIELDS), -1))
+    files = Rows(names, np.frombuffer(numbers, np.int64).reshape(len(FIELDS), -1))
     return Batch(folders, files, np.frombuffer(counts, np.int64), unread, acls, rest)
 
 

@@ -83,6 +83,8 @@ def test_a_host_that_has_another_key_is_left_alone(tmp_path: Path, ssh_config: P
 def test_the_reason_is_that_of_the_item_that_failed() -> None:
     items = [{"failed": False, "msg": "fine"}, {"failed": True, "stderr": "slurmd does not run: no such node\n"}]
     assert reason_of({"msg": "One or more items failed", "results": items}) == "slurmd does not run: no such node"
+    late = {"unreachable": True, "msg": "Task failed: Timeout (62s) waiting for privilege escalation prompt:"}
+    assert reason_of({"msg": "All items completed", "results": [late]}) == late["msg"]
     assert reason_of({}) == "no reason was given"
 
 
@@ -115,6 +117,7 @@ def test_what_took_too_long_is_named_with_its_bound() -> None:
         ("/var/lib/dpkg/lock-frontend is held by process 77 (apt-get upgrade)", "wait until it has ended"),
         ("OSError: [Errno 28] No space left on device", "free space"),
         ("apt-get update did not end within 180 s", "look what it waits for"),
+        ("Task failed: Timeout (62s) waiting for privilege escalation prompt:", "look what it waits for"),
         ("Failed to connect to the host via ssh: ssh: connect to host g1 port 22: No route to host", "is it on"),
         ("slurmd does not run: no such node", "journalctl"),
         ("never seen before", "mend it"),

@@ -59,6 +59,25 @@ def test_an_owner_that_is_not_there_is_named(tmp_path: Path, field: str) -> None
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("service", "said"), [("a.mount", "mount.nfs: no such folder"), ("b", "b.service: Consumed 1.953s CPU time.")]
+)
+def test_a_service_that_does_not_start_is_told_by_its_own_last_line(tmp_path: Path, service: str, said: str) -> None:
+    """With stand-ins for both programs, as no systemd runs here: `a.mount` said something, of `b` only systemd did."""
+    journal = """case $1 in
+_SYSTEMD_UNIT=a.mount) echo mount.nfs: no such folder ;;
+--unit=*) echo "${1#--unit=}: Consumed 1.953s CPU time." ;;
+esac"""
+    for name, text in {"systemctl": '[ "$1" != restart ]', "journalctl": journal}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [sys.executable, "-c", Path(give.__file__).read_text(), "services"]
+    wanted = json.dumps({"services": [service], "restarts": [service], "starts": [], "started_with": {}})
+    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environ, input=wanted, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (1, f"{service} does not run: {said}")
+
+
 def test_who_holds_the_lock_of_packages_is_named(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     hold = f"import fcntl; f = open('{lock}', 'w'); fcntl.lockf(f, 2); print('held', flush=True); input()"

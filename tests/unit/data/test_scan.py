@@ -13,6 +13,7 @@ from podwright.data import walk
 from podwright.data.dataset import open_dataset
 from podwright.data.scan import scan
 from podwright.data.store import Store
+from podwright.data.walk_folders import FIELDS
 from podwright.spec.problems import Refusal
 from tests.unit.data.conftest import Say
 
@@ -115,6 +116,20 @@ def test_links_and_pipes_are_listed_and_not_followed(ask: Say, tmp_path: Path) -
     assert ask("scan", root, "--name", "odd")["files"] == 3
     assert ask("find", "odd", "type=link")["count"] == 2
     assert ask("find", "odd", "type=special")["count"] == 1
+
+
+def test_times_before_1970_and_after_2262_are_numbers(tmp_path: Path) -> None:
+    written = {"early": -1_500_000_000, "late": 10_000_000_000, "now": 1_700_000_000}
+    for name, second in written.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (second, second))
+    batch = walk.walk_some(os.fsencode(tmp_path), [b""], 10)
+    times = batch.files.numbers[FIELDS.index("mtime_ns")]
+    largest = (1 << 63) - 1
+    names = batch.files.names.decode().split("\0")[:-1]
+    kept = {name: min((tmp_path / name).stat().st_mtime_ns, largest) for name in written}
+    assert dict(zip(names, times.tolist(), strict=True)) == kept
+    assert kept["early"] < 0
 
 
 def test_a_large_tree_is_dealt_out_to_processes_and_is_the_same(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ mountroot() {
     echo "$(podwright_argument digest)  $run/memory/root" | sha256sum -c -s || panic "podwright: the image is damaged"
     mount -t squashfs -o ro,loop "$run/memory/root" "$run/image"
     layers=lowerdir=$run/image,upperdir=$run/memory/written,workdir=$run/memory/work
-    mount -t overlay -o "$layers" podwright "$rootmnt"
+    # A host whose root no handle of NFS can be made for exports nothing at all, not even its disks.
+    mount -t overlay -o "$layers,index=on,nfs_export=on" podwright "$rootmnt"
 
     # Who this host is, and who may log in.
     host=$(podwright_argument host)

@@ -14,12 +14,11 @@ sources=
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
     [ -s "$file" ] && sources="$sources $file"
 done
-options=
-[ -e /etc/apt/apt.conf.d/80podwright-mirror ] && options=--aptopt=/etc/apt/apt.conf.d/80podwright-mirror
+(umask 077 && apt-config dump | grep -E '^Acquire::(https?::|Retries |Check-Valid-Until )' >"$work/apt.conf") || :
 
 # What the initrd and the system have of ours is there before the kernel comes, whose installation makes the initrd.
 # shellcheck disable=SC2086 # names of files of apt have no blanks
-mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" $options \
+mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" --aptopt="$work/apt.conf" \
     --aptopt='APT::Install-Recommends "false"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/info/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
