@@ -277,7 +277,7 @@ Line = Annotated[Text, AfterValidator(_one_line)]
 LinePattern = Annotated[Line, AfterValidator(_line_pattern)]
 PathPattern = Annotated[Line, AfterValidator(_inner_pattern)]
 Login = Annotated[Line, AfterValidator(_login)]
-CatalogUrl = Annotated[Line, AfterValidator(_catalog), _json("string", "clickhouse://db1:8123/podwright")]
+CatalogUrl = Annotated[Line, AfterValidator(_catalog), _json("string", "clickhouses://db1:8443/podwright")]
 Lines = Annotated[
     tuple[Text, ...],
     BeforeValidator(_lines),
