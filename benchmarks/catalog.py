@@ -60,7 +60,8 @@ from measure import (
     start,
 )
 from podwright.data.classes import classes_of
-from podwright.data.counting import LabelFile, count_images
+from podwright.data.counting import count_images
+from podwright.data.labels import LabelFile
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
 from podwright.data.schema import build_statements

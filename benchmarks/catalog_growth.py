@@ -14,6 +14,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -35,7 +36,7 @@ def scan_times(folder: Path, files: int, pairs: int) -> dict[str, list[float]]:
     homes = (folder / f"home{number}" for number in range(pairs + 1))
     with (folder / "listing").open("wb") as listing:
         find = partial(subprocess.run, ["find", str(tree), "-printf", FIELDS], stdout=listing, check=True)
-        arms = {
+        arms: dict[str, Callable[[], float]] = {
             "find": partial(clocked, find),
             "scan": lambda: clocked(partial(scan, Store(next(homes)), tree, "tree")),
         }
