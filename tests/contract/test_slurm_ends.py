@@ -29,7 +29,7 @@ class ImpatientEngine(SlurmEngine):
 
 
 def _impatient(order: Any) -> Any:
-    return replace(order, rejoin_s=REJOIN_S, silence_s=SILENCE_S)
+    return order._replace(rejoin_s=REJOIN_S, silence_s=SILENCE_S)
 
 
 def impatient(pod: Pod, name: str | None) -> SlurmEngine:
