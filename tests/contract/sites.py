@@ -43,6 +43,16 @@ def until(what: Callable[[], Any], words: str, patience_s: float = PATIENCE_S) -
     raise AssertionError(f"never happened: {words}")
 
 
+def mend(lab: SlurmLab) -> None:
+    """Have all nodes idle, whatever was struck before: Slurm may drain a node that was cut off when it is back."""
+
+    def is_idle() -> bool:
+        lab.heal()
+        return set(lab.node_states().values()) == {"idle"}
+
+    until(is_idle, "all nodes are idle")
+
+
 class Site(ABC):
     """An engine on a home of its own. `target` names it; `shared` is whether its nodes share the run's folder."""
 

@@ -19,7 +19,7 @@ import pytest
 from podwright import launch
 from podwright.lab.slurm.lab import SlurmLab
 from tests.contract.campaign import Struck, at_once, cycle_power, finish
-from tests.contract.sites import END_S, SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, mend, until
 from tests.real.labs import slurm_lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.nightly, pytest.mark.timeout(1800)]
@@ -57,16 +57,6 @@ def lose_allocations(site: SlurmSite, chance: random.Random) -> list[Struck]:
 
 
 FAULTS = (lose_power, lose_allocations)
-
-
-def mend(lab: SlurmLab) -> None:
-    """Whatever was struck before: Slurm may drain a node that was cut off when it is back."""
-
-    def is_idle() -> bool:
-        lab.heal()
-        return set(lab.node_states().values()) == {"idle"}
-
-    until(is_idle, "all nodes are idle")
 
 
 def requeue_s(site: SlurmSite) -> float:

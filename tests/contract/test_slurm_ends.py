@@ -14,7 +14,7 @@ from podwright.launch import Run
 from podwright.spec import Pod, SlurmScheduler
 from podwright.usage import gather
 from tests.contract.campaign import LedgerRow, check_ended_once, ledger_rows
-from tests.contract.sites import END_S, SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, mend, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 REJOIN_S, SILENCE_S = 3.0, 5.0
@@ -38,20 +38,10 @@ def impatient(pod: Pod, name: str | None) -> SlurmEngine:
     return ImpatientEngine(pod, scheduler)
 
 
-def mend(site: SlurmSite) -> SlurmSite:
-    """Whatever was struck before: Slurm may drain a node that was cut off when it is back."""
-
-    def is_idle() -> bool:
-        site.lab.heal()
-        return set(site.lab.node_states().values()) == {"idle"}
-
-    until(is_idle, "all nodes are idle")
-    return site
-
-
 @pytest.fixture
 def healthy(slurm: SlurmSite) -> SlurmSite:
-    return mend(slurm)
+    mend(slurm.lab)
+    return slurm
 
 
 def job_state(site: SlurmSite, job: str) -> str:

@@ -19,7 +19,7 @@ import pytest
 
 from podwright.launch import Run
 from podwright.runs import Record
-from tests.contract.sites import END_S, SlurmSite, until
+from tests.contract.sites import END_S, SlurmSite, mend, until
 
 pytestmark = pytest.mark.slurm
 STEPS = 60
@@ -35,13 +35,7 @@ launch.start(launch.Session(Home.open(Path(sys.argv[1]))), spec.load_workload(sy
 
 @pytest.fixture(autouse=True)
 def healthy(slurm: SlurmSite) -> None:
-    """Whatever the test before left: a node that was cut off may be drained by Slurm when it is back."""
-
-    def idle() -> bool:
-        slurm.lab.heal()
-        return set(slurm.lab.node_states().values()) == {"idle"}
-
-    until(idle, "all nodes are idle")
+    mend(slurm.lab)
 
 
 class AtOnce(random.Random):

@@ -18,7 +18,7 @@ from podwright import launch
 from podwright.launch import pods
 from podwright.launch.prune import prunable_checkpoints, prune
 from podwright.spec import Refusal
-from tests.contract.sites import END_S, PROGRAMS, SlurmSite, until
+from tests.contract.sites import END_S, PROGRAMS, SlurmSite, mend, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 PODWRIGHT = [str(Path(sys.executable).parent / "podwright")]
@@ -116,6 +116,7 @@ def test_a_folder_that_compute_nodes_do_not_see_is_refused(slurm: SlurmSite) -> 
 
 def test_a_preempted_run_waits_and_goes_on(slurm: SlurmSite) -> None:
     """The lab's partition `urgent` takes nodes from those that run in the other."""
+    mend(slurm.lab)
     first = slurm.start("--steps 6 --hold-at 3", nodes=4, retries=1, grace="2s", slurm="{exclusive: true}")
     slurm.wait_step(first, 3)
     urgent = slurm.start("--steps 1", nodes=4, slurm="{partition: urgent, exclusive: true}")
