@@ -2,7 +2,8 @@
 
 bitmap    of a field with few values: the rows that hold each value, with their number and bytes (a facet);
           without a value: the rows that hold any
-span      of a field of numbers: its rows in the order of the numbers, cut into blocks of 65,536
+span      of a field of numbers: its rows in the order of the numbers, cut into blocks of 65,536; the blocks themselves
+          lie in tables of their own, few in each
 trigram   of paths: the blocks of 32 rows in which three letters stand in a row
 
 Rows are places in the table `file`. Sets of them are Roaring bitmaps: sparse ones are lists, dense ones plain bits.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "CREATE TABLE bitmap (field VARCHAR, value VARCHAR, files BIGINT, bytes BIGINT, rows BLOB)",
-    "CREATE TABLE span (field VARCHAR, least BIGINT, most BIGINT, rows BLOB, above BLOB)",
+    "CREATE TABLE span (field VARCHAR, least BIGINT, most BIGINT, part INTEGER, place INTEGER)",
     "CREATE TABLE trigram (letters INTEGER, blocks BLOB)",
 )
 TEXTS = ("ext", "type", "owner", "group", "mode")
@@ -59,16 +61,28 @@ def bitmap_of(rows: Rows) -> BitMap:
 
 def build(connection: DuckDBPyConnection, layout: Layout, classes: int) -> None:
     """Make the indexes of the generation that a connection has open; those there were are replaced."""
-    for name in ("bitmap", "span", "trigram"):
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    _drop(connection)
     for statement in TABLES:
         connection.execute(statement)
     _build_bitmaps(connection, layout)
     build_classes(connection, classes)
     build_tags(connection)
+    parts = count()
     for field, column in _number_columns(layout):
-        _insert(connection, "span", _spans(connection, field, column))
+        _insert_spans(connection, _spans(connection, field, column), parts)
     _build_trigrams(connection)
+
+
+def blocks_table(part: int) -> str:
+    """Return the table of a part of the blocks."""
+    return f"span_blocks_{part}"
+
+
+def _drop(connection: DuckDBPyConnection) -> None:
+    query = f"""SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()
+        AND (table_name IN ('bitmap', 'span', 'trigram') OR starts_with(table_name, '{blocks_table(0)[:-1]}'))"""
+    for (name,) in connection.execute(query).fetchall():
+        connection.execute(f"DROP TABLE {name}")
 
 
 def _number_columns(layout: Layout) -> Iterator[tuple[str, str]]:
@@ -243,10 +257,12 @@ def _postings(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
 
 _TYPES = {
     "bitmap": (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.binary()),
-    "span": (pa.string(), pa.int64(), pa.int64(), pa.binary(), pa.binary()),
+    "span": (pa.string(), pa.int64(), pa.int64(), pa.int32(), pa.int32()),
     "trigram": (pa.int32(), pa.binary()),
 }
-AT_ONCE = 256
+_BLOCK_TYPES = (pa.binary(), pa.binary())
+AT_ONCE = 64
+"""Records that are held; so many blocks are a table: for one value of a column DuckDB reads 2,048 of them."""
 
 
 def _insert(connection: DuckDBPyConnection, table: str, records: Iterator[tuple[Any, ...]]) -> None:
@@ -259,6 +275,15 @@ def _insert(connection: DuckDBPyConnection, table: str, records: Iterator[tuple[
             held = []
     if held:
         _write(connection, table, held, types)
+
+
+def _insert_spans(connection: DuckDBPyConnection, records: Iterator[tuple[Any, ...]], parts: Iterator[int]) -> None:
+    while held := list(islice(records, AT_ONCE)):
+        part = next(parts)
+        connection.execute(f"CREATE TABLE {blocks_table(part)} (rows BLOB, above BLOB)")
+        _write(connection, blocks_table(part), [record[3:] for record in held], _BLOCK_TYPES)
+        heads = [(*record[:3], part, place) for place, record in enumerate(held)]
+        _write(connection, "span", heads, _TYPES["span"])
 
 
 def _write(

@@ -178,7 +178,7 @@ class _Part:
             yield from fetched
 
     def _by_row(self, rows: BitMap, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        if len(rows) > _FEW:
+        if len(rows) > max(_FEW, self._part.rows // _ROWS_PER_PLACE):
             query = f"{self._columns(names)} WHERE {_BY_ROW} ORDER BY f.id"
             yield from self._connection.execute(query, [rows.to_array().tolist()]).fetchall()
             return
@@ -204,6 +204,8 @@ class _Part:
 
 
 _FEW = 4
+_ROWS_PER_PLACE = 500_000
+"""A row by its place takes about as long as a plan over so many."""
 _BY_ROW = "f.rowid IN (SELECT unnest(?::BIGINT[]))"
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyroaring import BitMap
 
-from podwright.data.bitmaps import bitmap_of, class_field, tag_field
+from podwright.data.bitmaps import bitmap_of, blocks_table, class_field, tag_field
 from podwright.data.conditions import Condition, Inverse, Joint, Test, Tests
 from podwright.data.trigrams import BLOCK_ROWS, trigrams_of
 
@@ -49,11 +49,17 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A block of rows in the order of their numbers; `rowid` is its place in the table."""
+    """A block of rows in the order of their numbers: the part it lies in, and its place there."""
 
-    rowid: int
+    part: int
+    place: int
     least: int
     most: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Return what tells it from any other."""
+        return self.part, self.place
 
 
 class Lookup:
@@ -64,7 +70,8 @@ class Lookup:
         self._every = BitMap()
         self._every.add_range(0, rows)
         self._bitmaps: dict[int, BitMap] = {}
-        self._blocks: dict[int, tuple[Any, Any]] = {}
+        self._numbered: dict[str, BitMap] = {}
+        self._blocks: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._ranges: dict[tuple[str, int, int], BitMap] = {}
         self._postings: dict[int, BitMap] = {}
 
@@ -122,9 +129,9 @@ class Lookup:
     @cached_property
     def _spans(self) -> dict[str, list[_Span]]:
         every: dict[str, list[_Span]] = {}
-        query = f"SELECT field, least, most, rowid FROM {self._alias}.span ORDER BY rowid"
-        for field, least, most, place in self._connection.execute(query).fetchall():
-            every.setdefault(field, []).append(_Span(place, least, most))
+        query = f"SELECT field, part, place, least, most FROM {self._alias}.span ORDER BY part, place"
+        for field, *facts in self._connection.execute(query).fetchall():
+            every.setdefault(field, []).append(_Span(*facts))
         return every
 
     def _bitmap(self, place: int) -> BitMap:
@@ -225,32 +232,35 @@ class Lookup:
             yield bitmap_of(np.sort(rows[start:end]))
 
     def _read(self, spans: list[_Span]) -> Iterator[tuple[_Span, BitMap]]:
-        """Yield blocks with their rows, by one query: each goes over the whole table, for one block or for many."""
+        """Yield blocks with their rows, by one query for all parts."""
         if not spans:
             return
-        of_place = {span.rowid: span for span in spans}
-        query = f"SELECT rowid, rows FROM {self._alias}.span WHERE rowid IN ({', '.join(map(str, of_place))})"
-        for place, blob in self._connection.execute(query).fetchall():
-            yield of_place[place], BitMap.deserialize(bytes(blob))
+        of_key = {span.key: span for span in spans}
+        places: dict[int, list[str]] = {}
+        for part, place in of_key:
+            places.setdefault(part, []).append(str(place))
+        query = " UNION ALL ".join(
+            f"SELECT {part}, rowid, rows FROM {self._alias}.{blocks_table(part)} WHERE rowid IN ({', '.join(inside)})"
+            for part, inside in places.items()
+        )
+        for part, place, blob in self._connection.execute(query).fetchall():
+            yield of_key[part, place], BitMap.deserialize(bytes(blob))
 
     def _known(self, name: str) -> BitMap:
         """Return all rows that have a number of this field."""
-        span = self._spans[name][-1]
-        place = -1 - span.rowid  # beside the bitmaps of values, whose places count from 0
-        if place not in self._bitmaps:
-            _make_room(self._bitmaps)
-            ((_, self._bitmaps[place]),) = self._read([span])
-        return self._bitmaps[place]
+        if name not in self._numbered:
+            ((_, self._numbered[name]),) = self._read([self._spans[name][-1]])
+        return self._numbered[name]
 
     def _sorted(self, span: _Span, within: BitMap) -> tuple[Any, Any]:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
-        if span.rowid not in self._blocks:
+        if span.key not in self._blocks:
             _make_room(self._blocks)
-            blob = self._blob(f"SELECT above FROM {self._alias}.span WHERE rowid = ?", span.rowid)
+            blob = self._blob(f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = ?", span.place)
             above = np.frombuffer(blob, np.min_scalar_type(span.most - span.least))
             order = np.argsort(above, kind="stable")
-            self._blocks[span.rowid] = above[order], np.asarray(within.to_array(), np.uint32)[order]
-        return self._blocks[span.rowid]
+            self._blocks[span.key] = above[order], np.asarray(within.to_array(), np.uint32)[order]
+        return self._blocks[span.key]
 
     def count(self, test: Test, wanted: bool) -> Candidates | None:
         """Answer for the pixels of a class: exactly whether there are any, else with those that have some."""
