@@ -35,6 +35,17 @@ ON_KUBERNETES = [
 
 
 @contextmanager
+def open_folder() -> Iterator[Path]:
+    """Gives a folder that a lab's ordinary user may read too."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
 def slurm_lab(nodes: int = 4, accounting: bool = False, **wanted: Any) -> Iterator[SlurmLab]:
     """Gives a Slurm cluster; takes the fields of `podwright.lab.slurm.shape.SlurmLabShape` by name."""
     with lab_folder() as folder:

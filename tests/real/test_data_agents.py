@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from podwright.launch import Run, Session
 from podwright.runs import Home
 from tests.contract.sites import SlurmSite
 from tests.fixtures.a2d2 import write_scenes
-from tests.real.labs import slurm_lab
+from tests.real.labs import open_folder, slurm_lab
 
 AGENT = """
 import json, os, sys
@@ -82,15 +80,6 @@ def test_an_agent_that_is_a_workload_is_paused_and_resumed(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Gives a folder that the lab's ordinary user may read too."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[SlurmSite]:
     with slurm_lab(nodes=1) as lab:
         site = SlurmSite(lab, tmp_path / "site")
@@ -101,5 +90,6 @@ def cluster(tmp_path: Path) -> Iterator[SlurmSite]:
 @pytest.mark.slow
 @pytest.mark.slurm
 @pytest.mark.xdist_group("slurm-agents")
-def test_an_agent_on_a_cluster_is_paused_and_resumed(cluster: SlurmSite, open_folder: Path) -> None:
-    pause_and_resume(cluster.session, open_folder, cluster.target)
+def test_an_agent_on_a_cluster_is_paused_and_resumed(cluster: SlurmSite) -> None:
+    with open_folder() as folder:
+        pause_and_resume(cluster.session, folder, cluster.target)

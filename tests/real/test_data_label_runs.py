@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.contract.sites import SlurmSite
 from tests.fixtures.a2d2 import write_scenes
-from tests.real.labs import slurm_lab
+from tests.real.labs import open_folder, slurm_lab
 
 
 class Starter:
@@ -77,22 +74,13 @@ def test_a_run_that_cannot_see_the_labels_publishes_nothing(tmp_path: Path) -> N
     assert f"{root}, the root of the dataset, is no folder on this node" in said
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Gives a folder that the lab's ordinary user may read too."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
 @pytest.mark.slow
 @pytest.mark.slurm
 @pytest.mark.xdist_group("slurm-agents")
-def test_two_nodes_of_a_cluster_count_the_labels_of_a_dataset(tmp_path: Path, open_folder: Path) -> None:
-    with slurm_lab(nodes=2) as lab:
+def test_two_nodes_of_a_cluster_count_the_labels_of_a_dataset(tmp_path: Path) -> None:
+    with slurm_lab(nodes=2) as lab, open_folder() as folder:
         site = SlurmSite(lab, tmp_path / "site")
         try:
-            count_on_two_nodes(site.session, open_folder, site.target)
+            count_on_two_nodes(site.session, folder, site.target)
         finally:
             site.close()

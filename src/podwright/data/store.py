@@ -44,7 +44,7 @@ def open_store(home: Path) -> Store:
     given = os.environ.get("PODWRIGHT_CATALOG")
     if given and "://" in given:
         hint = "a database is named on the command line: `podwright data find DATASET --catalog POD`"
-        raise refuse(f'"{short(given)}" is no folder', hint=hint, field="PODWRIGHT_CATALOG")
+        raise refuse("an address is no folder", hint=hint, field="PODWRIGHT_CATALOG")  # unseen: it may hold a password
     return Store(home, Path(given).expanduser().absolute() if given else None)
 
 

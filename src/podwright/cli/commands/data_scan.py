@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -207,7 +208,8 @@ def data_stats_command(
     if per_image is not None:
         check_table(per_image)
     if catalog is None:
-        statistics = _counted(store, dataset, per_image, _label_run(on, nodes, sets))
+        with _label_run(on, nodes, sets) as elsewhere:
+            statistics = _counted(store, dataset, per_image, elsewhere)
     else:
         check_only_asks(on is not None or nodes > 1 or bool(sets))
         statistics = _published_statistics(dataset, catalog, per_image)
@@ -241,21 +243,22 @@ def _published_statistics(dataset: str, catalog: str, per_image: Path | None) ->
         return opened.statistics()
 
 
-def _label_run(on: str | None, nodes: int, sets: list[str]) -> LabelRun | None:
-    """Return what counts labels on a target; `data` lies beneath `launch` and is handed what starts runs."""
+@contextmanager
+def _label_run(on: str | None, nodes: int, sets: list[str]) -> Iterator[LabelRun | None]:
+    """Give what counts labels on a target; `data` lies beneath `launch` and is handed what starts runs."""
     from podwright.spec.problems import refuse
 
     if on is None:
         for field, given in (("--nodes", nodes > 1), ("--set", sets)):
             if given:
                 raise refuse("needs --on", hint="--on local counts here, as a run", field=field)
-        return None
+        yield None
+        return
     from podwright.data.label_runs import LabelRun
     from podwright.launch import Session, start
 
-    session = Session.open()
-    say = partial(output.say, "run")
-    return LabelRun(lambda workload, target: start(session, workload, target), on, nodes, sets, say)
+    with Session.open() as session:
+        yield LabelRun(partial(start, session), on, nodes, sets, partial(output.say, "run"))
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
