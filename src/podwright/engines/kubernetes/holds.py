@@ -31,6 +31,12 @@ def held_reason(job: Mapping[str, Any]) -> str:
     return mark
 
 
+def held_reasons(job: Mapping[str, Any]) -> list[str]:
+    """Return why we keep a run suspended, and what it waits for after that."""
+    later = str(_annotations(job).get(names.HELD_THEN, ""))
+    return [reason for reason in (held_reason(job), *later.split()) if reason]
+
+
 def held_run(job: Mapping[str, Any]) -> str:
     """Return the run that this one waits for; nothing where it waits for none."""
     if held_reason(job) != AFTER:

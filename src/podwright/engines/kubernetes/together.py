@@ -9,7 +9,7 @@ from typing import Any
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import ObjectKind
 from podwright.clients.kubernetes.quantities import moment
-from podwright.engines.kubernetes.holds import PARALLEL, TOGETHER, held_reason, pointer
+from podwright.engines.kubernetes.holds import PARALLEL, TOGETHER, held_reason, held_reasons, pointer
 from podwright.engines.kubernetes.states import is_alive, is_suspended
 
 Object = Mapping[str, Any]
@@ -76,7 +76,17 @@ def may_try_again(job: Object, now: float) -> bool:
 
 
 def may_join(jobs: Sequence[Object], at_once: int) -> list[Object]:
-    """Return the points that are held and may start now, where so many of a sweep's points may run at once."""
-    running = sum(is_alive(job) and not held_reason(job) for job in jobs)
-    waiting = [job for job in jobs if held_reason(job) == PARALLEL and is_alive(job)]
-    return sorted(waiting, key=_age)[: max(0, at_once - running)]
+    """Return the points that may start now, in the sweep's order, where so many of them may run at once.
+
+    A point that has its place keeps it while it is made, comes after another run or gave its nodes back.
+    """
+    alive = [job for job in jobs if is_alive(job)]
+    placed = sum(PARALLEL not in held_reasons(job) for job in alive)
+    waiting = [job for job in alive if held_reason(job) == PARALLEL]
+    return sorted(waiting, key=_place)[: max(0, at_once - placed)]
+
+
+def _place(job: Object) -> tuple[int, str]:
+    """Return what puts points in their sweep's order, `RUN-9` before `RUN-10`: they are made several at a time."""
+    name = str(job["metadata"]["name"])
+    return len(name), name

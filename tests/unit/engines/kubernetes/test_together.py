@@ -82,11 +82,20 @@ def test_each_pause_is_about_twice_the_one_before_and_bounded() -> None:
     assert pause_s("a", 0, 30.0) != pause_s("b", 0, 30.0)
 
 
-def test_points_join_in_the_order_of_their_making_as_others_end() -> None:
-    running, waiting = job("a"), [job("c", 3, "parallel"), job("b", 2, "parallel")]
-    assert [point["metadata"]["name"] for point in may_join([running, *waiting], 2)] == ["b"]
+def test_points_join_in_the_order_of_their_sweep_as_others_end() -> None:
+    running = job("a-1")
+    waiting = [job("a-10", 2, "parallel"), job("a-9", 3, "parallel")]
+    assert [point["metadata"]["name"] for point in may_join([running, *waiting], 2)] == ["a-9"]
     assert may_join([running, *waiting], 1) == []
     assert seen(waiting[0], []).reason == "waits until fewer points of its sweep run"
+
+
+@pytest.mark.parametrize("reason", ["making", "after", "together"])
+def test_a_point_keeps_its_place_while_it_waits_for_something_else(reason: str) -> None:
+    first, second, third = job("a-1", held=reason), job("a-2", held=reason), job("a-3", held="parallel")
+    second["metadata"]["annotations"]["podwright.dev/held-then"] = "parallel"
+    assert may_join([first, second, third], 1) == []
+    assert may_join([first, second, third], 2) == [third]
 
 
 def test_a_run_with_some_of_the_gpus_has_some_of_the_ports() -> None:
