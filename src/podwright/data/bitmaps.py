@@ -4,7 +4,9 @@ bitmap    of a field with few values: the rows that hold each value, with their 
           without a value: the rows that hold any
 span      of a field of numbers: its rows in the order of the numbers, cut into blocks of 65,536; the blocks themselves
           lie in tables of their own, few in each
-trigram   of paths: the blocks of 32 rows in which three letters stand in a row
+trigram   of paths: the blocks of 32 rows in which three letters stand in a row, or one letter several times
+
+Sets that are asked for one by one are kept as they are: of compressed ones DuckDB reads 2,048 for one.
 
 Rows are places in the table `file`. Sets of them are Roaring bitmaps: sparse ones are lists, dense ones plain bits.
 """
@@ -27,10 +29,11 @@ from podwright.data.trigrams import PathBlocks
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_SET = "BLOB USING COMPRESSION uncompressed"
 TABLES = (
-    "CREATE TABLE bitmap (field VARCHAR, value VARCHAR, files BIGINT, bytes BIGINT, rows BLOB)",
+    f"CREATE TABLE bitmap (field VARCHAR, value VARCHAR, files BIGINT, bytes BIGINT, rows {_SET})",
     "CREATE TABLE span (field VARCHAR, least BIGINT, most BIGINT, part INTEGER, place INTEGER)",
-    "CREATE TABLE trigram (letters INTEGER, blocks BLOB)",
+    f"CREATE TABLE trigram (letters INTEGER, blocks {_SET})",
 )
 TEXTS = ("ext", "type", "owner", "group", "mode")
 NUMBERS = {"size": "size", "mtime": "mtime_ns"}
@@ -57,6 +60,14 @@ def bitmap_of(rows: Rows) -> BitMap:
     bits = BitMap(array("I", rows.tobytes()))
     bits.run_optimize()
     return bits
+
+
+def runs_of(rows: BitMap) -> tuple[Rows, Rows]:
+    """Return where rows that follow each other begin, and where they have ended."""
+    places = np.asarray(rows.to_array(), np.uint32)
+    begins = np.diff(places, prepend=places[:1]) != 1
+    ends = np.diff(places, append=places[-1:]) != 1
+    return places[begins], places[ends] + np.uint32(1)
 
 
 def build(connection: DuckDBPyConnection, layout: Layout, classes: int) -> None:

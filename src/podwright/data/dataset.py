@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from podwright.data import schema
+from podwright.data.bitmaps import bitmap_of, runs_of
 from podwright.data.classes import classes_of
 from podwright.data.conditions import Condition, Vocabulary, condition_of
 from podwright.data.files import CatalogFile, Opened, meta_of
 from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layout_of
-from podwright.data.lookup import Lookup
+from podwright.data.lookup import WORTH, Lookup
 from podwright.data.paths import BelowRoot, as_json, path_bytes
 from podwright.data.store import Store
 from podwright.runs.record import iso
@@ -118,8 +121,6 @@ class Dataset(Filtered):
 
 _MOST_IDS = 100_000
 """Rows are fetched by their places up to so many; beyond that reading all is as fast."""
-_WORTH = 16
-"""SQL looks at candidates alone where they are no more than this part of all rows."""
 
 
 class _Part:
@@ -129,58 +130,61 @@ class _Part:
         self._connection, self._part = connection, part
         self.lookup = Lookup(connection, part.alias, part.rows)
         self._folders: dict[int, tuple[bytes | None, str]] = {}
+        self._looked: tuple[Condition, BitMap] | None = None
 
-    def _chosen(self, condition: Condition) -> tuple[BitMap | None, bool]:
-        """Return the rows to look at, None for all of them, and whether they all fit."""
+    def _chosen(self, condition: Condition) -> BitMap | None:
+        """Return the rows that fit, where indexes tell them or leave few to look at."""
         candidates = self.lookup.candidates(condition)
         if candidates is None:
-            return None, False
-        most = _MOST_IDS if candidates.exact else min(_MOST_IDS, self._part.rows // _WORTH)
-        if len(candidates.rows) > most:
-            return None, False
-        return candidates.rows, candidates.exact
+            return None
+        if candidates.exact:
+            return candidates.rows
+        if len(candidates.rows) * WORTH > self._part.rows:
+            return None
+        # What a list of files was made of is counted next.
+        if self._looked is None or self._looked[0] != condition:
+            self._looked = condition, self._look_at(candidates.rows, condition)
+        return self._looked[1]
+
+    def _look_at(self, rows: BitMap, condition: Condition) -> BitMap:
+        """Return those of some rows that fit."""
+        query = f"SELECT f.rowid AS row FROM {self._source(condition)} WHERE {_BY_ROW} AND ({condition.sql})"
+        answer = self._connection.execute(query, [*_places(rows), *condition.values]).fetchnumpy()
+        return bitmap_of(np.sort(answer["row"]).astype(np.uint32))
 
     def count(self, condition: Condition) -> int:
-        candidates = self.lookup.candidates(condition)
-        if candidates is not None and candidates.exact:
-            return len(candidates.rows)
-        return self.sums(condition)[0]
+        rows = self._chosen(condition)
+        return self.sums(condition)[0] if rows is None else len(rows)
 
     def sums(self, condition: Condition) -> tuple[int, int]:
-        where, values = self._where(condition)
-        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {self._source(condition)} WHERE {where}"
+        rows = self._chosen(condition)
+        source, where, values = self._source(condition), condition.sql, list(condition.values)
+        if rows is not None and len(rows) <= _MOST_IDS:
+            source, where, values = f"{self._part.alias}.file f", _BY_ROW, _places(rows)
+        query = f"SELECT count(*), coalesce(sum(f.size), 0)::BIGINT FROM {source} WHERE {where}"
         files, size_bytes = self._connection.execute(query, values).fetchone() or (0, 0)
         return files, size_bytes
-
-    def _where(self, condition: Condition) -> tuple[str, list[object]]:
-        rows, exact = self._chosen(condition)
-        if rows is None:
-            return condition.sql, list(condition.values)
-        if exact:
-            return _BY_ROW, [rows.to_array().tolist()]
-        return f"{_BY_ROW} AND ({condition.sql})", [rows.to_array().tolist(), *condition.values]
 
     def _source(self, condition: Condition) -> str:
         return tables_of(condition, f"{self._part.alias}.")
 
     def find(self, condition: Condition, names: Sequence[str], limit: int | None) -> Iterator[tuple[Any, ...]]:
-        rows, exact = self._chosen(condition)
-        if rows is not None and exact:
+        rows = self._chosen(condition)
+        if rows is not None and len(rows[:limit]) <= _MOST_IDS:
             yield from self._by_row(rows[:limit], names)
             return
-        where, values = self._where(condition)
-        chosen = f"SELECT f.id FROM {self._source(condition)} WHERE {where} ORDER BY f.id"
+        chosen = f"SELECT f.id FROM {self._source(condition)} WHERE {condition.sql} ORDER BY f.id"
         if limit is not None:
             chosen += f" LIMIT {int(limit)}"
         query = f"{self._columns(names)} WHERE f.id IN ({chosen}) ORDER BY f.id"
-        answer = self._connection.execute(query, values)
+        answer = self._connection.execute(query, list(condition.values))
         while fetched := answer.fetchmany(10_000):
             yield from fetched
 
     def _by_row(self, rows: BitMap, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         if len(rows) > max(_FEW, self._part.rows // _ROWS_PER_PLACE):
             query = f"{self._columns(names)} WHERE {_BY_ROW} ORDER BY f.id"
-            yield from self._connection.execute(query, [rows.to_array().tolist()]).fetchall()
+            yield from self._connection.execute(query, _places(rows)).fetchall()
             return
         # A row by its place needs no plan over the whole table, and its folder no join.
         typed = "".join(f", {schema.quoted(name)}" for name in names)
@@ -206,7 +210,13 @@ class _Part:
 _FEW = 4
 _ROWS_PER_PLACE = 500_000
 """A row by its place takes about as long as a plan over so many."""
-_BY_ROW = "f.rowid IN (SELECT unnest(?::BIGINT[]))"
+_BY_ROW = """f.rowid IN (SELECT unnest(range(first, beyond))
+    FROM (SELECT unnest(?::BIGINT[]) AS first, unnest(?::BIGINT[]) AS beyond))"""
+
+
+def _places(rows: BitMap) -> list[object]:
+    """Return the values of `_BY_ROW`: where rows that follow each other begin and end, a much shorter list."""
+    return [places.tolist() for places in runs_of(rows)]
 
 
 def source_of(condition: Condition) -> str:

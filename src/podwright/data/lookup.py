@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyroaring import BitMap
 
-from podwright.data.bitmaps import bitmap_of, blocks_table, class_field, tag_field
+from podwright.data.bitmaps import bitmap_of, blocks_table, class_field, runs_of, tag_field
 from podwright.data.conditions import Condition, Inverse, Joint, Test, Tests
-from podwright.data.trigrams import BLOCK_ROWS, trigrams_of
+from podwright.data.trigrams import BLOCK_ROWS, terms_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,8 +35,10 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PATHS = ("path", "folder", "name")
 _MOST_KEPT = 512
-_WORTH = 4
-"""Paths are looked at one by one where their trigrams leave no more than this part of them."""
+_AT_ONCE = 64
+"""Sets that one query reads: each by its place, since DuckDB goes through all of them for a list of places."""
+WORTH = 8
+"""Rows are looked at one by one where an index leaves no more than this part of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Lookup:
         self._blocks: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._ranges: dict[tuple[str, int, int], BitMap] = {}
         self._postings: dict[int, BitMap] = {}
+        self._terms: dict[int, int] = {}
 
     def candidates(self, condition: Condition) -> Candidates | None:
         """Return the rows that a condition chooses, as far as indexes know."""
@@ -135,16 +138,21 @@ class Lookup:
         return every
 
     def _bitmap(self, place: int) -> BitMap:
-        if place not in self._bitmaps:
-            _make_room(self._bitmaps)
-            query = f"SELECT rows FROM {self._alias}.bitmap WHERE rowid = ?"
-            self._bitmaps[place] = BitMap.deserialize(self._blob(query, place))
-        return self._bitmaps[place]
+        return self._sets("bitmap", "rows", [place], self._bitmaps)[0]
 
-    def _blob(self, query: str, place: int) -> bytes:
-        row = self._connection.execute(query, [place]).fetchone()
-        assert row is not None
-        return bytes(row[0])
+    def _sets(self, table: str, column: str, places: list[int], kept: dict[int, BitMap]) -> list[BitMap]:
+        """Return the sets at these places of a table."""
+        sets = {place: kept[place] for place in places if place in kept}
+        missing = [place for place in places if place not in sets]
+        for start in range(0, len(missing), _AT_ONCE):
+            query = " UNION ALL ".join(
+                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {place}"
+                for place in missing[start : start + _AT_ONCE]
+            )
+            for place, blob in self._connection.execute(query).fetchall():
+                _make_room(kept)
+                sets[place] = kept[place] = BitMap.deserialize(bytes(blob))
+        return [sets[place] for place in places]
 
     def _few(self, test: Test, wanted: bool, kind: Callable[[str], Any] = str) -> Candidates | None:
         """Answer for a field that has a bitmap for each value."""
@@ -161,7 +169,7 @@ class Lookup:
     def _united(self, places: list[int]) -> BitMap:
         if len(places) == 1:
             return self._bitmap(places[0])
-        return BitMap.union(BitMap(), *map(self._bitmap, places))
+        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", places, self._bitmaps))
 
     def text(self, test: Test, wanted: bool) -> Candidates | None:
         """Answer for a text: by its bitmaps, or for paths by their trigrams."""
@@ -172,27 +180,23 @@ class Lookup:
         return self._containing(str(test.value))
 
     def _containing(self, text: str) -> Candidates | None:
-        """Return the rows of all blocks in which each trigram of a text stands."""
-        letters = trigrams_of(text)
-        if not letters:
+        """Return the rows of all blocks in which each term of a text stands."""
+        terms = terms_of(text)
+        if not terms:
             return None
-        missing = [number for number in letters if number not in self._postings]
-        if missing:
-            query = (
-                f"SELECT letters, blocks FROM {self._alias}.trigram WHERE letters IN ({', '.join(map(str, missing))})"
-            )
-            read = dict(self._connection.execute(query).fetchall())
-            _make_room(self._postings)
-            for number in missing:
-                self._postings[number] = BitMap()
-            for number, blob in read.items():
-                self._postings[number] = BitMap.deserialize(bytes(blob))
-        blocks = BitMap.intersection(*[self._postings[number] for number in letters])
-        if len(blocks) * BLOCK_ROWS * _WORTH > len(self._every):
+        unknown = [str(term) for term in terms if term not in self._terms]
+        if unknown:
+            query = f"SELECT letters, rowid FROM {self._alias}.trigram WHERE letters IN ({', '.join(unknown)})"
+            self._terms |= dict(self._connection.execute(query).fetchall())
+        if any(term not in self._terms for term in terms):
+            return Candidates(BitMap())
+        places = [self._terms[term] for term in terms]
+        blocks = BitMap.intersection(*self._sets("trigram", "blocks", places, self._postings))
+        if len(blocks) * BLOCK_ROWS * WORTH > len(self._every):
             return None
         rows = BitMap()
-        for block in blocks:
-            rows.add_range(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
+        for start, end in zip(*runs_of(blocks), strict=True):
+            rows.add_range(int(start) * BLOCK_ROWS, int(end) * BLOCK_ROWS)
         return Candidates(rows & self._every, exact=False)
 
     def mode(self, test: Test, wanted: bool) -> Candidates | None:
@@ -256,8 +260,9 @@ class Lookup:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
         if span.key not in self._blocks:
             _make_room(self._blocks)
-            blob = self._blob(f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = ?", span.place)
-            above = np.frombuffer(blob, np.min_scalar_type(span.most - span.least))
+            query = f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = {span.place}"
+            ((blob,),) = self._connection.execute(query).fetchall()
+            above = np.frombuffer(bytes(blob), np.min_scalar_type(span.most - span.least))
             order = np.argsort(above, kind="stable")
             self._blocks[span.key] = above[order], np.asarray(within.to_array(), np.uint32)[order]
         return self._blocks[span.key]

@@ -8,7 +8,7 @@ from itertools import takewhile
 from podwright.data.conditions import Field, Kind, Vocabulary
 from podwright.data.layouts import Layout, TypedColumn, sort_columns
 
-FORMAT = 3
+FORMAT = 4
 """Of a generation's file; one of another format is scanned anew."""
 _TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
 _FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"

@@ -1,7 +1,12 @@
-"""Which three letters in a row stand in which blocks of paths, whole columns at a time."""
+"""Which terms stand in which blocks of paths, whole columns at a time.
+
+A term is three letters in a row, or one letter so many times in a row: of `00000007` trigrams know `000` and `007`
+alone, which stand in the path of every frame from 7000 to 7999, too.
+"""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -10,13 +15,24 @@ import pyarrow as pa
 BLOCK_ROWS = 32
 _ROWS = BLOCK_ROWS * 256
 """How many names are laid side by side at once: as a table of letters, a name in each row."""
+_RUN = 1 << 24
+"""Above all trigrams: a letter that is repeated, and how often."""
+_LEAST_RUN, _MOST_RUN = 4, 12
 Letters = np.ndarray[Any, np.dtype[Any]]
 
 
-def trigrams_of(text: str) -> list[int]:
-    """Return the trigrams of a text as numbers, each once; none of a text that is shorter."""
+def terms_of(text: str) -> list[int]:
+    """Return the terms of a text as numbers, each once; none of a text that is shorter than three letters."""
     raw = text.encode()
-    return sorted({int.from_bytes(raw[at : at + 3], "big") for at in range(len(raw) - 2)})
+    terms = {int.from_bytes(raw[at : at + 3], "big") for at in range(len(raw) - 2)}
+    for letter, same in groupby(raw):
+        length = len(list(same))
+        terms |= {_run(letter, times) for times in range(_LEAST_RUN, min(length, _MOST_RUN) + 1)}
+    return sorted(terms)
+
+
+def _run(letter: Any, times: int) -> Any:
+    return letter << 8 | _RUN | times
 
 
 def _matrix(texts: pa.Array) -> Letters:
@@ -33,12 +49,42 @@ def _matrix(texts: pa.Array) -> Letters:
     return matrix
 
 
-def _numbers(matrix: Letters) -> tuple[Letters, Letters]:
-    """Return the trigram that begins at each place, and whether there is one: no letter of it is the filling."""
-    wide = matrix.astype(np.uint32)
-    numbers = (wide[:, :-2] << 16) | (wide[:, 1:-1] << 8) | wide[:, 2:]
-    there = (matrix[:, :-2] != 0) & (matrix[:, 1:-1] != 0) & (matrix[:, 2:] != 0)
-    return numbers, there
+def _terms(matrix: Letters, other: Letters) -> tuple[Letters, Letters]:
+    """Return rows and terms in them that have a letter where `other` is true.
+
+    As one long text: the zero behind each row is in no term, so none reaches from a row into the next.
+    """
+    width = matrix.shape[1] + 1
+    letters = np.pad(matrix, ((0, 0), (0, 1))).ravel()
+    changed = np.pad(other, ((0, 0), (0, 1))).ravel()
+    changed = changed[:-1] | changed[1:]
+    places, terms = _trigrams(letters, changed[:-1] | changed[1:])
+    of_runs, runs = _runs(letters, changed)
+    return np.concatenate([places, of_runs]) // width, np.concatenate([terms, runs])
+
+
+def _trigrams(letters: Letters, changed: Letters) -> tuple[Letters, Letters]:
+    places = np.flatnonzero(changed)
+    three = [letters[places + place] for place in range(3)]
+    there = (three[0] != 0) & (three[1] != 0) & (three[2] != 0)
+    high, middle, low = (part[there].astype(np.uint32) for part in three)
+    return places[there], high << 16 | middle << 8 | low
+
+
+def _runs(letters: Letters, changed: Letters) -> tuple[Letters, Letters]:
+    """Return where a letter is repeated, and how often; `changed` are pairs of letters."""
+    places, terms = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
+    same = (letters[1:] == letters[:-1]) & (letters[1:] != 0)
+    repeated, pairs = same, changed
+    for times in range(3, _MOST_RUN + 1):
+        repeated = repeated[:-1] & same[times - 2 :]
+        changed = changed[:-1] | pairs[times - 2 :]
+        if not repeated.any():
+            break
+        if times >= _LEAST_RUN:
+            places.append(np.flatnonzero(repeated & changed))
+            terms.append(_run(letters[places[-1]].astype(np.uint32), times))
+    return np.concatenate(places), np.concatenate(terms)
 
 
 class PathBlocks:
@@ -63,14 +109,13 @@ class PathBlocks:
     def _by_folder(self, matrix: Letters) -> None:
         for start in range(0, len(matrix), _ROWS):
             part = matrix[start : start + _ROWS]
-            if part.shape[1] < 3:
-                self._numbers += [np.zeros(0, np.uint32)] * len(part)
-                continue
-            numbers, there = _numbers(part)
-            self._numbers += [np.unique(row[mask]) for row, mask in zip(numbers, there, strict=True)]
+            rows, terms = _terms(part, np.ones(part.shape, bool))
+            order = np.argsort(rows, kind="stable")
+            of_row = np.split(terms[order], np.searchsorted(rows[order], np.arange(1, len(part))))
+            self._numbers += [np.unique(row) for row in of_row]
 
     def take(self, folders: Letters, names: pa.Array) -> pa.Table:
-        """Return pairs of a trigram and a block, for names that follow those taken before."""
+        """Return pairs of a term and a block, for names that follow those taken before."""
         folders = folders - self._first
         pairs = []
         for start in range(0, len(folders), _ROWS):
@@ -86,18 +131,13 @@ class PathBlocks:
     def _of_names(self, folders: Letters, names: pa.Array, first: int) -> Letters:
         # With the last two letters of the folder before it: a part of a path may reach from one into the other.
         matrix = np.hstack([self._tails[folders], _matrix(names)])
-        if matrix.shape[1] < 3:
-            return np.zeros(0, np.uint64)
         places = first + np.arange(len(matrix))
         # Which letters are others than in the row before; numbers are reckoned only where one of three is.
         other = np.ones(matrix.shape, bool)
         np.not_equal(matrix[1:], matrix[:-1], out=other[1:])
         other[places % BLOCK_ROWS == 0] = True
-        rows, columns = np.nonzero(other[:, :-2] | other[:, 1:-1] | other[:, 2:])
-        three = [matrix[rows, columns + place] for place in range(3)]
-        there = (three[0] != 0) & (three[1] != 0) & (three[2] != 0)
-        high, middle, low = (letters[there].astype(np.uint32) for letters in three)
-        return _pairs(high << 16 | middle << 8 | low, places[rows[there]] // BLOCK_ROWS)
+        rows, terms = _terms(matrix, other)
+        return _pairs(terms, places[rows] // BLOCK_ROWS)
 
     def _of_folders(self, folders: Letters, first: int) -> Letters:
         blocks = (first + np.arange(len(folders))) // BLOCK_ROWS

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.data import bitmaps
+from podwright.data import bitmaps, lookup
 from podwright.data.conditions import Condition, condition_of
-from podwright.data.dataset import Dataset, open_dataset, source_of
+from podwright.data.dataset import Dataset, _Part, open_dataset, source_of
+from podwright.data.files import CatalogFile
 from podwright.data.filters import Combined, Comparison, Filter, Negated
 from podwright.data.lookup import Lookup
 from podwright.data.scan import scan
 from podwright.data.stats import count_labels
 from podwright.data.store import Store
 from podwright.data.tags import tag
-from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, trigrams_of
+from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, terms_of
 from tests.fixtures.a2d2 import write_scenes
 
 if TYPE_CHECKING:
@@ -129,10 +130,10 @@ class Asked:
 @pytest.mark.parametrize("text", ["size>=0", "size>=1 and size<=4", "frame<3"])
 def test_the_rows_of_many_blocks_are_read_by_one_query(dataset: Dataset, text: str) -> None:
     asked = Asked(dataset)
-    lookup = Lookup(cast("DuckDBPyConnection", asked), "part0", 77)
-    assert len(lookup._spans["size"]) > 4
+    asking = Lookup(cast("DuckDBPyConnection", asked), "part0", 77)
+    assert len(asking._spans["size"]) > 4
     condition = dataset.condition(text)
-    candidates = lookup.candidates(condition)
+    candidates = asking.candidates(condition)
     assert candidates is not None
     assert set(candidates.rows) == rows_by_sql(dataset, condition)
     reads = [query for query in asked.queries if ".span_blocks_" in query and "SELECT above" not in query]
@@ -145,20 +146,85 @@ def test_facets_are_what_a_count_gives(dataset: Dataset) -> None:
             assert dataset.count_files(dataset.condition(f'{column}="{value}"')) == count
 
 
+def names() -> st.SearchStrategy[str]:
+    free = st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1)
+    return free | st.builds("{:0{}d}.png".format, st.integers(0, 10**6), st.integers(1, 20))
+
+
 @given(
-    names=st.lists(st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1), min_size=1),
+    names=st.lists(names(), min_size=1),
     folder=st.sampled_from(["", "a/", "grün/b/"]),
 )
 @settings(deadline=None)
-def test_every_trigram_of_a_path_is_in_its_block(names: list[str], folder: str) -> None:
+def test_every_term_of_a_path_is_in_its_block(names: list[str], folder: str) -> None:
     import numpy as np
     import pyarrow as pa
 
     blocks = PathBlocks(np.array([7]), pa.chunked_array([[folder]]))
     pairs = blocks.take(np.full(len(names), 7), pa.array(names))
     seen = set(zip(pairs["letters"].to_pylist(), pairs["block"].to_pylist(), strict=True))
-    wanted = {(letters, row // BLOCK_ROWS) for row, name in enumerate(names) for letters in trigrams_of(folder + name)}
+    wanted = {(letters, row // BLOCK_ROWS) for row, name in enumerate(names) for letters in terms_of(folder + name)}
     assert seen == wanted
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
+    """Files that count up, as frames do, in two folders."""
+    folder = tmp_path_factory.mktemp("counted")
+    for side in ("left", "right"):
+        (folder / "tree" / side).mkdir(parents=True)
+        for number in range(1200):
+            (folder / "tree" / side / f"{side}_{number:09d}.txt").touch()
+    store = Store(folder / "home")
+    scan(store, folder / "tree", "counted")
+    with open_dataset(store, "counted") as opened:
+        yield opened
+
+
+def test_zeros_before_a_number_tell_it_from_longer_ones(counted: Dataset) -> None:
+    candidates = Lookup(counted.connection, "part0", 2400).candidates(counted.condition("path~left_00000007"))
+    assert candidates is not None
+    assert set(range(70, 80)) <= set(candidates.rows)
+    assert not set(range(700, 800)) & set(candidates.rows)  # which have the same trigrams
+
+
+PARTS = ("t_00000007", "right_000001", "left/left_00000010", "00001199.txt", "0000000000", "2")
+
+
+@pytest.mark.parametrize("text", PARTS)
+def test_files_with_a_part_of_a_path_are_those_that_sql_gives(counted: Dataset, text: str) -> None:
+    condition = counted.condition(f"path~{text}")
+    wanted = rows_by_sql(counted, condition)
+    found = [match.path for match in counted.find(condition)]
+    assert len(found) == counted.count_files(condition) == counted.count(condition)[0] == len(wanted)
+    assert found == sorted(path for path in found if text in path)
+    assert [match.path for match in counted.find(condition, 3)] == found[:3]
+
+
+def test_a_part_of_paths_is_looked_for_once_by_a_list_and_its_count(counted: Dataset) -> None:
+    asked = Asked(counted)
+    part = _Part(cast("DuckDBPyConnection", asked), CatalogFile("part0", 2400))
+    condition = counted.condition("path~left_00000007")
+    assert len(list(part.find(condition, (), 4))) == 4
+    assert part.count(condition) == 10
+    assert sum("contains(" in query for query in asked.queries) == 1
+
+
+def test_sets_that_are_read_one_by_one_are_kept_as_they_are(counted: Dataset) -> None:
+    for table, column in (("bitmap", "rows"), ("trigram", "blocks")):
+        query = f"""SELECT DISTINCT compression FROM pragma_storage_info('part0.{table}')
+            WHERE column_name = '{column}' AND segment_type <> 'VALIDITY'"""
+        assert counted.connection.execute(query).fetchall() == [("Uncompressed",)]
+
+
+def test_more_sets_are_read_than_are_kept(counted: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_MOST_KEPT", 2)
+    asking = Lookup(counted.connection, "part0", 2400)
+    for text in ("left_00000007", "right_00000007", "left_00000007"):
+        condition = counted.condition(f"path~{text}")
+        candidates = asking.candidates(condition)
+        assert candidates is not None
+        assert rows_by_sql(counted, condition) <= set(candidates.rows)
 
 
 def test_a_tag_of_many_values_still_narrows(dataset: Dataset, tmp_path: Path) -> None:
