@@ -22,7 +22,10 @@ from podwright.data.clickhouse.published import PublishedDataset, open_published
 from podwright.data.conditions import EVERYTHING, condition_of
 from podwright.data.dataset import Dataset, open_dataset
 from podwright.data.filters import Filter
+from podwright.data.pool import read_pool
 from podwright.data.scan import scan
+from podwright.data.select import Choice, make_selection
+from podwright.data.selections import load
 from podwright.data.stats import count_labels, per_image, statistics
 from podwright.data.store import Store
 from podwright.data.tags import tag
@@ -127,6 +130,30 @@ def test_facets_statistics_and_the_table_of_labels_are_the_same(both: Both) -> N
     assert both.there.per_image().equals(per_image(both.here))
 
 
+@given(tree=trees())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_filter_gives_the_same_samples(both: Both, tree: Filter) -> None:
+    condition = condition_of(tree, both.here.vocabulary)
+    here, there = (read_pool(dataset, condition, "scene") for dataset in (both.here, both.there))
+    assert (there.samples, there.classes, there.incomplete) == (here.samples, here.classes, here.incomplete)
+    assert there.pixels.tolist() == here.pixels.tolist()
+    assert there.whole.tolist() == here.whole.tolist()
+
+
+def test_without_groups_the_samples_are_the_same_too(both: Both) -> None:
+    here, there = (read_pool(dataset, EVERYTHING, None) for dataset in (both.here, both.there))
+    assert here.samples
+    assert there.samples == here.samples
+
+
+def test_a_selection_is_made_where_nothing_was_scanned(both: Both, running: Running, tmp_path: Path) -> None:
+    home = Store(tmp_path)
+    made = make_selection(home, "a2d2", Choice("s", size=5, seed=3), open_published(running.client(), "a2d2"))
+    assert load(home, "s").digest == made.digest
+    assert made.root == both.here.root_bytes
+    assert made.digest == make_selection(both.here.store, "a2d2", Choice(f"s{running.port}", size=5, seed=3)).digest
+
+
 def test_the_view_has_the_columns_that_it_has_in_duckdb(both: Both) -> None:
     here = both.here.connection.execute("SELECT * FROM files ORDER BY id")
     columns = [column[0] for column in here.description or ()]
@@ -199,6 +226,12 @@ def test_commands_answer_from_the_pods_catalog_what_they_answer_here(site: Site,
     assert site.ask("ls", "a2d2", "--catalog", site.pod) == site.ask("ls", "a2d2")
     query = "select scene, count(*) as n from files where kind = 'label' group by scene order by scene"
     assert site.ask("sql", "a2d2", query, "--catalog", site.pod) == site.ask("sql", "a2d2", query)
+    chosen = ["--where", "Car>0", "--split", "train=0.5,test=0.5", "--representative"]
+    here = site.ask("select", "a2d2", "--name", "here", *chosen)
+    there = site.ask("select", "a2d2", "--name", "there", *chosen, "--catalog", site.pod)
+    assert there["lineage"] == {**here["lineage"], "generation": 2, "catalog": site.running.url}
+    assert (there["digest"], there["splits"]) == (here["digest"], here["splits"])
+    assert site.ask("diff", "here", "there") == {"added": 0, "removed": 0, "kept": 6, "distance": 0.0}
     for file in ("here.csv", "there.csv"):
         site.ask(
             "stats", "a2d2", "--per-image", tmp_path / file, *(["--catalog", site.pod] if file == "there.csv" else [])
@@ -215,6 +248,9 @@ def test_what_is_wrong_is_said_in_words(site: Site, tmp_path: Path) -> None:
     assert message("find", "a2d2", "knd=label", code=2) == "unknown column"
     assert message("find", "a2d2", "Car>0", code=2) == "is a class, and its pixels are not counted yet"
     assert "Unknown identifier" in message("sql", "a2d2", "select scen from files", code=2)
+    assert message("select", "a2d2", "--name", "s", "--where", "knd=label", code=2) == "unknown column"
+    uncounted = "needs to know what the labels hold, and they are not counted yet"
+    assert message("select", "a2d2", "--name", "s", "--size", 2, "--representative", code=2) == uncounted
     assert message("find", "a2d3", code=2) == f'{site.running.url} has no dataset "a2d3"'
     site.pod.write_text(site.pod.read_text().replace(f"/{DATABASE}", "/nowhere"))
     assert message("find", "a2d2", code=3).endswith("/nowhere: there is no such database")

@@ -20,6 +20,7 @@ from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layout_of
 from podwright.data.lookup import WORTH, Lookup
 from podwright.data.paths import BelowRoot, as_json, path_bytes
+from podwright.data.samples import Member, role_case, sample_key
 from podwright.data.store import Store
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
@@ -117,6 +118,41 @@ class Dataset(Filtered):
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
             if limit is not None:
                 limit -= given
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Return which generation it is."""
+        return {"generation": self.store.generation(self.name)}
+
+    @property
+    def how_to_count(self) -> str:
+        """Return what counts its labels."""
+        return f"podwright data stats {self.name}"
+
+    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+        """Yield the files of samples of which one fits a condition, sample by sample; `by` is a column of groups."""
+        key, role = sample_key(self.layout), role_case(self.layout)
+        group = f"coalesce(f.{schema.quoted(by)}::VARCHAR, '')" if by else "''"
+        query = f"""
+            WITH member AS (SELECT {key} AS key, {role} AS role, f.* FROM file f),
+                 chosen AS (SELECT DISTINCT {key} AS key FROM {source_of(condition)})
+            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.sha256
+            FROM member f JOIN chosen USING (key) JOIN directory d ON d.id = f.dir
+            WHERE f.role IS NOT NULL ORDER BY f.key, f.id"""
+        for row in self.connection.execute(query, list(condition.values)).fetchall():
+            key, role, group, number, folder_raw, name_raw, folder, name, size, sha256 = row
+            raw = path_bytes(folder_raw, name_raw, folder, name)
+            yield Member(key, role, group, number, folder + name, raw, size, sha256)
+
+    def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
+        """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
+        if not self.classes:
+            return [], np.zeros((0, 0))
+        columns = [schema.class_column(place) for place in range(len(self.classes))]
+        query = f"SELECT file, {', '.join(columns)} FROM label WHERE why IS NULL"
+        table = self.connection.execute(query).fetchnumpy()
+        pixels = np.stack([np.asarray(table[column], dtype=float) for column in columns], axis=1)
+        return table["file"].tolist(), pixels
 
 
 _MOST_IDS = 100_000

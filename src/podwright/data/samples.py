@@ -2,8 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from podwright.data.conditions import Condition
 from podwright.data.layouts import FileRole, Layout
 from podwright.data.schema import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of a sample: of which, what it is to it, and the group that is kept together."""
+
+    key: str
+    role: str
+    group: str
+    number: int
+    """Of its row; counts of labels stand under it."""
+    path: str
+    raw: bytes | None
+    size: int
+    sha256: str | None
+
+
+class SampleSource(Protocol):
+    """A dataset that selections are made from, wherever it is at home."""
+
+    name: str
+    root: str
+    root_bytes: bytes
+    layout: Layout
+    classes: list[str]
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Return which generation it is, and of which catalog."""
+
+    @property
+    def how_to_count(self) -> str:
+        """Return what counts its labels."""
+
+    def condition(self, text: str | None) -> Condition:
+        """Return what a filter asks for."""
+
+    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+        """Yield the files of samples of which one fits the condition, sample by sample."""
+
+    def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
+        """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
 
 
 def role_case(layout: Layout) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from podwright.data import choose
-from podwright.data.dataset import Dataset, open_dataset
+from podwright.data.dataset import open_dataset
 from podwright.data.pool import Array, Pool, read_pool
 from podwright.data.ranking import by_confusion, by_uncertainty
+from podwright.data.samples import SampleSource
 from podwright.data.selections import ALL, Selection, Split, check_free, freeze
-from podwright.data.stats import statistics
 from podwright.data.store import Store
 from podwright.spec.problems import refuse, short
 
@@ -43,23 +44,24 @@ class Choice:
     seed: int = 0
 
 
-def make_selection(store: Store, name: str, wanted: Choice) -> Selection:
-    """Choose samples of a dataset and freeze them."""
+def make_selection(
+    store: Store, name: str, wanted: Choice, opening: AbstractContextManager[SampleSource] | None = None
+) -> Selection:
+    """Choose samples of a dataset, of the home or as `opening` opens it, and freeze them in the home."""
     check_free(store, wanted.name)
     _check(wanted)
     parts = _parts(wanted)
-    with open_dataset(store, name) as dataset:
+    with opening or open_dataset(store, name) as dataset:
         by = _by(dataset, wanted, parts)
         pool = read_pool(dataset, dataset.condition(wanted.where), by)
         _check_pool(dataset, pool, wanted)
-        whole = np.array([row.pixels for row in statistics(dataset).classes], dtype=float)
-        generation = store.generation(name)
+        origin = dataset.origin
     pool, lineage = _taken(pool, wanted)
     splits = {}
     for part, places in _dealt(pool, parts, by, wanted).items():
         inside = pool.part(places)
         pixels = inside.pixels.sum(axis=0)
-        distance = choose.distance(pixels, whole) if len(whole) else None
+        distance = choose.distance(pixels, pool.whole) if pool.classes else None
         splits[part] = Split(inside.samples, _rounded(distance), tuple(int(count) for count in pixels))
     selection = Selection(
         name=wanted.name,
@@ -67,7 +69,7 @@ def make_selection(store: Store, name: str, wanted: Choice) -> Selection:
         root=dataset.root_bytes,
         layout=dataset.layout.name,
         seed=wanted.seed,
-        lineage=_lineage(dataset, generation, wanted, by) | lineage | {"incomplete": pool.incomplete},
+        lineage=_lineage(dataset, origin, wanted, by) | lineage | {"incomplete": pool.incomplete},
         splits=splits,
         classes=pool.classes,
         created_at=time.time(),
@@ -118,7 +120,7 @@ def _share(text: str) -> float | None:
     return share if 0 < share <= 1 else None
 
 
-def _by(dataset: Dataset, wanted: Choice, parts: dict[str, float]) -> str | None:
+def _by(dataset: SampleSource, wanted: Choice, parts: dict[str, float]) -> str | None:
     """Return the column whose values are not torn apart; a representative split keeps the layout's groups whole."""
     if wanted.by == SAMPLE or len(parts) == 1:
         return None
@@ -131,7 +133,7 @@ def _by(dataset: Dataset, wanted: Choice, parts: dict[str, float]) -> str | None
     return wanted.by
 
 
-def _check_pool(dataset: Dataset, pool: Pool, wanted: Choice) -> None:
+def _check_pool(dataset: SampleSource, pool: Pool, wanted: Choice) -> None:
     count = len(pool.samples)
     if not count:
         what = "--where chooses no sample" if wanted.where else f"{dataset.name} has no sample"
@@ -142,7 +144,7 @@ def _check_pool(dataset: Dataset, pool: Pool, wanted: Choice) -> None:
     if (wanted.representative or wanted.confusion) and not pool.classes:
         field = "--representative" if wanted.representative else "--confusion"
         message = "needs to know what the labels hold, and they are not counted yet"
-        raise refuse(message, hint=f"podwright data stats {dataset.name}", field=field)
+        raise refuse(message, hint=dataset.how_to_count, field=field)
 
 
 def _taken(pool: Pool, wanted: Choice) -> tuple[Pool, dict[str, Any]]:
@@ -183,12 +185,12 @@ def _dealt(pool: Pool, parts: dict[str, float], by: str | None, wanted: Choice) 
     return {name: np.flatnonzero(of_sample == place) for place, name in enumerate(parts)}
 
 
-def _lineage(dataset: Dataset, generation: int, wanted: Choice, by: str | None) -> dict[str, Any]:
+def _lineage(dataset: SampleSource, origin: dict[str, Any], wanted: Choice, by: str | None) -> dict[str, Any]:
     """Return where a selection comes from: enough to make it again."""
     return {
         "dataset": dataset.name,
         "root": dataset.root,
-        "generation": generation,
+        **origin,
         "where": wanted.where,
         "size": wanted.size,
         "split": wanted.split,

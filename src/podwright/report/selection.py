@@ -50,6 +50,8 @@ def _facts(selection: Selection) -> Iterator[tuple[str, str]]:
     lineage = selection.lineage
     yield "digest", selection.digest
     yield "dataset", f"{selection.dataset}, generation {lineage.get('generation')}"
+    if lineage.get("catalog"):
+        yield "catalog", str(lineage["catalog"])
     yield "seed", str(selection.seed)
     yield "frozen", words.date_and_clock(selection.created_at)
     if lineage.get("where"):

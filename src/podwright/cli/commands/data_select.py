@@ -58,6 +58,7 @@ def data_select_command(
     classes: Classes = None,
     uncertainty: Uncertainty = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Decides what chance decides.")] = 0,
+    catalog: Catalog = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose samples of a dataset and freeze them under a name."""
@@ -77,7 +78,7 @@ def data_select_command(
         uncertainty=_run(uncertainty),
         seed=seed,
     )
-    selection = make_selection(store, dataset, wanted)
+    selection = make_selection(store, dataset, wanted, opened_for_reading(store, dataset, catalog))
     if as_json:
         return output.print_json(selection.as_json())
     return print("\n".join(_selected(selection)))
@@ -109,6 +110,8 @@ def _selected(selection: Selection) -> Iterator[str]:
 def _origin(selection: Selection) -> Iterator[str]:
     lineage = selection.lineage
     yield f"{selection.dataset}, generation {lineage.get('generation')}"
+    if lineage.get("catalog"):
+        yield str(lineage["catalog"])
     if lineage.get("where"):
         yield str(lineage["where"])
     if lineage.get("representative"):

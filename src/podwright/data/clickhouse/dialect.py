@@ -132,6 +132,24 @@ def view_statement(dialect: Dialect, view: str, table: str, layout: Layout, clas
     return f"CREATE VIEW {name(view)} AS SELECT {', '.join(columns)} FROM {name(table)}"
 
 
+def sample_key(layout: Layout) -> str:
+    """Return the SQL of what tells samples apart; empty where a file lacks one of the columns."""
+    if not layout.key:
+        return "toString(id)"
+    # With nothing in front: `concat` wants two texts at least, and a key may have one column.
+    joined = ", '/', ".join(f"toString({name(column)})" for column in layout.key)
+    return f"ifNull(concat('', {joined}), '')"
+
+
+def role_case(layout: Layout) -> str:
+    """Return the SQL of what a file is to its sample; empty for one that belongs to none."""
+    cases = []
+    for role in layout.roles:
+        tests = ["type = 'file'", *(f"{name(column)} = {literal(value)}" for column, value in role.where.items())]
+        cases += [" AND ".join(f"ifNull({test}, 0)" for test in tests), literal(role.name)]
+    return f"multiIf({', '.join(cases)}, '')" if cases else "''"
+
+
 def where_of(condition: Condition) -> str:
     """Return what stands behind WHERE.
 

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from podwright.clients.clickhouse import READ_ONLY, UNKNOWN_TABLE, Cell, ClickHouse, RowStream, ServerError
@@ -20,6 +21,7 @@ from podwright.data.conditions import Condition
 from podwright.data.dataset import MOST_VALUES, Filtered, Match
 from podwright.data.layouts import Layout, layout_of
 from podwright.data.paths import as_json, path_bytes, shown
+from podwright.data.samples import Member
 from podwright.data.sql import MOST_ROWS, QueryRows
 from podwright.data.stats import MOST_NAMED, ClassShare, Statistics
 from podwright.spec.problems import Refusal, refuse, short
@@ -40,6 +42,7 @@ class PublishedDataset(Filtered):
 
     def __init__(self, server: ClickHouse, published: Publication) -> None:
         self.server, self.name, self._table = server, published.dataset, quoted(published.table)
+        self._generation = published.generation
         meta = published.meta
         self._view = quoted(f"{published.table}.files")
         self.root: str = meta["root"]
@@ -88,8 +91,8 @@ class PublishedDataset(Filtered):
     def statistics(self) -> Statistics:
         """Return what the counted labels hold."""
         if not self.classes:
-            hint = f"podwright data stats {self.name} on the machine that has its files, then scan it again"
-            raise refuse(f"the labels of {self.name} were not counted when it was published", hint=hint)
+            message = f"the labels of {self.name} were not counted when it was published"
+            raise refuse(message, hint=self.how_to_count)
         columns = [sql.class_name(place) for place in range(len(self.classes))]
         sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
         query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
@@ -117,6 +120,37 @@ class PublishedDataset(Filtered):
         for place in range(len(self.classes)):
             arrays.append(pa.array([row[place + 1] for row in rows], pa.uint64()))
         return pa.table(arrays, names=["path", *self.classes])
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Return which generation it is, and of which catalog."""
+        return {"generation": self._generation, "catalog": str(self.server.address)}
+
+    @property
+    def how_to_count(self) -> str:
+        """Return what counts its labels."""
+        return f"podwright data stats {self.name} on the machine that has its files, then scan it again"
+
+    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+        """Yield the files of samples of which one fits a condition, sample by sample; `by` is a column of groups."""
+        key, role = sql.sample_key(self.layout), sql.role_case(self.layout)
+        group = f"ifNull(toString({quoted(by)}), '')" if by else "''"
+        chosen = f"SELECT {key} FROM {self._table} WHERE {sql.where_of(condition)}"
+        query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, {key}, {role}, {group}, id, size, sha256
+            FROM {self._table} WHERE {role} != '' AND {key} != '' AND {key} IN ({chosen}) ORDER BY {key}, id"""
+        for row in self._values(query):
+            key, role, group, number, size, sha256 = row[4:]
+            yield Member(key, role, group, number, row[2] + row[3], _raw(row), size, sha256)
+
+    def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
+        """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
+        if not self.classes:
+            return [], np.zeros((0, 0))
+        columns = ", ".join(sql.class_name(place) for place in range(len(self.classes)))
+        query = f"SELECT id, {columns} FROM {self._table} WHERE _counted = 1 AND _why IS NULL ORDER BY id"
+        rows = list(self._values(query))
+        pixels = np.array([row[1:] for row in rows], dtype=float).reshape(len(rows), len(self.classes))
+        return [row[0] for row in rows], pixels
 
     def query(self, text: str) -> QueryRows:
         """Answer a query of the user's own, in which `files` is this dataset; the server lets it only read."""
