@@ -135,7 +135,7 @@ def test_another_python_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "call.pkl").write_bytes(pickle.dumps({"python": (3, 8)}))
     with pytest.raises(SystemExit, match=r"pickled by Python 3\.8, and this is 3"):
-        call_rank.read(tmp_path / "call.pkl")
+        call_rank.read(str(tmp_path / "call.pkl"))
 
 
 def test_a_map_waits_for_the_ranks_that_are_not_the_first() -> None:
