@@ -20,7 +20,7 @@ from podwright.data.filters import parse_filter
 from podwright.data.layouts import Layout, layout_of
 from podwright.data.lookup import WORTH, Lookup
 from podwright.data.paths import BelowRoot, as_json, path_bytes
-from podwright.data.samples import Member, role_case, sample_key
+from podwright.data.samples import SampleMember, role_case, sample_key
 from podwright.data.store import Store
 from podwright.runs.record import iso
 from podwright.spec.problems import refuse
@@ -129,7 +129,7 @@ class Dataset(Filtered):
         """Return what counts its labels."""
         return f"podwright data stats {self.name}"
 
-    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+    def members(self, condition: Condition, by: str | None) -> Iterator[SampleMember]:
         """Yield the files of samples of which one fits a condition, sample by sample; `by` is a column of groups."""
         key, role = sample_key(self.layout), role_case(self.layout)
         group = f"coalesce(f.{schema.quoted(by)}::VARCHAR, '')" if by else "''"
@@ -142,7 +142,7 @@ class Dataset(Filtered):
         for row in self.connection.execute(query, list(condition.values)).fetchall():
             key, role, group, number, folder_raw, name_raw, folder, name, size, sha256 = row
             raw = path_bytes(folder_raw, name_raw, folder, name)
-            yield Member(key, role, group, number, folder + name, raw, size, sha256)
+            yield SampleMember(key, role, group, number, folder + name, raw, size, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""

@@ -14,7 +14,7 @@ from podwright.data.schema import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SampleMember:
     """A file of a sample: of which, what it is to it, and the group that is kept together."""
 
     key: str
@@ -48,7 +48,7 @@ class SampleSource(Protocol):
     def condition(self, text: str | None) -> Condition:
         """Return what a filter asks for."""
 
-    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+    def members(self, condition: Condition, by: str | None) -> Iterator[SampleMember]:
         """Yield the files of samples of which one fits the condition, sample by sample."""
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:

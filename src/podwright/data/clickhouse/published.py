@@ -21,7 +21,7 @@ from podwright.data.conditions import Condition
 from podwright.data.dataset import MOST_VALUES, Filtered, Match
 from podwright.data.layouts import Layout, layout_of
 from podwright.data.paths import as_json, path_bytes, shown
-from podwright.data.samples import Member
+from podwright.data.samples import SampleMember
 from podwright.data.sql import MOST_ROWS, QueryRows
 from podwright.data.stats import MOST_NAMED, ClassShare, Statistics
 from podwright.spec.problems import Refusal, refuse, short
@@ -131,7 +131,7 @@ class PublishedDataset(Filtered):
         """Return what counts its labels."""
         return f"podwright data stats {self.name} on the machine that has its files, then scan it again"
 
-    def members(self, condition: Condition, by: str | None) -> Iterator[Member]:
+    def members(self, condition: Condition, by: str | None) -> Iterator[SampleMember]:
         """Yield the files of samples of which one fits a condition, sample by sample; `by` is a column of groups."""
         key, role = sql.sample_key(self.layout), sql.role_case(self.layout)
         group = f"ifNull(toString({quoted(by)}), '')" if by else "''"
@@ -140,7 +140,7 @@ class PublishedDataset(Filtered):
             FROM {self._table} WHERE {role} != '' AND {key} != '' AND {key} IN ({chosen}) ORDER BY {key}, id"""
         for row in self._values(query):
             key, role, group, number, size, sha256 = row[4:]
-            yield Member(key, role, group, number, row[2] + row[3], _raw(row), size, sha256)
+            yield SampleMember(key, role, group, number, row[2] + row[3], _raw(row), size, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
