@@ -51,38 +51,45 @@ def vocabulary_of(
     return Vocabulary(dataset, ordered | fields, pending)
 
 
-def share_query(staged: str) -> str:
-    """Return the query for the share of files whose path fits a pattern, its one value."""
-    share = "coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)"
-    return f"SELECT {share} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)"
+SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
+    FROM staged_file f JOIN staged_folder d USING (folder)"""
+"""The share of files whose path fits a pattern, its one value."""
 
 
-def build_statements(staged: str, layout: Layout) -> Iterator[str]:
+def build_statements(layout: Layout) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
-    yield f"""CREATE TABLE directory AS
-        SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
-            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
-            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
-        FROM {staged}.staged_folder d
-        JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
-        ORDER BY path"""
-    yield _placed(layout)
-    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
-    order = ", ".join(["d._place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
+    yield from folder_statements(layout)
+    order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
-        SELECT row_number() OVER () - 1 AS id, * FROM (
-            SELECT d._dir AS dir, f.name, f.raw,
-                lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
-                {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
-                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
-                f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
-            FROM {staged}.staged_file f JOIN placed d ON d._staged = f.folder
-            JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
-            ORDER BY {order})"""
+        SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
     yield "DROP TABLE placed"
     yield "ALTER TABLE directory DROP COLUMN staged"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
+
+
+def folder_statements(layout: Layout) -> Iterator[str]:
+    """Yield what makes the table of folders, and `placed`: what all files of a folder have in common."""
+    yield """CREATE TABLE directory AS
+        SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
+            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
+            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
+        FROM staged_folder d
+        JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
+        ORDER BY path"""
+    yield _placed(layout)
+
+
+def columns_query(layout: Layout) -> str:
+    """Return the query for all columns of files, and for the rank of their folders among the others."""
+    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
+    return f"""SELECT d._dir AS dir, f.name, f.raw,
+            lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
+            {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
+            u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
+            f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}, d._place
+        FROM staged_file f JOIN placed d ON d._staged = f.folder
+        JOIN user_name u ON u.id = f.uid JOIN group_name g ON g.id = f.gid"""
 
 
 def _leading(layout: Layout) -> list[TypedColumn]:
