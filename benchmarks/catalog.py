@@ -114,7 +114,7 @@ def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
 
 
 def all_columns(tree: Path, sort: bool) -> None:
-    """Walk a tree and make every column that a catalog has, in memory; sorted: also its tables, as a scan makes them."""
+    """Walk a tree and make every column of a catalog in memory, or, sorted, the tables that a scan makes of them."""
     with duckdb.connect() as connection:
         staging = Staging(connection, Path(":memory:"))
         for batch in walk(os.fsencode(tree), CORES):

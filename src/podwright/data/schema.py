@@ -71,12 +71,12 @@ def build_statements(layout: Layout) -> Iterator[str]:
 def folder_statements(layout: Layout) -> Iterator[str]:
     """Yield what makes the table of folders, and `placed`: what all files of a folder have in common."""
     yield """CREATE TABLE directory AS
-        SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
-            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
-            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
-        FROM staged_folder d
-        JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
-        ORDER BY path"""
+        SELECT row_number() OVER () - 1 AS id, * FROM (
+            SELECT d.folder AS staged, d.name AS path, d.raw,
+                d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
+                d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
+            FROM staged_folder d JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
+            ORDER BY path)"""
     yield _placed(layout)
 
 

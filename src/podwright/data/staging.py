@@ -5,6 +5,7 @@ from __future__ import annotations
 import grp
 import pwd
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,16 @@ class Staging:
             view = f"staged_{name}"
             self._show(view, pa.concat_tables(tables) if tables else self._connection.table(f"staging.{view}"))
         for column, view, name_of in (("uid", "user_name", _user), ("gid", "group_name", _group)):
-            query = " UNION ".join(f"SELECT {column} FROM staged_{name}" for name in _TABLES)
-            numbers = [number for (number,) in self._connection.execute(query).fetchall()]
+            numbers = self._distinct(column)
             names = {"id": pa.array(numbers, pa.int64()), "name": pa.array(map(name_of, numbers), pa.string())}
             self._show(view, pa.table(names))
+
+    def _distinct(self, column: str) -> list[int]:
+        if self._has_database:
+            query = " UNION ".join(f"SELECT {column} FROM staged_{name}" for name in _TABLES)
+            return [number for (number,) in self._connection.execute(query).fetchall()]
+        held = [table[column] for table in chain.from_iterable(self._tables.values())]
+        return sorted(set(chain.from_iterable(part.unique().to_pylist() for part in held)))
 
     def _show(self, view: str, rows: pa.Table | DuckDBPyRelation) -> None:
         self._connection.register(view, rows)
@@ -116,13 +123,11 @@ def _table(rows: Rows, folders: Numbers, acls: pa.Array) -> pa.Table:
 
 def _names(rows: Rows) -> pa.Array:
     """Return names end to end, as Arrow has them; the zero bytes between them say where each ends."""
-    letters = np.frombuffer(rows.names, np.uint8)
-    ends = np.flatnonzero(letters == 0)
+    ends = np.flatnonzero(np.frombuffer(rows.names, np.uint8) == 0)
     offsets = np.zeros(len(rows) + 1, dtype=np.int32)
     offsets[1:] = ends - np.arange(len(ends))
-    return pa.Array.from_buffers(
-        pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(letters[letters != 0].tobytes())]
-    )
+    letters = rows.names.replace(b"\0", b"")
+    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
 
 
 def _texts(names: pa.Array) -> Iterable[tuple[str, pa.Array]]:

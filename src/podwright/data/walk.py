@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from types import CodeType
 
 import numpy as np
 
@@ -18,8 +21,10 @@ from podwright.data.walk_folders import FIELDS, Walked
 
 FIRST = 2_000
 """How many entries are seen before processes are started: most trees have fewer."""
-ENTRIES = 20_000
+ENTRIES = 10_000
 """How many entries a batch has before its worker hands it in."""
+_START = "import marshal, sys; exec(marshal.load(sys.stdin.buffer))"
+"""A process gets its program as bytecode: Python keeps none of a file that is started by its path."""
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -116,16 +121,26 @@ def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) ->
             worker.end()
 
 
+@cache
+def _code() -> CodeType:
+    # Without its loader a module would not be here.
+    return walk_folders.__spec__.loader.get_code(walk_folders.__name__)  # type: ignore[union-attr,no-any-return]
+
+
 class _Worker:
     """A process that goes through folders; it ends with us, since then its stdin does."""
 
     def __init__(self) -> None:
+        import marshal
         import subprocess
         import sys
 
         # Without `site` and what the environment says: the standard library does, and that starts fast.
-        command = [sys.executable, "-I", "-S", str(walk_folders.__file__)]
+        command = [sys.executable, "-I", "-S", "-c", _START]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        with suppress(OSError):  # somebody killed it: whoever asks it is told so
+            marshal.dump(_code(), self._process.stdin)
 
     def ask(self, root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
         import marshal

@@ -1,4 +1,4 @@
-"""Goes through folders; started by its path, one process of a walk: folders on stdin, what lies in them on stdout.
+"""Goes through folders; started as a program, one process of a walk: folders on stdin, what lies in them on stdout.
 
 It imports few modules, which Python has loaded anyway: a process of it starts in a few hundredths of a second. The loop
 is written for speed: a name and a status are all that it makes of an entry, and what a folder holds is packed before
