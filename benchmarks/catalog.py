@@ -115,9 +115,10 @@ def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
 
 def all_columns(tree: Path, sort: bool) -> None:
     """Walk a tree and make every column of a catalog in memory, or, sorted, the tables that a scan makes of them."""
+    batches = walk(os.fsencode(tree), CORES)
     with duckdb.connect() as connection:
         staging = Staging(connection, Path(":memory:"))
-        for batch in walk(os.fsencode(tree), CORES):
+        for batch in batches:
             staging.take(batch)
         staging.finish()
         statements = build_statements(A2D2) if sort else folder_statements(A2D2)

@@ -65,7 +65,7 @@ def build(connection: DuckDBPyConnection, layout: Layout, classes: int) -> None:
     for statement in TABLES:
         connection.execute(statement)
     with connection.cursor() as beside, ThreadPoolExecutor(1) as pool:
-        # Of all indexes trigrams take half the time. They have a connection of their own, and write to no other's table.
+        # Of all indexes trigrams take half the time; they have a connection and a table of their own.
         trigrams = pool.submit(_build_trigrams, beside)
         _build_bitmaps(connection, layout)
         build_classes(connection, classes)

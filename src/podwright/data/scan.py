@@ -71,16 +71,16 @@ def scan(
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     wanted = layout_named(layout) if layout else None
-
-    def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+    with store.writing(dataset) as part:
         if isinstance(place, Address):
             batches = walk_address(place, seen)
         else:
             batches = walk(os.fsencode(place), len(os.sched_getaffinity(0)), seen)
-        for batch in batches:
-            staging.take(batch)
 
-    with store.writing(dataset) as part:
+        def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+            for batch in batches:
+                staging.take(batch)
+
         return Scan(store, place, dataset, part, started).run(wanted, fill)
 
 

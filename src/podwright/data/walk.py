@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from types import CodeType
 
 import numpy as np
@@ -58,9 +59,18 @@ class Batch:
 def walk(
     root: bytes, workers: int, seen: Callable[[int], None] | None = None, entries: int = ENTRIES
 ) -> Iterator[Batch]:
-    """Yield the whole tree below a folder in batches; `seen` hears how many files there were so far."""
+    """Return the whole tree below a folder in batches; `seen` hears how many files there were so far.
+
+    The walk begins with this call: its processes start while the caller makes ready for the first batch.
+    """
+    batches = _counted(_batches(root, workers, entries), seen)
+    first = next(batches)
+    return chain([first], batches)
+
+
+def _counted(batches: Iterator[Batch], seen: Callable[[int], None] | None) -> Iterator[Batch]:
     files = 0
-    for batch in _batches(root, workers, entries):
+    for batch in batches:
         files += len(batch.files)
         if seen is not None:
             seen(files)
@@ -86,10 +96,10 @@ def _batch(walked: Walked) -> Batch:
 
 def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
     first = walk_some(root, [b""], min(FIRST, entries))
-    yield first
     if workers > 1 and len(first.rest) > 1:
-        yield from _dealt(root, first.rest, workers, entries)
+        yield from _dealt(root, first, workers, entries)
         return
+    yield first
     rest = deque(first.rest)
     while rest:
         batch = walk_some(root, [rest.popleft()], entries)
@@ -97,12 +107,13 @@ def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
         yield batch
 
 
-def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) -> Iterator[Batch]:
+def _dealt(root: bytes, first: Batch, workers: int, entries: int) -> Iterator[Batch]:
     """Deal folders out to processes, each asked by a thread; whoever is done gets a share of what is left."""
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-    rest, idle = deque(folders), [_Worker() for _ in range(workers)]
+    rest, idle = deque(first.rest), [_Worker() for _ in range(workers)]
     running: dict[Future[Batch], _Worker] = {}
+    ready = [first]
     try:
         with ThreadPoolExecutor(workers) as pool:
             while rest or running:
@@ -110,12 +121,12 @@ def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) ->
                     share = max(1, min(len(rest) // (2 * workers), 64))
                     worker, taken = idle.pop(), [rest.popleft() for _ in range(share)]
                     running[pool.submit(worker.ask, root, taken, entries)] = worker
+                yield from ready
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    idle.append(running.pop(future))
-                    batch = future.result()
-                    rest.extend(batch.rest)
-                    yield batch
+                idle += [running.pop(future) for future in done]
+                ready = [future.result() for future in done]
+                rest.extend(chain.from_iterable(batch.rest for batch in ready))
+        yield from ready
     finally:
         for worker in [*idle, *running.values()]:
             worker.end()
