@@ -31,8 +31,8 @@ class Staging:
     Few rows stay where they are, and DuckDB reads them there on all cores. More are written to a database of their own.
     """
 
-    def __init__(self, connection: DuckDBPyConnection, path: Path) -> None:
-        self._connection, self._path = connection, path
+    def __init__(self, connection: DuckDBPyConnection, path: Path, rows: int = _ROWS) -> None:
+        self._connection, self._path, self._most = connection, path, rows
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in _TABLES}
         self._held = self._folders = 0
         self._has_database = False
@@ -51,7 +51,7 @@ class Staging:
         self._tables["file"].append(_table(batch.files, of_files, pa.nulls(len(of_files), pa.binary())))
         self._folders += len(places)
         self._held += len(of_files) + len(places)
-        if self._held >= _ROWS:
+        if self._held >= self._most:
             self.write()
 
     @property
