@@ -64,7 +64,7 @@ from podwright.data.counting import count_images
 from podwright.data.labels import LabelFile
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
-from podwright.data.schema import build_statements, columns_query, folder_statements
+from podwright.data.schema import build_statements, columns_query, placed_statement
 from podwright.data.staging import Staging
 from podwright.data.store import Store
 from podwright.data.walk import walk
@@ -114,17 +114,18 @@ def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
 
 
 def all_columns(tree: Path, sort: bool) -> None:
-    """Walk a tree and make every column of a catalog in memory, or, sorted, the tables that a scan makes of them."""
+    """Walk a tree and make every column of its files in memory, or, sorted, the tables of a catalog."""
     batches = walk(os.fsencode(tree), CORES)
     with duckdb.connect() as connection:
         staging = Staging(connection, Path(":memory:"))
         for batch in batches:
             staging.take(batch)
         staging.finish()
-        statements = build_statements(A2D2) if sort else folder_statements(A2D2)
-        for statement in statements:
-            connection.execute(statement)
-        if not sort:
+        if sort:
+            for statement in build_statements(A2D2):
+                connection.execute(statement)
+        else:
+            connection.execute(placed_statement(A2D2))
             connection.sql(columns_query(A2D2)).to_arrow_table()
 
 

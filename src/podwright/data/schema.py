@@ -58,26 +58,29 @@ SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
 
 def build_statements(layout: Layout) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
-    yield from folder_statements(layout)
+    yield placed_statement(layout)
     order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
         SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
+    yield """CREATE TABLE directory AS
+        SELECT p._dir AS id, d.name AS path, d.raw, d.mode & 4095 AS mode, u.name AS owner, g.name AS "group",
+            d.mtime_ns, d.ctime_ns, d.inode, d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
+        FROM staged_folder d JOIN placed p ON p._staged = d.folder
+        JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
+        ORDER BY p._dir"""
     yield "DROP TABLE placed"
-    yield "ALTER TABLE directory DROP COLUMN staged"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
 
 
-def folder_statements(layout: Layout) -> Iterator[str]:
-    """Yield what makes the table of folders, and `placed`: what all files of a folder have in common."""
-    yield """CREATE TABLE directory AS
-        SELECT row_number() OVER () - 1 AS id, * FROM (
-            SELECT d.folder AS staged, d.name AS path, d.raw,
-                d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
-                d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
-            FROM staged_folder d JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
-            ORDER BY path)"""
-    yield _placed(layout)
+def placed_statement(layout: Layout) -> str:
+    """Return what numbers folders by their paths, reads their columns, and ranks them by those that lead the order."""
+    columns = [column for column in layout.columns if column.part == "folder"]
+    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
+        FROM (SELECT row_number() OVER () - 1 AS _dir, folder AS _staged{typed}
+            FROM (SELECT name AS path, folder FROM staged_folder ORDER BY name))"""
 
 
 def columns_query(layout: Layout) -> str:
@@ -95,15 +98,6 @@ def columns_query(layout: Layout) -> str:
 def _leading(layout: Layout) -> list[TypedColumn]:
     """Return the columns of folders that rows are sorted by before any of a file's own."""
     return list(takewhile(lambda column: column.part == "folder", layout.columns))
-
-
-def _placed(layout: Layout) -> str:
-    """Return what reads the columns of folders, once for each, and ranks folders by those that lead the order."""
-    columns = [column for column in layout.columns if column.part == "folder"]
-    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
-    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
-    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
-        FROM (SELECT id AS _dir, staged AS _staged{typed} FROM directory)"""
 
 
 def _source(column: TypedColumn) -> str:
