@@ -247,6 +247,12 @@ class Engine(Protocol):
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
 
+    def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
+        """Bring these parts of runs that are at work, where a cheap question brings them, and nothing of their records.
+
+        Return the runs of which all that is there came whole.
+        """
+
     def fetch(
         self,
         folders: Sequence[RunFolder],

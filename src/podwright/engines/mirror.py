@@ -55,6 +55,8 @@ class Trees:
     limit_bytes: int | None = None
     """Of each run; None: as much as there is."""
     but: Sequence[str] = ()
+    alone: bool = False
+    """Whether they come without what is new of the records."""
 
 
 RECORD_ONLY = Trees()
@@ -104,7 +106,7 @@ class Mirror:
     def question(self, root: str, trees: Trees = RECORD_ONLY) -> dict[str, Any]:
         """Return what to ask for; trees come after the last of the record."""
         self._trees = trees
-        question: dict[str, Any] = {"folder": root, "runs": self._known}
+        question: dict[str, Any] = {"folder": root, "runs": {} if trees.alone else self._known}
         wanted = {run: list(trees.names) for run in self._folders if trees.names and run not in self._whole}
         if wanted:
             question |= {"trees": wanted, "at": self._at, "limit": trees.limit_bytes or 0, "but": list(trees.but)}
@@ -131,7 +133,7 @@ class Mirror:
                 self._say(folder, CUT.format(name=piece.name))
             elif piece.left_out:
                 self._leave_out(folder, LeftOut(piece.name, piece.left_out))
-            elif self._place(folder, piece, data):
+            elif self._place(folder, piece, data) and is_of_record(piece.name):
                 changed.add(folder.id)
         for run in changed:
             write_whole(self._folders[run].path / STATE, json.dumps(self._known[run]).encode())

@@ -12,6 +12,7 @@ import os
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,16 +24,6 @@ from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
 from podwright.runs.files import add_to_tar, write_whole
 from podwright.spec.problems import refuse
 
-PILOT_MAIN = """\
-import sys
-
-if sys.version_info < (3, 8):
-    sys.stderr.write("podwright: the pilot needs Python 3.8 or newer, this is %d.%d\\n" % sys.version_info[:2])
-    sys.exit(69)
-from pilot.main import main
-
-sys.exit(main(sys.argv[1:]))
-"""
 STUB = """\
 #!/bin/sh
 # Starts the pilot of one node with the first Python that is new enough; its order lies beside this file or is named,
@@ -102,13 +93,24 @@ def _packed(compiled: bool, comment: bytes = b"") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.comment = comment
-        _add(archive, "__main__.py", PILOT_MAIN.encode())
-        for path in sorted(PILOT.glob("*.py")):
-            source = _without_docstrings(path.read_bytes())
-            _add(archive, f"pilot/{path.name}", source)
-            if compiled:
-                _add(archive, f"pilot/{path.stem}.pyc", bytecode(source, f"pilot/{path.name}"))
+        sources = {path.name: _without_docstrings(path.read_bytes()) for path in sorted(PILOT.glob("*.py"))}
+        main = sources.pop("__main__.py")
+        _add(archive, "__main__.py", main)
+        if compiled:
+            _add(archive, "__main__.pyc", bytecode(main, "__main__.py"))
+            _add(archive, "modules", _modules(sources))
+        for name, source in sources.items():
+            _add(archive, f"pilot/{name}", source)
     return buffer.getvalue()
+
+
+def _modules(sources: Mapping[str, bytes]) -> bytes:
+    """Return the bytecode of all modules as the pilot's `__main__` reads it."""
+    codes = {}
+    for file, source in sources.items():
+        name = "pilot" if file == "__init__.py" else f"pilot.{file.removesuffix('.py')}"
+        codes[name] = marshal.dumps(compile(source, f"pilot/{file}", "exec", dont_inherit=True), UNSHARED)
+    return importlib.util.MAGIC_NUMBER + marshal.dumps(codes, UNSHARED)
 
 
 def _without_docstrings(source: bytes) -> bytes:

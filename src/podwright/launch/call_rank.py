@@ -3,7 +3,8 @@
     python call.py call.pkl [ITEM]
 
 This file travels with the run, beside cloudpickle; of Podwright nothing else is there. A value is written whole or not
-at all. An error leaves its traceback, and ends the rank with 1, so that the run fails as any other.
+at all. An error leaves its traceback, and ends the rank with 1, so that the run fails as any other. There is one for
+each item of a map, so that it imports little.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-import traceback
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FOLDER = "call"
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: str) -> dict[str, Any]:
     """Read the call; one that another Python pickled is refused, since code objects differ."""
-    asked: dict[str, Any] = pickle.loads(path.read_bytes())
+    with open(path, "rb") as file:
+        asked: dict[str, Any] = pickle.load(file)
     here = sys.version_info[:2]
     if tuple(asked["python"]) != here:
         wanted = ".".join(str(part) for part in asked["python"])
@@ -38,6 +42,8 @@ def outcome(asked: dict[str, Any], item: str | None) -> tuple[str, bytes]:
             args = (pickle.loads(asked["items"][int(item)]), *args)
         return "value", cloudpickle.dumps(function(*args))
     except Exception as error:
+        import traceback
+
         text = traceback.format_exc()
         try:
             pickled = cloudpickle.dumps(error)
@@ -48,15 +54,17 @@ def outcome(asked: dict[str, Any], item: str | None) -> tuple[str, bytes]:
 
 def main(path: str, item: str | None = None) -> int:
     """Call, and write what came of it."""
-    kind, data = outcome(read(Path(path)), item)
+    kind, data = outcome(read(path), item)
     rank = os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or "0"
-    folder = Path(os.environ["PODWRIGHT_FOLDER"], "results", FOLDER)
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f".{rank}.part"
-    part.write_bytes(data)
+    folder = os.path.join(os.environ["PODWRIGHT_FOLDER"], "results", FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    part = os.path.join(folder, f".{rank}.part")
+    with open(part, "wb") as file:
+        file.write(data)
     for other in ("value", "error"):
-        (folder / f"{rank}.{other}").unlink(missing_ok=True)
-    part.rename(folder / f"{rank}.{kind}")
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, f"{rank}.{other}"))
+    os.rename(part, os.path.join(folder, f"{rank}.{kind}"))
     if kind == "error":
         sys.stderr.write(pickle.loads(data)["text"])
         return 1

@@ -21,6 +21,7 @@ from podwright.spec.problems import Refusal
 MOST_BYTES = 1 << 30
 """Of a value that is read back."""
 RESULTS = "results/call"
+FIRST_VALUE = f"{RESULTS}/0.value"
 
 
 class CallFailed(Exception):
@@ -42,6 +43,19 @@ def bring_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
         with session.using(engine), suppress(Refusal, SiteLost):
             here.update(engine.fetch(members, (RESULTS,), MOST_BYTES))
     return here
+
+
+def early_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
+    """Bring the values of runs that are not over as far as they are written; return whose are here.
+
+    Of several ranks the first may have its value long before another fails: such a run is waited for.
+    """
+    single = [folder for folder in folders if folder.asked.nodes * folder.asked.ranks_per_node == 1]
+    here: set[str] = set()
+    for engine, members in by_engine(session, single):
+        with session.using(engine), suppress(Refusal, SiteLost):
+            here |= engine.peek(members, (FIRST_VALUE,), MOST_BYTES)
+    return {folder.id for folder in single if folder.id in here and (folder.path / FIRST_VALUE).is_file()}
 
 
 def read_value(run_id: str, folder: Path, rank: int, why: Callable[[], str]) -> Any:

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, bytecode, snapshot
-from podwright.launch.call_values import bring_values
+from podwright.launch.call_values import bring_values, early_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.launch.starting import prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.runs import Home
+    from podwright.runs import Home, Record
     from podwright.spec import Workload
 
 IN_CODE = ".podwright-call"
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
 LONGEST_PAUSE_S = 1.0
+LONGEST_QUIET_S, LONGEST_STREAM_S = 10.0, 30.0
+"""Without a value, and with values that come, until all runs of a map are looked at."""
+LOOK_PAUSES = 10
+"""Times as long as it took does a look let pass until the next one."""
 
 
 def start_call(
@@ -123,22 +127,54 @@ def values_of(run: Run) -> list[Any]:
 
 
 def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each item and its value, as the points of the array end.
+    """Yield the number of each item and its value, as they come.
 
-    Between two looks at all points passes as long as the last one took: they cost the target, too.
+    A value is taken when it is there, even while its run closes its record. That a run failed is seen by a look at all
+    of them, which costs their target more.
     """
-    waiting = {point.id: point for point in run.points()}
+    waiting = {part.id: part for part in run.parts()}
+    turn = LookTurn(pause_s)
     while waiting:
         began = time.monotonic()
-        _, records = run.records()
-        ended = [record for record in records if record.is_final and record.id in waiting]
-        here = bring_values(session, [waiting[record.id].folder for record in ended])
+        over: dict[str, Record] = {}
+        if turn.is_due(began):
+            whole, points = run.records()
+            over = {record.id: record for record in points or [whole] if record.is_final and record.id in waiting}
+            turn.looked(began, time.monotonic())
+        here = bring_values(session, [waiting[run_id].folder for run_id in over])
+        early = early_values(session, [point.folder for run_id, point in waiting.items() if run_id not in over])
         took_s = time.monotonic() - began
-        for record in ended:
-            point, number = waiting.pop(record.id), int((record.matrix or {})["item"])
-            if record.id in here:
-                yield number, point.value_here(record)
+        for run_id in [*over, *early]:
+            point = waiting.pop(run_id)
+            number = int((point.folder.asked.matrix or {})["item"])
+            if run_id in early or run_id in here:
+                yield number, point.value_here(over.get(run_id))
             else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
                 yield number, point.value()
+        if over or early:
+            turn.came(time.monotonic())
         if waiting:
             time.sleep(max(pause_s, min(took_s, LONGEST_PAUSE_S)))
+
+
+class LookTurn:
+    """When it is time to look at all points: when no value came for a while, and now and then although some do."""
+
+    def __init__(self, least_s: float) -> None:
+        self._least_s = self._quiet_s = least_s
+        self._looked_at = self._came_at = -LONGEST_STREAM_S
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a look is due."""
+        if now - self._looked_at >= LONGEST_STREAM_S:
+            return True
+        return now - max(self._looked_at, self._came_at) >= self._quiet_s
+
+    def looked(self, began: float, ended: float) -> None:
+        """Note a look: one that took long is followed by a long pause."""
+        self._looked_at = ended
+        self._quiet_s = min(max(self._least_s, LOOK_PAUSES * (ended - began)), LONGEST_QUIET_S)
+
+    def came(self, now: float) -> None:
+        """Note that values came: those who wrote them are well."""
+        self._came_at = now

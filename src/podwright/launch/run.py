@@ -234,12 +234,15 @@ class Run:
         bring_values(self._session, [self.folder])
         return self.value_here(record, rank)
 
-    def value_here(self, record: Record, rank: int = 0) -> Any:
-        """Return what the function returned, of a run that is over and whose values were brought here."""
+    def value_here(self, record: Record | None = None, rank: int = 0) -> Any:
+        """Return what the function returned, of a run whose values were brought here; its record where it is over."""
         from podwright.launch.call_values import read_value
 
-        left = f"it {record.state}, and rank {rank} left no value"
-        return read_value(self.id, self.folder.path, rank, lambda: "\n".join(self.explain(record)) or left)
+        def why() -> str:
+            known = record or self.last_known()
+            return "\n".join(self.explain(known)) or f"it {known.state}, and rank {rank} left no value"
+
+        return read_value(self.id, self.folder.path, rank, why)
 
     def result(self) -> dict[str, float]:
         """Wait for the end, and return what the program reported last, by name."""

@@ -12,7 +12,8 @@ import time
 from typing import List, Set
 
 from .loop import WATCHED, Loop
-from .processes import adopt_orphans, descendants, exit_facts, kill_tree, send
+from .prctl import adopt_orphans
+from .processes import descendants, exit_facts, kill_tree, send
 
 LEAVE_S = 10.0
 NOT_STARTED = (125, 126, 127)

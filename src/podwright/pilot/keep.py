@@ -15,7 +15,7 @@ from .keeper import Bench, Keeper
 from .kept import STOPPED, Kept, wait_for
 from .loop import STOPPING, Loop
 from .places import MachineShare, first_free, shares_of
-from .processes import adopt_orphans
+from .prctl import adopt_orphans
 from .sealed import Program
 
 LOOK_S = 0.5

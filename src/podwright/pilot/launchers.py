@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any, List, NamedTuple
 
-from .place import OWN_RANK
 from .protocol import Order
+from .ranknumber import OWN_RANK
 from .sealed import own_program
 
 

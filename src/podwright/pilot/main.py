@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Callable, Dict, List
 
 from . import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing `typing` takes as long as Python's own start
+    from typing import Callable, Dict, List
 
 USAGE = """\
 The pilot of Podwright: runs beside the workload on every node of a run.

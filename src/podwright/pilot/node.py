@@ -26,7 +26,8 @@ from .nodedata import NodeData, fill_places
 from .paths import FolderWatch, Paths, make_private
 from .place import NodePlace
 from .plain import open_to_add
-from .processes import adopt_orphans, signal_name
+from .prctl import adopt_orphans
+from .processes import signal_name
 from .protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
 from .ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
 from .results import Results

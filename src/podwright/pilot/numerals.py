@@ -5,7 +5,9 @@ Others take it from the protocol.
 
 from __future__ import annotations
 
-from typing import Optional
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing `typing` takes as long as Python's own start
+    from typing import Optional
 
 WHOLE_NUMBER_DIGITS = 20
 """The length of 2^64: nothing that a kernel counts or an engine numbers is longer."""

@@ -45,18 +45,6 @@ ENGINES: Tuple[EngineVariables, ...] = (
 """Open MPI has no number for nodes: with one pilot per node the rank is it. Slurm's own count of restarts is not
 believed: a controller that lost its last minutes starts a job again with the count it had before."""
 
-OWN_RANK = ("PODWRIGHT_RANK", "PODWRIGHT_LOCAL_RANK")
-"""Of a process that the pilot itself started; taken out of what its command sees."""
-
-RANKS: Tuple[Tuple[str, str], ...] = (
-    OWN_RANK,
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
-    ("PMIX_RANK", "SLURM_LOCALID"),
-    ("SLURM_PROCID", "SLURM_LOCALID"),
-    ("RANK", "LOCAL_RANK"),
-)
-"""Where a rank finds its number: MPI's variables before torchrun's, since a site may export RANK for the whole job."""
-
 
 def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
     """Return which node this is; the first engine whose node variable is set wins, none set means a run of one node."""
@@ -75,15 +63,6 @@ def find_place(environ: Mapping[str, str], leader: Optional[str]) -> NodePlace:
         lost=_number(environ, "PODWRIGHT_LOST"),
         join_s=_number(environ, "PODWRIGHT_JOIN_S"),
     )
-
-
-def find_rank(environ: Mapping[str, str]) -> Optional[Tuple[int, int]]:
-    """Return (rank, local rank) of this process, or None when nobody told."""
-    for variable, local_variable in RANKS:
-        rank = whole_number(environ.get(variable, ""))
-        if rank is not None:
-            return rank, _number(environ, local_variable)
-    return None
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -10,27 +9,6 @@ import time
 from typing import Dict, List, Optional, Set, Tuple
 
 from .numerals import whole_number
-
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-def _prctl(option: int, value: int) -> bool:
-    try:
-        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
-    except (OSError, AttributeError):
-        return False
-
-
-def die_with_parent(parent: int) -> None:
-    """Be killed when the parent dies, even by kill -9; gone at once if it is dead already."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def adopt_orphans() -> bool:
-    """Become the parent of grandchildren whose own died, so that no double fork escapes a tree's end."""
-    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _parents() -> Dict[int, Tuple[int, str]]:

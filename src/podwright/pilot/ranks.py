@@ -13,17 +13,19 @@ import struct
 import subprocess
 import time
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .door import Door, Take
 from .launchers import Go, launch_lines
 from .logs import LAUNCHER, NodeLog, RankLog
 from .loop import Loop
-from .place import OWN_RANK, RANKS
 from .processes import abort, exit_facts, kill_tree, send
 from .protocol import RANK_NAMES, Order, parse_line
+from .ranknumber import OWN_RANK, RANKS
+from .rankorder import pack
 
 READ_BYTES = 65536
+MOST_STATUS = 0xFFFF
 EXIT_KILLED = 137
 """As a shell says it: 128 and the number of SIGKILL."""
 OWN_NAMES = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE", *OWN_RANK]
@@ -164,12 +166,8 @@ class Ranks:
             return
         rank = RankProcess(number, local, link, self._log.rank(str(number)))
         place = self._place(local)
-        reply = {"cwd": self._cwd, "cores": place.get("cores"), "env": self._contract(number, local, place)}
-        reply["unset"], reply["files"] = self._hidden(), self._files
-        if self._order.launcher != "mpi" or number == 0:
-            reply["stdin"] = self._order.stdin
         try:
-            self._hand_over(rank, json.dumps(reply).encode() + b"\n")
+            self._hand_over(rank, pack(self._told(number, local, place)))
         except OSError:
             self._close_pipes(rank)
             rank.log.close()
@@ -178,6 +176,19 @@ class Ranks:
         for pipe in rank.pipes:
             self._loop.watch(pipe, partial(self._hear, rank, pipe))
         self._loop.watch(link, lambda: self._hear_shim(rank))
+
+    def _told(self, number: int, local: int, place: Dict[str, Any]) -> Iterator[Tuple[str, object]]:
+        """Yield what a shim is told of its rank."""
+        yield "cwd", self._cwd
+        yield "files", self._files
+        for core in place.get("cores") or ():
+            yield "core", core
+        for name, value in self._contract(number, local, place).items():
+            yield "env", f"{name}={value}"
+        for name in self._hidden():
+            yield "unset", name
+        if self._order.stdin and (self._order.launcher != "mpi" or number == 0):
+            yield "stdin", self._order.stdin
 
     def _hand_over(self, rank: RankProcess, reply: bytes) -> None:
         """Give a shim its order and the ends of two pipes that its child writes to."""
@@ -253,7 +264,7 @@ class Ranks:
                 self._end(rank, EXIT_KILLED, "SIGKILL")
 
     def _take(self, rank: RankProcess, message: Dict[str, Any]) -> None:
-        child, code, name = (message.get(key) for key in ("child", "code", "signal"))
+        child, status = message.get("child"), message.get("status")
         if isinstance(child, int) and rank.child is None:
             rank.child = child
             place = self._place(rank.local)
@@ -261,8 +272,8 @@ class Ranks:
             self._say("rank", rank=rank.number, local_rank=rank.local, pid=rank.child, **facts)
             self.on_rank(rank.number, child)
             self.on_change()
-        elif isinstance(code, int) and rank.code is None:
-            self._end(rank, code, str(name) if name else None)
+        elif isinstance(status, int) and 0 <= status <= MOST_STATUS and rank.code is None:
+            self._end(rank, *exit_facts(status))
 
     def _end(self, rank: RankProcess, code: int, name: Optional[str]) -> None:
         rank.code = code

@@ -99,6 +99,16 @@ def test_a_file_that_was_lost_here_comes_again(sides: Sides) -> None:
     assert (sides.here / EVENTS).read_text() == "one\n"
 
 
+def test_trees_come_alone_where_the_record_is_not_wanted(sides: Sides) -> None:
+    sides.write(EVENTS, "one\n")
+    sides.write("results/call/0.value", "1")
+    assert sides.exchange(names=["results/call/0.value", "results/call/1.value"], alone=True) == {"toy-2222": []}
+    found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
+    assert found == ["mirror.lock", "results/call/0.value"]
+    sides.exchange()
+    assert (sides.here / EVENTS).read_text() == "one\n"
+
+
 def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     sides.write("results/a.json", "{}")
     sides.write("results/deep/empty", "")
@@ -107,7 +117,7 @@ def test_trees_come_whole_and_what_is_too_much_is_named(sides: Sides) -> None:
     large, link = LeftOut("results/large.bin", TOO_LARGE), LeftOut("results/link", "a link, no plain file")
     assert sides.exchange(names=["results"], limit_bytes=1000) == {"toy-2222": [large, link]}
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
-    assert found == ["mirror.json", "mirror.lock", "results/a.json", "results/deep/empty"]
+    assert found == ["mirror.lock", "results/a.json", "results/deep/empty"]
     sides.write("results/a.json", "[]")
     assert sides.exchange(names=["results"]) == {"toy-2222": [link]}
     assert (sides.here / "results" / "a.json").read_text() == "{}[]"
@@ -136,7 +146,7 @@ def test_a_folder_that_leads_out_of_the_run_and_a_pipe_do_not_come(sides: Sides,
     brought = sides.exchange(names=["results", "checkpoints", "../../private"])
     assert [gap.path for gap in brought["toy-2222"]] == ["results", "checkpoints/pipe"]
     found = sorted(path.relative_to(sides.here).as_posix() for path in sides.here.rglob("*") if path.is_file())
-    assert found == ["checkpoints/a", "mirror.json", "mirror.lock"]
+    assert found == ["checkpoints/a", "mirror.lock"]
 
 
 def test_much_comes_in_answers_of_bounded_size(sides: Sides) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import podwright
+from podwright.launch import calls
 from podwright.launch.call_values import CallFailed
 
 LATER = """
@@ -49,6 +50,12 @@ def fail(text: str) -> None:
     raise KeyError(text)
 
 
+def second_fails(text: str) -> str:
+    if os.environ["RANK"] == "1":
+        raise KeyError(text)
+    return text
+
+
 def test_every_rank_calls_and_all_values_come_back() -> None:
     function = functools.partial(rank_of, mark="!")
     values = podwright.call(function, "a", nodes=2, ranks_per_node=2, all_ranks=True)
@@ -59,6 +66,11 @@ def test_one_array_for_many_items() -> None:
     assert sorted(podwright.map(square, range(4))) == [0, 1, 4, 9]
     [run] = podwright.list_runs(name="square")
     assert len(run.points()) == 4
+
+
+@pytest.mark.parametrize("items", [[3], [3, 4]])
+def test_a_single_item_is_as_good_as_many(items: list[int]) -> None:
+    assert sorted(podwright.map(square, items)) == [item * item for item in items]
 
 
 def test_an_error_comes_back_with_its_traceback_there() -> None:
@@ -123,4 +135,22 @@ def test_another_python_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "call.pkl").write_bytes(pickle.dumps({"python": (3, 8)}))
     with pytest.raises(SystemExit, match=r"pickled by Python 3\.8, and this is 3"):
-        call_rank.read(tmp_path / "call.pkl")
+        call_rank.read(str(tmp_path / "call.pkl"))
+
+
+def test_a_map_waits_for_the_ranks_that_are_not_the_first() -> None:
+    with pytest.raises(CallFailed, match="KeyError"):
+        list(podwright.map(second_fails, ["late"], ranks_per_node=2))
+
+
+def test_a_look_at_all_points_comes_when_values_do_not() -> None:
+    turn = calls.LookTurn(least_s=0.2)
+    assert turn.is_due(100.0)
+    turn.looked(100.0, 100.5)
+    assert (turn.is_due(105.0), turn.is_due(105.5)) == (False, True)
+    turn.came(105.0)
+    assert (turn.is_due(109.5), turn.is_due(110.0)) == (False, True)
+    turn.came(130.0)
+    assert turn.is_due(130.5), "one that failed is said although the values of others come"
+    turn.looked(131.0, 151.0)
+    assert (turn.is_due(160.0), turn.is_due(161.0)) == (False, True)

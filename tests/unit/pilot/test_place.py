@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from podwright.pilot.place import NodePlace, find_place, find_rank
+from podwright.pilot.place import NodePlace, find_place
+from podwright.pilot.ranknumber import find_rank
 
 PLACES = [
     (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import json
 import os
 import resource
 import socket
@@ -16,9 +15,10 @@ import pytest
 from podwright.pilot.logs import NodeLog
 from podwright.pilot.loop import Loop
 from podwright.pilot.masking import Masker
-from podwright.pilot.place import OWN_RANK
 from podwright.pilot.protocol import RANK_NAMES
+from podwright.pilot.ranknumber import OWN_RANK
 from podwright.pilot.ranks import Ranks
+from podwright.pilot.shim import RankOrder
 from tests.unit.pilot.made import ORDER
 
 
@@ -51,13 +51,13 @@ class Attempt:
         for _ in range(5):
             self.loop.turn(0.01)
 
-    def reply(self, sock: socket.socket) -> dict[str, Any] | None:
+    def reply(self, sock: socket.socket) -> RankOrder | None:
         """The order for a rank; None where it is refused."""
         data, ancillary, _, _ = sock.recvmsg(65536, socket.CMSG_SPACE(2 * array.array("i").itemsize))
         for _, _, ends in ancillary:
             for end in array.array("i", ends):
                 os.close(end)
-        return json.loads(data) if data else None
+        return RankOrder(data) if data else None
 
     def close(self) -> None:
         assert self.ranks._door is not None
@@ -95,8 +95,8 @@ def test_a_hello_of_another_kind_is_refused_and_the_next_one_is_not(attempt: Att
     rank = attempt.shim(b'{"rank": 1}\n')
     reply = attempt.reply(rank)
     assert reply is not None
-    assert (reply["env"]["RANK"], reply["env"]["LOCAL_RANK"]) == ("1", "1")
-    assert reply["files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert (reply.env["RANK"], reply.env["LOCAL_RANK"]) == ("1", "1")
+    assert reply.files == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def test_a_plain_process_is_told_of_no_others(tmp_path: Path) -> None:
@@ -104,16 +104,16 @@ def test_a_plain_process_is_told_of_no_others(tmp_path: Path) -> None:
     reply = attempt.reply(attempt.shim(b'{"rank": 0}\n'))
     attempt.close()
     assert reply is not None
-    assert reply["env"] == {}
-    assert {*RANK_NAMES, *OWN_RANK} <= set(reply["unset"])
+    assert reply.env == {}
+    assert {*RANK_NAMES, *OWN_RANK} <= set(reply.unset)
 
 
-@pytest.mark.parametrize(("launcher", "files"), [("ranks", ["a.txt", "a.txt"]), ("mpi", ["a.txt", None])])
-def test_which_ranks_read_the_input(tmp_path: Path, launcher: str, files: list[str | None]) -> None:
+@pytest.mark.parametrize(("launcher", "files"), [("ranks", ["a.txt", "a.txt"]), ("mpi", ["a.txt", ""])])
+def test_which_ranks_read_the_input(tmp_path: Path, launcher: str, files: list[str]) -> None:
     attempt = Attempt(tmp_path, launcher=launcher, stdin="a.txt")
-    replies = [attempt.reply(attempt.shim(b'{"rank": %d}\n' % rank)) or {} for rank in range(2)]
+    replies = [attempt.reply(attempt.shim(b'{"rank": %d}\n' % rank)) for rank in range(2)]
     attempt.close()
-    assert [reply.get("stdin") for reply in replies] == files
+    assert [reply and reply.stdin for reply in replies] == files
 
 
 def test_a_silent_hello_holds_nobody_up(attempt: Attempt) -> None:
@@ -133,8 +133,8 @@ def test_a_second_process_of_a_number_is_refused(attempt: Attempt) -> None:
 def test_what_a_shim_says_that_means_nothing_is_passed_over(attempt: Attempt) -> None:
     rank = attempt.shim(b'{"rank": 0}\n')
     assert attempt.reply(rank) is not None
-    rank.sendall(b'no json\n[1]\n{"child": "x"}\n{"code": null}\n{"code": "0"}\n')
-    rank.sendall(b'{"child": 4711}\n{"child": 4712}\n{"code": 3}\n{"code": 0, "signal": null}\n')
+    rank.sendall(b'no json\n[1]\n{"child": "x"}\n{"status": null}\n{"status": "0"}\n{"status": %d}\n' % 2**70)
+    rank.sendall(b'{"child": 4711}\n{"child": 4712}\n{"status": 768}\n{"status": 0}\n')
     attempt.turn()
     told = [(kind, fields.get("pid"), fields.get("code")) for kind, fields in attempt.said]
     assert told == [("rank", 4711, None), ("rank_end", None, 3)]

@@ -22,7 +22,7 @@ from podwright.engines.kubernetes.holds import AFTER, release
 from podwright.engines.kubernetes.patience import Patience
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
-from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name
+from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name, running
 from podwright.engines.kubernetes.route import exposed, route_objects
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.states import ROLE
@@ -204,6 +204,14 @@ class KubernetesEngine:
             except Refusal as refusal:  # a cluster that is away for a while has lost nothing
                 self._unread[namespace, claim] = str(refusal).splitlines()[0]
         return {}
+
+    def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
+        pods = self._cluster.pods(folders)
+        here: set[str] = set()
+        for (namespace, claim), members in _by_place(folders):
+            if claim and running(pods):
+                here.update(self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, alone=True), pods))
+        return here
 
     def fetch(
         self,

@@ -328,6 +328,10 @@ class SlurmEngine:
             self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
         return self._gaps
 
+    def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
+        here = {folder.id for folder in folders if not self._far([folder])}
+        return here.union(self._exchange(self._far(folders), Trees(names, limit_bytes, alone=True)))
+
     def fetch(
         self,
         folders: Sequence[RunFolder],

@@ -133,24 +133,7 @@ srun {srun} \\
 {around}    /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
 
-# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
-nap() {{
-    sleep "$1" &
-    napping=$!
-    wait "$napping"
-}}
-end_step() {{
-    trap 'kill "$napping" 2>/dev/null; exit' TERM  # no nap outlives the job
-    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
-        nap 2
-        kill -0 "$step" || return 0
-    done
-    nap 5
-    kill -TERM "$step" && nap 10 && kill -KILL "$step"
-}}
-end_step >/dev/null 2>&1 &
-ender=$!
-code=127
+{end_step}code=127
 while :; do  # a signal ends a wait, not the step
     noticed=no
     wait "$step" 2>/dev/null  # that it was killed is no news
@@ -158,9 +141,7 @@ while :; do  # a signal ends a wait, not the step
     [ "$seen" -eq 127 ] || code=$seen
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
-kill "$ender" 2>/dev/null
-wait "$ender" 2>/dev/null
-touch "$run/over.$restart"
+{step_ended}touch "$run/over.$restart"
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
 again() {{
@@ -223,6 +204,31 @@ if [ "$found" = no ] && [ "$node" -gt 1 ]; then
     echo "hint: a bundle for several nodes has no uts namespace of its own" >&2
     exit 64
 fi
+"""
+
+END_STEP = """\
+# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
+nap() {
+    sleep "$1" &
+    napping=$!
+    wait "$napping"
+}
+end_step() {
+    trap 'kill "$napping" 2>/dev/null; exit' TERM  # no nap outlives the job
+    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
+        nap 2
+        kill -0 "$step" || return 0
+    done
+    nap 5
+    kill -TERM "$step" && nap 10 && kill -KILL "$step"
+}
+end_step >/dev/null 2>&1 &
+ender=$!
+"""
+"""Of a job with several nodes: the only node of any other takes the script with it."""
+STEP_ENDED = """\
+kill "$ender" 2>/dev/null
+wait "$ender" 2>/dev/null
 """
 
 
@@ -290,6 +296,8 @@ def render_script(job: ScriptJob) -> str:
         folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
+        end_step=END_STEP if job.nodes > 1 else "",
+        step_ended=STEP_ENDED if job.nodes > 1 else "",
         around="".join(f"    {_word(text)} \\\n" for text in (*job.step, *job.wrap)),
         nodes=job.nodes,
         final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),

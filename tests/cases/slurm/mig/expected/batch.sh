@@ -122,23 +122,6 @@ srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=4 --c
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
 
-# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
-nap() {
-    sleep "$1" &
-    napping=$!
-    wait "$napping"
-}
-end_step() {
-    trap 'kill "$napping" 2>/dev/null; exit' TERM  # no nap outlives the job
-    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
-        nap 2
-        kill -0 "$step" || return 0
-    done
-    nap 5
-    kill -TERM "$step" && nap 10 && kill -KILL "$step"
-}
-end_step >/dev/null 2>&1 &
-ender=$!
 code=127
 while :; do  # a signal ends a wait, not the step
     noticed=no
@@ -147,8 +130,6 @@ while :; do  # a signal ends a wait, not the step
     [ "$seen" -eq 127 ] || code=$seen
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
-kill "$ender" 2>/dev/null
-wait "$ender" 2>/dev/null
 touch "$run/over.$restart"
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
