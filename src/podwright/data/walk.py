@@ -162,7 +162,7 @@ class _Worker:
         try:
             marshal.dump((root, list(folders), entries, _lists()), question)
             question.flush()
-            walked: Walked = marshal.load(answer)
+            walked = walk_folders.receive(answer)
         except (EOFError, OSError, ValueError, TypeError):  # somebody killed it: its share is ours
             return walk_some(root, folders, entries)
         return _batch(walked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from podwright.data import walk
+from podwright.data import walk, walk_folders
 from podwright.data.dataset import open_dataset
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
@@ -147,6 +148,16 @@ def test_a_large_tree_is_dealt_out_to_processes_and_is_the_same(tmp_path: Path) 
     assert len(dealt) > 1
     assert sorted(names(alone)) == sorted(names(dealt))
     assert len(names(alone)) == sum(number % 5 for number in range(60))
+
+
+def test_what_a_process_sent_before_it_was_killed_is_not_taken_for_all(tree: Path) -> None:
+    walked = walk_folders.walk_folders(os.fsencode(tree), [b""], 1000, lists=True)
+    sent = io.BytesIO()
+    walk_folders.send(walked, sent)
+    assert walk_folders.receive(io.BytesIO(sent.getvalue())) == walked
+    for size in range(len(sent.getvalue())):
+        with pytest.raises((EOFError, ValueError, TypeError)):
+            walk_folders.receive(io.BytesIO(sent.getvalue()[:size]))
 
 
 def test_rows_are_the_same_whether_they_stay_in_memory_or_are_written(tree: Path, tmp_path: Path) -> None:
