@@ -4,10 +4,11 @@
                                    [--alone [--keep FOLDER]]
 
 Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that
-of the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and
-sizes in no order, and as a SQLite table with an index on each column; answers are compared before a clock starts.
-`first` opens the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by
-as many threads and thrown away.
+of the wall, since a busy machine stretches both. All columns are in memory and, as `find` sorts nothing, in no order;
+sorted, they are the tables of a catalog, and published, with indexes, what a scan leaves on the disk. Queries: the same
+rows as a catalog, as a DuckDB table of paths and sizes in no order, and as a SQLite table with an index on each column;
+answers are compared before a clock starts. `first` opens the file before it asks, with its pages in memory; `warm` has
+asked before. Labels: all images decoded by as many threads and thrown away.
 
 `--alone` is for very many rows: each query is asked once of plain DuckDB, which must give the same answer and whose
 time is kept, and then of the catalog alone; SQLite, whose table and indexes would not fit on the disk, is left out.
