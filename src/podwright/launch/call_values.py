@@ -21,7 +21,8 @@ from podwright.spec.problems import Refusal
 MOST_BYTES = 1 << 30
 """Of a value that is read back."""
 RESULTS = "results/call"
-FIRST_VALUE = f"{RESULTS}/0.value"
+VALUE, ERROR = ".value", ".error"
+FIRST_VALUE, FIRST_ERROR = f"{RESULTS}/0{VALUE}", f"{RESULTS}/0{ERROR}"
 
 
 class CallFailed(Exception):
@@ -45,30 +46,41 @@ def bring_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
     return here
 
 
-def early_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
-    """Bring the values of runs that are not over as far as they are written; return whose are here.
+def early_values(session: Session, folders: Sequence[RunFolder]) -> tuple[set[str], set[str]]:
+    """Bring the values of runs that are not over as far as they are written; return whose are here, and who erred.
 
-    Of several ranks the first may have its value long before another fails: such a run is waited for.
+    Of several ranks the first may have its value long before another fails: such a run is waited for. One that erred
+    may be tried again.
     """
     single = [folder for folder in folders if folder.asked.nodes * folder.asked.ranks_per_node == 1]
     here: set[str] = set()
     for engine, members in by_engine(session, single):
         with session.using(engine), suppress(Refusal, SiteLost):
-            here |= engine.peek(members, (FIRST_VALUE,), MOST_BYTES)
-    return {folder.id for folder in single if folder.id in here and (folder.path / FIRST_VALUE).is_file()}
+            here |= engine.peek(members, (FIRST_VALUE, FIRST_ERROR), MOST_BYTES)
+    left = [(folder.id, _left_by(folder.path / RESULTS, 0)) for folder in single if folder.id in here]
+    valued = {run_id for run_id, path in left if path and path.suffix == VALUE}
+    return valued, {run_id for run_id, path in left if path} - valued
 
 
 def read_value(run_id: str, folder: Path, rank: int, why: Callable[[], str]) -> Any:
     """Return what a function returned on a rank of a run that is over; CallFailed where it failed, or says `why`."""
     kept = folder / RESULTS
-    for path in [kept / f"{rank}.error", *sorted(kept.glob("*.error"))]:
-        if path.is_file():
-            raise _failure(run_id, path)
+    ranks = sorted({int(path.stem) for path in kept.glob(f"*{ERROR}") if path.stem.isdecimal()} - {rank})
+    for other in (rank, *ranks):
+        left = _left_by(kept, other)
+        if left and left.suffix == ERROR:
+            raise _failure(run_id, left)
     try:
-        data = read_untrusted(kept, f"{rank}.value", MOST_BYTES)
+        data = read_untrusted(kept, f"{rank}{VALUE}", MOST_BYTES)
     except OSError:
         raise CallFailed(run_id, rank, why()) from None
     return pickle.loads(data)
+
+
+def _left_by(kept: Path, rank: int) -> Path | None:
+    """Return what a rank left last: a rank that is tried again replaces it there, and here both may have come."""
+    paths = [path for kind in (VALUE, ERROR) if (path := kept / f"{rank}{kind}").is_file()]
+    return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
 
 
 def _failure(run_id: str, path: Path) -> CallFailed:

@@ -28,7 +28,7 @@ RESOURCES = ("gpus", "cpus", "memory")
 LONGEST_PAUSE_S = 1.0
 LONGEST_QUIET_S, LONGEST_STREAM_S = 10.0, 30.0
 """Without a value, and with values that come, until all runs of a map are looked at."""
-LOOK_PAUSES = 10
+LOOK_PAUSES = 50
 """Times as long as it took does a look let pass until the next one."""
 
 
@@ -142,7 +142,8 @@ def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Ite
             over = {record.id: record for record in points or [whole] if record.is_final and record.id in waiting}
             turn.looked(began, time.monotonic())
         here = bring_values(session, [waiting[run_id].folder for run_id in over])
-        early = early_values(session, [point.folder for run_id, point in waiting.items() if run_id not in over])
+        early, erred = early_values(session, [point.folder for run_id, point in waiting.items() if run_id not in over])
+        turn.erred(erred)
         took_s = time.monotonic() - began
         for run_id in [*over, *early]:
             point = waiting.pop(run_id)
@@ -163,6 +164,7 @@ class LookTurn:
     def __init__(self, least_s: float) -> None:
         self._least_s = self._quiet_s = least_s
         self._looked_at = self._came_at = -LONGEST_STREAM_S
+        self._erred: set[str] = set()
 
     def is_due(self, now: float) -> bool:
         """Return whether a look is due."""
@@ -174,6 +176,12 @@ class LookTurn:
         """Note a look: one that took long is followed by a long pause."""
         self._looked_at = ended
         self._quiet_s = min(max(self._least_s, LOOK_PAUSES * (ended - began)), LONGEST_QUIET_S)
+
+    def erred(self, runs: set[str]) -> None:
+        """Note who has erred: whether that is the end of a run is seen by a look."""
+        if runs - self._erred:
+            self._looked_at = -LONGEST_STREAM_S
+        self._erred |= runs
 
     def came(self, now: float) -> None:
         """Note that values came: those who wrote them are well."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import podwright
-from podwright.launch import calls
+from podwright.launch import call_values, calls
 from podwright.launch.call_values import CallFailed
 
 LATER = """
@@ -129,8 +130,6 @@ def test_workloads_from_a_dict() -> None:
 
 
 def test_another_python_is_refused(tmp_path: Path) -> None:
-    import pickle
-
     from podwright.launch import call_rank
 
     (tmp_path / "call.pkl").write_bytes(pickle.dumps({"python": (3, 8)}))
@@ -146,11 +145,32 @@ def test_a_map_waits_for_the_ranks_that_are_not_the_first() -> None:
 def test_a_look_at_all_points_comes_when_values_do_not() -> None:
     turn = calls.LookTurn(least_s=0.2)
     assert turn.is_due(100.0)
-    turn.looked(100.0, 100.5)
-    assert (turn.is_due(105.0), turn.is_due(105.5)) == (False, True)
+    turn.looked(100.0, 100.1)
+    assert (turn.is_due(105.0), turn.is_due(105.2)) == (False, True)
     turn.came(105.0)
-    assert (turn.is_due(109.5), turn.is_due(110.0)) == (False, True)
+    assert (turn.is_due(109.9), turn.is_due(110.1)) == (False, True)
     turn.came(130.0)
     assert turn.is_due(130.5), "one that failed is said although the values of others come"
     turn.looked(131.0, 151.0)
     assert (turn.is_due(160.0), turn.is_due(161.0)) == (False, True)
+    turn.erred({"a"})
+    assert turn.is_due(152.0)
+    turn.looked(152.0, 152.1)
+    turn.erred({"a"})
+    assert not turn.is_due(153.0), "it is tried again"
+
+
+def test_what_a_rank_left_last_counts(tmp_path: Path) -> None:
+    kept = tmp_path / call_values.RESULTS
+    kept.mkdir(parents=True)
+    (kept / "0.error").write_bytes(pickle.dumps({"text": "first", "error": b""}))
+    with pytest.raises(CallFailed, match="first"):
+        call_values.read_value("toy", tmp_path, 0, str)
+    (kept / "0.value").write_bytes(pickle.dumps(7))
+    os.utime(kept / "0.error", (1, 1))
+    assert call_values.read_value("toy", tmp_path, 0, str) == 7
+
+
+def test_a_map_of_which_an_item_fails_says_so() -> None:
+    with pytest.raises(CallFailed, match="KeyError: 'gone'"):
+        list(podwright.map(fail, ["gone", "gone"]))

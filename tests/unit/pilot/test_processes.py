@@ -68,3 +68,16 @@ def test_a_signal_without_a_name_has_its_number() -> None:
 
 def test_this_process_has_no_strangers_beneath_it() -> None:
     assert os.getpid() not in descendants(os.getpid())
+
+
+NONE_BENEATH = """
+import os
+from podwright.pilot import processes
+processes._parents = None  # nobody may look at all processes of the machine
+print(processes.kill_tree(os.getpid()))
+"""
+
+
+def test_a_process_without_children_has_nothing_to_look_for() -> None:
+    done = subprocess.run([sys.executable, "-c", NONE_BENEATH], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
