@@ -157,7 +157,7 @@ def test_a_file_that_changes_on_its_disk_while_it_is_staged_is_left_and_named(
     victim = sorted(path for path in before if "/label/" in path)[1]
     source = (tree / victim).as_uri()
 
-    def changing(wanted: SourceFile, site: Any, environ: Any, file: Any) -> str:
+    def changing(wanted: SourceFile, site: Any, environ: Any, file: Any, count: Any) -> str:
         """Read a file as ever; somebody writes to it behind the first piece."""
         act = partial(CHANGES[change], tree / victim)
         return fetch(wanted, site, environ, file, lambda size: act() if wanted.source == source else None)

@@ -131,7 +131,10 @@ def test_a_selection_is_copied_once_and_what_was_touched_again(
     select(session, server.address, files, sums=False)
     selection = load(Store(session.home.path), "far")
     folder = tmp_path / "copy"
-    first = stage_to(selection, None, folder)
+    shown: list[tuple[int, int]] = []
+    first = stage_to(selection, None, folder, lambda counts: shown.append((counts.bytes, counts.files)))
+    assert shown == sorted(shown)
+    assert shown[-1] == (first.bytes, FILES)
     assert (first.files, first.copied, first.reused, first.from_peers) == (FILES, FILES, 0, 0)
     assert server.sent_bytes == first.bytes
     assert {path.name: path.read_bytes() for path in folder.glob("*.png")} == {

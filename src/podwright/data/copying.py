@@ -48,9 +48,20 @@ class Copied:
         return asdict(self)
 
 
-def stage_to(
-    selection: Selection, split: str | None, folder: Path, progress: Callable[[int, int], None] | None = None
-) -> Copied:
+@dataclass
+class CopyCounts:
+    """How far a copy is: what it brings, and what of that has come."""
+
+    all_files: int
+    all_bytes: int
+    files: int = 0
+    bytes: int = 0
+
+
+Progress = Callable[[CopyCounts], None]
+
+
+def stage_to(selection: Selection, split: str | None, folder: Path, progress: Progress = lambda counts: None) -> Copied:
     """Copy what is not there yet; several files at a time, each under a name of its own until it is whole."""
     began = time.monotonic()
     manifest = make_manifest(selection, split)
@@ -70,13 +81,24 @@ def stage_to(
     return Copied(len(rows), sizes, missing, len(rows) - missing, 0, round(time.monotonic() - began, 3))
 
 
-def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Callable[[int, int], None] | None) -> int:
+def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Progress) -> int:
     missing = [row for row in rows if not copy.has(row)]
     copy.sweep(missing)
+    counts, lock = CopyCounts(len(missing), sum(row["size"] for row in missing)), threading.Lock()
+
+    def count(size: int, files: int = 0) -> None:
+        with lock:
+            # A server that gives no part of a file gives its beginning twice.
+            counts.bytes = min(counts.bytes + size, counts.all_bytes)
+            counts.files += files
+            progress(counts)
+
+    def bring(row: Row) -> None:
+        copy.bring(row, count)
+        count(0, files=1)
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for done, _ in enumerate(pool.map(copy.bring, missing), 1):
-            if progress is not None:
-                progress(done, len(missing))
+        list(pool.map(bring, missing))
     return len(missing)
 
 
@@ -113,7 +135,7 @@ class _Copy:
                     if name.startswith(_PART):
                         os.unlink(os.path.join(above, name))  # noqa: PTH108, PTH118
 
-    def bring(self, row: Row) -> None:
+    def bring(self, row: Row, count: Callable[[int], None]) -> None:
         """Copy one file, and check it."""
         target = self._target(row)
         above = os.path.dirname(target)  # noqa: PTH120 - paths are bytes
@@ -121,7 +143,7 @@ class _Copy:
         number, part = tempfile.mkstemp(prefix=_PART, dir=above)
         try:
             with os.fdopen(number, "w+b") as file:
-                self._fetch(row, file)
+                self._fetch(row, file, count)
             os.chmod(part, 0o644)  # noqa: PTH101 - paths are bytes
             os.replace(part, target)  # noqa: PTH105 - paths are bytes
         except BaseException:
@@ -133,10 +155,10 @@ class _Copy:
         with self._lock, self._notes.open("a") as notes:
             notes.write(f"{line}\n")
 
-    def _fetch(self, row: Row, file: Any) -> None:
+    def _fetch(self, row: Row, file: Any, count: Callable[[int], None]) -> None:
         wanted = SourceFile(row["source"], row["size"], row["etag"] or "")
         try:
-            sha256 = fetch(wanted, self._site, os.environ, file)
+            sha256 = fetch(wanted, self._site, os.environ, file, count)
         except SourceFailed as failure:
             raise _lost(row, str(failure), 2 if failure.final else 3) from None
         if row["sha256"] not in (None, sha256):

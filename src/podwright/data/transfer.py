@@ -9,6 +9,8 @@ import stat
 from contextlib import suppress
 from typing import IO
 
+from podwright.pilot.holes import end_file, write_piece
+
 _PART = b".podwright-part"
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 1 << 20
@@ -71,7 +73,8 @@ def _pour(reader: IO[bytes], writer: IO[bytes]) -> str:
     digest = hashlib.sha256()
     while chunk := reader.read(_CHUNK):
         digest.update(chunk)
-        writer.write(chunk)
+        write_piece(writer, chunk)
+    end_file(writer)
     writer.flush()
     os.fsync(writer.fileno())
     return digest.hexdigest()

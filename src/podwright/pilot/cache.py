@@ -180,7 +180,7 @@ class Cache:
         """Evict what was used longest ago until there is room; return how much was evicted, or raise NoRoom."""
         self._clear_stale(time.time())
         objects = sorted(self._objects(), key=lambda entry: entry[1].st_atime_ns)
-        used = sum(facts.st_size for _, facts in objects)
+        used = sum(_taken(facts) for _, facts in objects)
         room, evicted = self._room(used), 0
         if room >= need_bytes:
             return 0
@@ -188,7 +188,7 @@ class Cache:
         for path, facts in self._with_a_source(free, environ):
             with suppress(OSError):
                 os.unlink(path)
-                evicted += facts.st_size
+                evicted += _taken(facts)
             if room + evicted >= need_bytes:
                 return evicted
         raise NoRoom(self._why_full(need_bytes, used - evicted, room + evicted))
@@ -258,6 +258,14 @@ class Cache:
                 # Not by the time of its last write: that of one which is whole, and gets its name now, is the seal's.
                 if now - os.lstat(path).st_ctime > STALE_S:
                     os.unlink(path)
+
+
+def _taken(facts: os.stat_result) -> int:
+    """Return what a content takes of the disk, its holes left out: what the bound is of, and what evicting gives.
+
+    What is still to come counts whole: its holes are found on the way.
+    """
+    return min(facts.st_size, facts.st_blocks * 512)
 
 
 def _self() -> Dict[str, Any]:

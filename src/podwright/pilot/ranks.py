@@ -181,12 +181,9 @@ class Ranks:
         """Yield what a shim is told of its rank."""
         yield "cwd", self._cwd
         yield "files", self._files
-        for core in place.get("cores") or ():
-            yield "core", core
-        for name, value in self._contract(number, local, place).items():
-            yield "env", f"{name}={value}"
-        for name in self._hidden():
-            yield "unset", name
+        yield from (("core", core) for core in place.get("cores") or ())
+        yield from (("env", f"{name}={value}") for name, value in self._contract(number, local, place).items())
+        yield from (("unset", name) for name in self._hidden())
         if self._order.stdin and (self._order.launcher != "mpi" or number == 0):
             yield "stdin", self._order.stdin
 

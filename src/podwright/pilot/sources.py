@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import IO, Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 from urllib.parse import quote, unquote, urlsplit
 
+from .holes import end_file, write_piece
 from .plain import open_to_read
 
 PIECE_BYTES = 1 << 20
@@ -124,13 +125,14 @@ class Arrival:
         if self.size > self.wanted.size:
             raise SourceFailed(f"it has more than the {self.wanted.size} bytes that it had")
         self._digest.update(piece)
-        self._file.write(piece)
+        write_piece(self._file, piece)
         self._count(len(piece))
 
     def finish(self) -> str:
-        """Return the SHA-256 of what came."""
+        """End the file, and return the SHA-256 of what came."""
         if self.size != self.wanted.size:
             raise SourceFailed(f"it has {self.size} bytes, not the {self.wanted.size} that it had")
+        end_file(self._file)
         return self._digest.hexdigest()
 
 

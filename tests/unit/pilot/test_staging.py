@@ -242,6 +242,19 @@ def test_a_full_cache_evicts_what_no_run_uses_and_its_source_still_has(
     assert sum(path.stat().st_nlink > 1 for path in Path(new.cache.root, "objects").rglob("*") if path.is_file()) == 10
 
 
+def test_holes_are_holes_on_every_node_that_a_file_comes_to(server: CountedServer, start: Start) -> None:
+    path = server.root / "0.bin"
+    with path.open("r+b") as file:
+        file.truncate(16 << 20)
+    nodes = start(2, rows_of(server)[:1])
+    assert stage(nodes) == [None] * 2
+    assert sorted(node.stager.counts.from_peers for node in nodes) == [0, 16 << 20]
+    for node in nodes:
+        copy = Path(node.cache.run_folder(node.run)) / "frames" / "sub" / "0.bin"
+        assert copy.read_bytes() == path.read_bytes()
+        assert copy.stat().st_blocks * 512 < 1 << 20
+
+
 def test_what_was_written_since_is_brought_anew(server: CountedServer, start: Start) -> None:
     rows = rows_of(server)
     (node,) = start(1, rows)

@@ -23,13 +23,17 @@ def data_stage_command(
     """Copy the files of a selection to a folder, checked, and only what is not there yet."""
     store = open_store()
     from podwright.cli.terminal.meter import Meter
-    from podwright.data.copying import stage_to
+    from podwright.data.copying import CopyCounts, stage_to
     from podwright.data.selections import check_split, load
 
     name, _, split = selection.partition("/")
     chosen = load(store, name)
-    with Meter("staging", "files") as meter:
-        copied = stage_to(chosen, check_split(chosen, split or None), to, meter.show)
+    with Meter("staging", figure=figures.size) as meter:
+
+        def show(counts: CopyCounts) -> None:
+            meter.show(counts.bytes, counts.all_bytes, f"{counts.files} of {counts.all_files} files")
+
+        copied = stage_to(chosen, check_split(chosen, split or None), to, show)
     if as_json:
         return output.print_json(copied.as_json())
     rate = figures.size(copied.bytes / copied.took_s) if copied.took_s else figures.NONE

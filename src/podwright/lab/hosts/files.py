@@ -39,7 +39,10 @@ def write_all(folder: Path, wanted: HostsLabShape, user: LabUser, image: Path, p
 
 
 def boot_lines(folder: Path, image: Path) -> str:
-    """Return the lines that boot a host on its disk, in the namespaces and the control groups of its machine."""
+    """Return the lines that boot a host on its disk, in the namespaces and the control groups of its machine.
+
+    It is the master of its network, which is its machine's alone: a server of addresses starts nowhere else.
+    """
     groups = f"/sys/fs/cgroup/*/{cgroups.tree(folder)}/$1 /sys/fs/cgroup/{cgroups.tree(folder)}/$1"
     bound = " ".join(f"--bind-ro={path}" for path in bound_folders())
     return f"""\
@@ -50,7 +53,8 @@ disk={INSIDE}/disks/$1
 mkdir -p "$disk/work" "$disk/root"
 mount -n -t overlay -o "lowerdir={image},upperdir=$disk/written,workdir=$disk/work" overlay "$disk/root"
 setsid systemd-nspawn --quiet --boot --directory="$disk/root" --machine="$1" --register=no --keep-unit \\
-	--network-namespace-path=/proc/self/ns/net --resolv-conf=off --timezone=off --console=pipe --suppress-sync=yes \\
+	--network-namespace-path=/proc/self/ns/net --capability=CAP_NET_ADMIN --resolv-conf=off --timezone=off \\
+	--console=pipe --suppress-sync=yes \\
 	--bind={INSIDE}/shared:{SHARED} {bound} </dev/null >>"{INSIDE}/log/boot-$1.log" 2>&1 &
 """
 
