@@ -4,10 +4,11 @@
                                    [--alone [--keep FOLDER]]
 
 Scan: `find -printf` with the same fields, warm, over a tree of empty files; the time a processor was busy beside that
-of the wall, since a busy machine stretches both. Queries: the same rows as a catalog, as a DuckDB table of paths and
-sizes in no order, and as a SQLite table with an index on each column; answers are compared before a clock starts.
-`first` opens the file before it asks, with its pages in memory; `warm` has asked before. Labels: all images decoded by
-as many threads and thrown away.
+of the wall, since a busy machine stretches both. All columns are in memory and, as `find` sorts nothing, in no order;
+sorted, they are the tables of a catalog, and published, with indexes, what a scan leaves on the disk. Queries: the same
+rows as a catalog, as a DuckDB table of paths and sizes in no order, and as a SQLite table with an index on each column;
+answers are compared before a clock starts. `first` opens the file before it asks, with its pages in memory; `warm` has
+asked before. Labels: all images decoded by as many threads and thrown away.
 
 `--alone` is for very many rows: each query is asked once of plain DuckDB, which must give the same answer and whose
 time is kept, and then of the catalog alone; SQLite, whose table and indexes would not fit on the disk, is left out.
@@ -64,7 +65,7 @@ from podwright.data.counting import count_images
 from podwright.data.labels import LabelFile
 from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
-from podwright.data.schema import build_statements
+from podwright.data.schema import build_statements, columns_query, placed_statement
 from podwright.data.staging import Staging
 from podwright.data.store import Store
 from podwright.data.walk import walk
@@ -113,17 +114,20 @@ def clocked_both(work: Callable[[], Any], busy: list[float]) -> float:
     return taken
 
 
-def all_columns(tree: Path) -> None:
-    """Walk a tree and make every column that a catalog has, sorted, in memory: a scan without what publishes it."""
+def all_columns(tree: Path, sort: bool) -> None:
+    """Walk a tree and make every column of its files in memory, or, sorted, the tables of a catalog."""
+    batches = walk(os.fsencode(tree), CORES)
     with duckdb.connect() as connection:
-        connection.execute("ATTACH ':memory:' AS staging")
-        staging = Staging(connection, "staging")
-        for batch in walk(os.fsencode(tree), CORES):
+        staging = Staging(connection, Path(":memory:"))
+        for batch in batches:
             staging.take(batch)
-        staging.flush()
-        staging.name_owners()
-        for statement in build_statements("staging", A2D2):
-            connection.execute(statement)
+        staging.finish()
+        if sort:
+            for statement in build_statements(A2D2):
+                connection.execute(statement)
+        else:
+            connection.execute(placed_statement(A2D2))
+            connection.sql(columns_query(A2D2)).to_arrow_table()
 
 
 def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str, Any]]:
@@ -131,13 +135,14 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     tree = folder / "tree"
     make_tree(tree, files)
     homes = (folder / f"home{number}" for number in range(10_000))
-    busy: dict[str, list[float]] = {"find": [], "walk": [], "columns": [], "scan": []}
+    busy: dict[str, list[float]] = {"find": [], "walk": [], "columns": [], "sorted": [], "scan": []}
     with (folder / "listing").open("wb") as listing:
         command = ["find", str(tree), "-printf", FIELDS]
         works: dict[str, Callable[[], Any]] = {
             "find": partial(subprocess.run, command, stdout=listing, check=True),
             "walk": lambda: list(walk(os.fsencode(tree), CORES)),
-            "columns": partial(all_columns, tree),
+            "columns": partial(all_columns, tree, sort=False),
+            "sorted": partial(all_columns, tree, sort=True),
             "scan": lambda: scan(Store(next(homes)), tree, "tree"),
         }
         arms = {name: partial(clocked_both, work, busy[name]) for name, work in works.items()}
@@ -145,8 +150,9 @@ def scan_rows(folder: Path, files: int, pairs: int) -> tuple[list[Row], dict[str
     rows = [
         compare(f"walk of {files} files / find -printf", taken["walk"], taken["find"], WALK_GOAL),
         compare("walk / find -printf, busy processor", busy["walk"][-pairs:], busy["find"][-pairs:]),
-        compare("walk, all columns, sorted / find -printf", taken["columns"], taken["find"], WALK_GOAL),
+        compare("walk, all columns / find -printf", taken["columns"], taken["find"], WALK_GOAL),
         compare("walk, all columns, busy processor", busy["columns"][-pairs:], busy["find"][-pairs:]),
+        compare("walk, all columns, sorted / find -printf", taken["sorted"], taken["find"]),
         compare("scan, published / find -printf", taken["scan"], taken["find"]),
         compare("scan, published, busy processor", busy["scan"][-pairs:], busy["find"][-pairs:]),
     ]

@@ -168,7 +168,7 @@ def make_catalog(folder: Path, count: int) -> tuple[Store, dict[str, float]]:
     taken: dict[str, float] = {}
 
     def sort(catalog: Any) -> None:
-        for statement in schema.build_statements("staging", A2D2):
+        for statement in schema.build_statements(A2D2):
             catalog.execute(statement)
 
     with store.writing("rows") as part:
@@ -212,3 +212,5 @@ def _stage(catalog: Any, per_folder: int) -> None:
     )
     for table in ("user_name", "group_name"):
         catalog.execute(f"CREATE TABLE staging.{table} AS SELECT 0 AS id, 'root' AS name")
+    for table in ("staged_folder", "staged_file", "user_name", "group_name"):
+        catalog.execute(f"CREATE TEMP VIEW {table} AS FROM staging.{table}")

@@ -98,7 +98,7 @@ class _Rescan:
             batch = walk_some(self._root, rest, ENTRIES, known)
             staging.take(batch)
             rest = batch.rest
-        staging.flush()
+        staging.write()
         anew = [self._folders[path][0] for path in self._changed | self._gone]
         connection.execute(f"ATTACH '{literal(self._old)}' AS old (READ_ONLY)")
         connection.register("held", pa.table({"id": pa.array(anew, pa.int64())}))

@@ -71,16 +71,16 @@ def scan(
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     wanted = layout_named(layout) if layout else None
-
-    def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+    with store.writing(dataset) as part:
         if isinstance(place, Address):
             batches = walk_address(place, seen)
         else:
             batches = walk(os.fsencode(place), len(os.sched_getaffinity(0)), seen)
-        for batch in batches:
-            staging.take(batch)
 
-    with store.writing(dataset) as part:
+        def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+            for batch in batches:
+                staging.take(batch)
+
         return Scan(store, place, dataset, part, started).run(wanted, fill)
 
 
@@ -106,17 +106,14 @@ class Scan:
     def run(self, wanted: Layout | None, fill: Fill) -> Scanned:
         """Stage, sort, carry over what is known, and publish where something changed."""
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
-        staged = self.part / "staging.duckdb"
         with self.store.building(self.part) as connection:
-            connection.execute(f"ATTACH '{literal(staged)}' AS staging")
-            staging = Staging(connection, "staging")
+            staging = Staging(connection, self.part / "staging.duckdb")
             fill(connection, staging)
-            staging.flush()
-            staging.name_owners()
+            staging.finish()
             layout = wanted or _recognised(connection)
-            for statement in schema.build_statements("staging", layout):
+            for statement in schema.build_statements(layout):
                 connection.execute(statement)
-            connection.execute("DETACH staging")
+            staging.close()
             changed = self._carry(connection, layout)
             scanned = self._scanned(connection, layout, changed, staging.unread)
             if changed or not self.before:
@@ -124,7 +121,6 @@ class Scan:
                 classes = class_names(connection)
                 connection.execute(schema.whole_view(layout, classes))
                 bitmaps.build(connection, layout, len(classes))
-        staged.unlink()
         if not changed and self.before:
             return scanned
         self.store.publish(self.dataset, self.part)
@@ -174,9 +170,8 @@ class Scan:
 
 def _recognised(connection: DuckDBPyConnection) -> Layout:
     """Return the first layout of whose mark enough files are; those behind it are not asked for."""
-    query = schema.share_query("staging")
     for layout in layouts().values():
-        if layout.mark and _first(connection, query, [layout.mark]) > layout.least_share:
+        if layout.mark and _first(connection, schema.SHARE, [layout.mark]) > layout.least_share:
             return layout
     return PLAIN
 

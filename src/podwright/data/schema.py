@@ -51,52 +51,53 @@ def vocabulary_of(
     return Vocabulary(dataset, ordered | fields, pending)
 
 
-def share_query(staged: str) -> str:
-    """Return the query for the share of files whose path fits a pattern, its one value."""
-    share = "coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)"
-    return f"SELECT {share} FROM {staged}.staged_file f JOIN {staged}.staged_folder d USING (folder)"
+SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
+    FROM staged_file f JOIN staged_folder d USING (folder)"""
+"""The share of files whose path fits a pattern, its one value."""
 
 
-def build_statements(staged: str, layout: Layout) -> Iterator[str]:
+def build_statements(layout: Layout) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
-    yield f"""CREATE TABLE directory AS
-        SELECT row_number() OVER (ORDER BY d.name) - 1 AS id, d.folder AS staged, d.name AS path, d.raw,
-            d.mode & 4095 AS mode, u.name AS owner, g.name AS "group", d.mtime_ns, d.ctime_ns, d.inode,
-            d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
-        FROM {staged}.staged_folder d
-        JOIN {staged}.user_name u ON u.id = d.uid JOIN {staged}.group_name g ON g.id = d.gid
-        ORDER BY path"""
-    yield _placed(layout)
-    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
-    order = ", ".join(["d._place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
+    yield placed_statement(layout)
+    order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
-        SELECT row_number() OVER () - 1 AS id, * FROM (
-            SELECT d._dir AS dir, f.name, f.raw,
-                lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
-                {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
-                u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
-                f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}
-            FROM {staged}.staged_file f JOIN placed d ON d._staged = f.folder
-            JOIN {staged}.user_name u ON u.id = f.uid JOIN {staged}.group_name g ON g.id = f.gid
-            ORDER BY {order})"""
+        SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
+    yield """CREATE TABLE directory AS
+        SELECT p._dir AS id, d.name AS path, d.raw, d.mode & 4095 AS mode, u.name AS owner, g.name AS "group",
+            d.mtime_ns, d.ctime_ns, d.inode, d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
+        FROM staged_folder d JOIN placed p ON p._staged = d.folder
+        JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
+        ORDER BY p._dir"""
     yield "DROP TABLE placed"
-    yield "ALTER TABLE directory DROP COLUMN staged"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
+
+
+def placed_statement(layout: Layout) -> str:
+    """Return what numbers folders by their paths, reads their columns, and ranks them by those that lead the order."""
+    columns = [column for column in layout.columns if column.part == "folder"]
+    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
+        FROM (SELECT row_number() OVER () - 1 AS _dir, folder AS _staged{typed}
+            FROM (SELECT name AS path, folder FROM staged_folder ORDER BY name))"""
+
+
+def columns_query(layout: Layout) -> str:
+    """Return the query for all columns of files, and for the rank of their folders among the others."""
+    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
+    return f"""SELECT d._dir AS dir, f.name, f.raw,
+            lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
+            {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
+            u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
+            f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}, d._place
+        FROM staged_file f JOIN placed d ON d._staged = f.folder
+        JOIN user_name u ON u.id = f.uid JOIN group_name g ON g.id = f.gid"""
 
 
 def _leading(layout: Layout) -> list[TypedColumn]:
     """Return the columns of folders that rows are sorted by before any of a file's own."""
     return list(takewhile(lambda column: column.part == "folder", layout.columns))
-
-
-def _placed(layout: Layout) -> str:
-    """Return what reads the columns of folders, once for each, and ranks folders by those that lead the order."""
-    columns = [column for column in layout.columns if column.part == "folder"]
-    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
-    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
-    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
-        FROM (SELECT id AS _dir, staged AS _staged{typed} FROM directory)"""
 
 
 def _source(column: TypedColumn) -> str:

@@ -1,39 +1,43 @@
-"""Batches of a walk as tables of a database that is only there while a generation is built."""
+"""Batches of a walk as tables that are only there while a generation is built."""
 
 from __future__ import annotations
 
 import grp
 import pwd
 from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from podwright.data.files import literal
 from podwright.data.paths import odd_bytes, shown
 from podwright.data.walk import Batch, Numbers, Rows
 from podwright.data.walk_folders import FIELDS
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _ROWS = 500_000
 """Rows that are held in memory before they are written: a tree may have a billion."""
+_TABLES = ("folder", "file")
 
 
 class Staging:
-    """Takes batches and writes them to `staged_folder` and `staged_file` of the database that `connection` has open."""
+    """Takes batches; the connection then has them as `staged_folder` and `staged_file`.
 
-    def __init__(self, connection: DuckDBPyConnection, schema: str) -> None:
-        self._connection, self._schema = connection, schema
-        self._tables: dict[str, list[pa.Table]] = {"folder": [], "file": []}
+    Few rows stay where they are, and DuckDB reads them there on all cores. More are written to a database of their own.
+    """
+
+    def __init__(self, connection: DuckDBPyConnection, path: Path, rows: int = _ROWS) -> None:
+        self._connection, self._path, self._most = connection, path, rows
+        self._tables: dict[str, list[pa.Table]] = {name: [] for name in _TABLES}
         self._held = self._folders = 0
+        self._has_database = False
+        self._views: list[str] = []
         self.unread: list[tuple[bytes, str]] = []
-        types = ", ".join(f"{field} BIGINT" for field in FIELDS)
-        for name in self._tables:
-            connection.execute(
-                f"CREATE TABLE {schema}.staged_{name} (name VARCHAR, raw BLOB, {types}, folder BIGINT, acl BLOB)"
-            )
 
     def take(self, batch: Batch) -> None:
         """Take what one worker saw."""
@@ -47,36 +51,66 @@ class Staging:
         self._tables["file"].append(_table(batch.files, of_files, pa.nulls(len(of_files), pa.binary())))
         self._folders += len(places)
         self._held += len(of_files) + len(places)
-        if self._held >= _ROWS:
-            self.flush()
+        if self._held >= self._most:
+            self.write()
 
     @property
     def folders(self) -> int:
         """Return how many folders were taken."""
         return self._folders
 
-    def flush(self) -> None:
-        """Write what is held."""
+    def write(self) -> None:
+        """Write what is held to the database, which is made by the first call."""
+        if not self._has_database:
+            self._make_database()
         for name, tables in self._tables.items():
             if tables:
                 self._connection.register("held", pa.concat_tables(tables))
-                self._connection.execute(f"INSERT INTO {self._schema}.staged_{name} SELECT * FROM held")
+                self._connection.execute(f"INSERT INTO staging.staged_{name} SELECT * FROM held")
                 self._connection.unregister("held")
             tables.clear()
         self._held = 0
 
-    def name_owners(self) -> None:
-        """Make the tables that name every user and group that owns something."""
-        for column, table, name_of in (("uid", "user_name", _user), ("gid", "group_name", _group)):
-            sources = [f"SELECT {column} FROM {self._schema}.staged_{name}" for name in self._tables]
-            rows = self._connection.execute(" UNION ".join(sources)).fetchall()
-            numbers = [number for (number,) in rows]
-            names = pa.table(
-                {"id": pa.array(numbers, pa.int64()), "name": pa.array(map(name_of, numbers), pa.string())}
-            )
-            self._connection.register("held", names)
-            self._connection.execute(f"CREATE TABLE {self._schema}.{table} AS SELECT * FROM held")
-            self._connection.unregister("held")
+    def _make_database(self) -> None:
+        self._has_database = True
+        self._connection.execute(f"ATTACH '{literal(self._path)}' AS staging")
+        types = ", ".join(f"{field} BIGINT" for field in FIELDS)
+        for name in _TABLES:
+            columns = f"name VARCHAR, raw BLOB, {types}, folder BIGINT, acl BLOB"
+            self._connection.execute(f"CREATE TABLE staging.staged_{name} ({columns})")
+
+    def finish(self) -> None:
+        """Show all that was taken, and beside it `user_name` and `group_name`: those of whom something is."""
+        if self._has_database:
+            self.write()
+        for name, tables in self._tables.items():
+            view = f"staged_{name}"
+            self._show(view, pa.concat_tables(tables) if tables else self._connection.table(f"staging.{view}"))
+        for column, view, name_of in (("uid", "user_name", _user), ("gid", "group_name", _group)):
+            numbers = self._distinct(column)
+            names = {"id": pa.array(numbers, pa.int64()), "name": pa.array(map(name_of, numbers), pa.string())}
+            self._show(view, pa.table(names))
+
+    def _distinct(self, column: str) -> list[int]:
+        if self._has_database:
+            query = " UNION ".join(f"SELECT {column} FROM staged_{name}" for name in _TABLES)
+            return [number for (number,) in self._connection.execute(query).fetchall()]
+        held = [table[column] for table in chain.from_iterable(self._tables.values())]
+        return sorted(set(chain.from_iterable(part.unique().to_pylist() for part in held)))
+
+    def _show(self, view: str, rows: pa.Table | DuckDBPyRelation) -> None:
+        self._connection.register(view, rows)
+        self._views.append(view)
+
+    def close(self) -> None:
+        """Let go of all that was taken."""
+        for view in self._views:
+            self._connection.unregister(view)
+        for tables in self._tables.values():
+            tables.clear()
+        if self._has_database:
+            self._connection.execute("DETACH staging")
+            self._path.unlink()
 
 
 def _table(rows: Rows, folders: Numbers, acls: pa.Array) -> pa.Table:
@@ -89,13 +123,11 @@ def _table(rows: Rows, folders: Numbers, acls: pa.Array) -> pa.Table:
 
 def _names(rows: Rows) -> pa.Array:
     """Return names end to end, as Arrow has them; the zero bytes between them say where each ends."""
-    letters = np.frombuffer(rows.names, np.uint8)
-    ends = np.flatnonzero(letters == 0)
+    ends = np.flatnonzero(np.frombuffer(rows.names, np.uint8) == 0)
     offsets = np.zeros(len(rows) + 1, dtype=np.int32)
     offsets[1:] = ends - np.arange(len(ends))
-    return pa.Array.from_buffers(
-        pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(letters[letters != 0].tobytes())]
-    )
+    letters = rows.names.replace(b"\0", b"")
+    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
 
 
 def _texts(names: pa.Array) -> Iterable[tuple[str, pa.Array]]:

@@ -151,6 +151,7 @@ class Store:
 
         with duckdb.connect(str(part / FILE)) as connection:
             connection.execute(_NO_BAR)
+            connection.execute(_NO_SYNC)
             yield connection
 
     def publish(self, dataset: str, part: Path) -> int:
@@ -197,6 +198,8 @@ class Store:
 
 
 _NO_BAR = "SET enable_progress_bar = false"
+_NO_SYNC = "SET fsync_mode = 'NONE'"
+"""What is not published yet need not outlive a crash; publishing waits for the disk, once."""
 
 
 @contextmanager

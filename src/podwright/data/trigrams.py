@@ -6,6 +6,9 @@ alone, which stand in the path of every frame from 7000 to 7999, too.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -117,16 +120,19 @@ class PathBlocks:
     def take(self, folders: Letters, names: pa.Array) -> pa.Table:
         """Return pairs of a term and a block, for names that follow those taken before."""
         folders = folders - self._first
-        pairs = []
-        for start in range(0, len(folders), _ROWS):
-            part = folders[start : start + _ROWS]
-            pairs.append(self._of_names(part, names.slice(start, len(part)), self._rows + start))
-            pairs.append(self._of_folders(part, self._rows + start))
+        # NumPy lets go of the interpreter while it works on a column.
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            pairs = list(pool.map(partial(self._of_part, folders, names), range(0, len(folders), _ROWS)))
         self._rows += len(folders)
         whole = np.concatenate([np.zeros(0, np.uint64), *pairs])
         letters = (whole >> np.uint64(32)).astype(np.int32)
         blocks = (whole & np.uint64(0xFFFFFFFF)).astype(np.int32)
         return pa.table({"letters": letters, "block": blocks})
+
+    def _of_part(self, folders: Letters, names: pa.Array, start: int) -> Letters:
+        part = folders[start : start + _ROWS]
+        of_names = self._of_names(part, names.slice(start, len(part)), self._rows + start)
+        return np.concatenate([of_names, self._of_folders(part, self._rows + start)])
 
     def _of_names(self, folders: Letters, names: pa.Array, first: int) -> Letters:
         # With the last two letters of the folder before it: a part of a path may reach from one into the other.

@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from types import CodeType
 
 import numpy as np
 
@@ -18,8 +22,10 @@ from podwright.data.walk_folders import FIELDS, Walked
 
 FIRST = 2_000
 """How many entries are seen before processes are started: most trees have fewer."""
-ENTRIES = 20_000
+ENTRIES = 10_000
 """How many entries a batch has before its worker hands it in."""
+_START = "import marshal, sys; exec(marshal.load(sys.stdin.buffer))"
+"""A process gets its program as bytecode: Python keeps none of a file that is started by its path."""
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -53,9 +59,18 @@ class Batch:
 def walk(
     root: bytes, workers: int, seen: Callable[[int], None] | None = None, entries: int = ENTRIES
 ) -> Iterator[Batch]:
-    """Yield the whole tree below a folder in batches; `seen` hears how many files there were so far."""
+    """Return the whole tree below a folder in batches; `seen` hears how many files there were so far.
+
+    The walk begins with this call: its processes start while the caller makes ready for the first batch.
+    """
+    batches = _counted(_batches(root, workers, entries), seen)
+    first = next(batches)
+    return chain([first], batches)
+
+
+def _counted(batches: Iterator[Batch], seen: Callable[[int], None] | None) -> Iterator[Batch]:
     files = 0
-    for batch in _batches(root, workers, entries):
+    for batch in batches:
         files += len(batch.files)
         if seen is not None:
             seen(files)
@@ -81,10 +96,10 @@ def _batch(walked: Walked) -> Batch:
 
 def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
     first = walk_some(root, [b""], min(FIRST, entries))
-    yield first
     if workers > 1 and len(first.rest) > 1:
-        yield from _dealt(root, first.rest, workers, entries)
+        yield from _dealt(root, first, workers, entries)
         return
+    yield first
     rest = deque(first.rest)
     while rest:
         batch = walk_some(root, [rest.popleft()], entries)
@@ -92,12 +107,13 @@ def _batches(root: bytes, workers: int, entries: int) -> Iterator[Batch]:
         yield batch
 
 
-def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) -> Iterator[Batch]:
+def _dealt(root: bytes, first: Batch, workers: int, entries: int) -> Iterator[Batch]:
     """Deal folders out to processes, each asked by a thread; whoever is done gets a share of what is left."""
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-    rest, idle = deque(folders), [_Worker() for _ in range(workers)]
+    rest, idle = deque(first.rest), [_Worker() for _ in range(workers)]
     running: dict[Future[Batch], _Worker] = {}
+    ready = [first]
     try:
         with ThreadPoolExecutor(workers) as pool:
             while rest or running:
@@ -105,27 +121,37 @@ def _dealt(root: bytes, folders: Sequence[bytes], workers: int, entries: int) ->
                     share = max(1, min(len(rest) // (2 * workers), 64))
                     worker, taken = idle.pop(), [rest.popleft() for _ in range(share)]
                     running[pool.submit(worker.ask, root, taken, entries)] = worker
+                yield from ready
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    idle.append(running.pop(future))
-                    batch = future.result()
-                    rest.extend(batch.rest)
-                    yield batch
+                idle += [running.pop(future) for future in done]
+                ready = [future.result() for future in done]
+                rest.extend(chain.from_iterable(batch.rest for batch in ready))
+        yield from ready
     finally:
         for worker in [*idle, *running.values()]:
             worker.end()
+
+
+@cache
+def _code() -> CodeType:
+    # Without its loader a module would not be here.
+    return walk_folders.__spec__.loader.get_code(walk_folders.__name__)  # type: ignore[union-attr,no-any-return]
 
 
 class _Worker:
     """A process that goes through folders; it ends with us, since then its stdin does."""
 
     def __init__(self) -> None:
+        import marshal
         import subprocess
         import sys
 
         # Without `site` and what the environment says: the standard library does, and that starts fast.
-        command = [sys.executable, "-I", "-S", str(walk_folders.__file__)]
+        command = [sys.executable, "-I", "-S", "-c", _START]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        with suppress(OSError):  # somebody killed it: whoever asks it is told so
+            marshal.dump(_code(), self._process.stdin)
 
     def ask(self, root: bytes, folders: Sequence[bytes], entries: int) -> Batch:
         import marshal
@@ -136,7 +162,7 @@ class _Worker:
         try:
             marshal.dump((root, list(folders), entries, _lists()), question)
             question.flush()
-            walked: Walked = marshal.load(answer)
+            walked = walk_folders.receive(answer)
         except (EOFError, OSError, ValueError, TypeError):  # somebody killed it: its share is ours
             return walk_some(root, folders, entries)
         return _batch(walked)

@@ -1,4 +1,4 @@
-"""Goes through folders; started by its path, one process of a walk: folders on stdin, what lies in them on stdout.
+"""Goes through folders; started as a program, one process of a walk: folders on stdin, what lies in them on stdout.
 
 It imports few modules, which Python has loaded anyway: a process of it starts in a few hundredths of a second. The loop
 is written for speed: a name and a status are all that it makes of an entry, and what a folder holds is packed before
@@ -15,6 +15,7 @@ from array import array
 TYPE_CHECKING = False  # as mypy knows it; `typing` and `collections.abc` would double the time in which this starts
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import IO
 
     Listing = Callable[[int], tuple[list[bytes], Callable[[bytes], os.stat_result]]]
     """Gives the names in an open folder, and what tells the status of each."""
@@ -86,7 +87,7 @@ class _Seen:
         self.entries = 0
         self._paths: list[bytes] = []
         self._names: list[bytes] = []
-        self._counts, self._folder_numbers, self._numbers = array("Q"), array("Q"), array("Q")
+        self._counts, self._folder_numbers, self._numbers = array("Q"), _fields(), _fields()
         self.unread: list[tuple[bytes, str]] = []
         self.acls: list[tuple[int, bytes]] = []
 
@@ -110,9 +111,9 @@ class _Seen:
         return inner
 
     def packed(self) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-        numbers = _by_field(self._folder_numbers), self._counts.tobytes()
+        folder_numbers, numbers = (b"".join(map(bytes, fields)) for fields in (self._folder_numbers, self._numbers))
         paths, names = (b"\0".join([*parts, b""]) for parts in (self._paths, self._names))
-        return paths, *numbers, names, _by_field(self._numbers)
+        return paths, folder_numbers, self._counts.tobytes(), names, numbers
 
 
 def _list(listed: list[bytes], stat: Callable[[bytes], os.stat_result]) -> tuple[list[bytes], list[int], list[bytes]]:
@@ -144,18 +145,39 @@ def _access_list(place: int) -> bytes:
         return b""
 
 
-def _add(packed: array[int], numbers: list[int]) -> None:
-    # Unsigned ones, which an array takes twice as fast; whoever reads them reads the same bytes as signed numbers.
+def _fields() -> list[array[int]]:
+    # Unsigned numbers, which an array takes twice as fast; whoever reads them reads the same bytes as signed ones.
+    return [array("Q") for _ in FIELDS]
+
+
+def _add(fields: list[array[int]], numbers: list[int]) -> None:
     if max(numbers[_MTIME_S::_WIDTH], default=0) > _LAST_S:
         numbers = [min(number, _LARGEST) for number in numbers]
-    try:
-        packed.fromlist(numbers)
-    except OverflowError:  # a time before the year 1970
-        packed.fromlist([max(-_LARGEST, number) & _BITS for number in numbers])
+    for field, place in zip(fields, _PLACES, strict=True):
+        column = numbers[place::_WIDTH]
+        try:
+            field.fromlist(column)
+        except OverflowError:  # a time before the year 1970
+            field.fromlist([max(-_LARGEST, number) & _BITS for number in column])
 
 
-def _by_field(numbers: array[int]) -> bytes:
-    return b"".join([numbers[place::_WIDTH].tobytes() for place in _PLACES])
+def send(walked: Walked, stream: IO[bytes]) -> None:
+    """Write what was seen; names and numbers as they are, since `marshal` would copy them."""
+    large, small = walked[:5], walked[5:]
+    marshal.dump((list(map(len, large)), *small), stream)
+    for part in large:
+        stream.write(part)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Walked:
+    """Read what a process of the walk has sent; EOFError where that has ended meanwhile."""
+    sizes, unread, acls, rest = marshal.load(stream)
+    large = list(map(stream.read, sizes))
+    if list(map(len, large)) != sizes:
+        raise EOFError
+    paths, folder_numbers, counts, names, numbers = large
+    return paths, folder_numbers, counts, names, numbers, unread, acls, rest
 
 
 def main() -> None:
@@ -165,8 +187,7 @@ def main() -> None:
             root, folders, most, lists = marshal.load(sys.stdin.buffer)
         except EOFError:
             return
-        marshal.dump(walk_folders(root, folders, most, lists, listing=list_inside), sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        send(walk_folders(root, folders, most, lists, listing=list_inside), sys.stdout.buffer)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import subprocess
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from podwright.data import walk
+from podwright.data import walk, walk_folders
 from podwright.data.dataset import open_dataset
+from podwright.data.layouts import A2D2
 from podwright.data.scan import scan
+from podwright.data.schema import build_statements
+from podwright.data.staging import Staging
 from podwright.data.store import Store
 from podwright.data.walk_folders import FIELDS
 from podwright.spec.problems import Refusal
@@ -143,6 +148,37 @@ def test_a_large_tree_is_dealt_out_to_processes_and_is_the_same(tmp_path: Path) 
     assert len(dealt) > 1
     assert sorted(names(alone)) == sorted(names(dealt))
     assert len(names(alone)) == sum(number % 5 for number in range(60))
+
+
+def test_what_a_process_sent_before_it_was_killed_is_not_taken_for_all(tree: Path) -> None:
+    walked = walk_folders.walk_folders(os.fsencode(tree), [b""], 1000, lists=True)
+    sent = io.BytesIO()
+    walk_folders.send(walked, sent)
+    assert walk_folders.receive(io.BytesIO(sent.getvalue())) == walked
+    for size in range(len(sent.getvalue())):
+        with pytest.raises((EOFError, ValueError, TypeError)):
+            walk_folders.receive(io.BytesIO(sent.getvalue()[:size]))
+
+
+def test_rows_are_the_same_whether_they_stay_in_memory_or_are_written(tree: Path, tmp_path: Path) -> None:
+    touch(os.fsencode(tree) + b"/b\xc3d")
+    written = tmp_path / "staging.duckdb"
+    assert staged(tree, written, 10) == staged(tree, written, 1_000_000)
+    assert not written.exists()
+
+
+def staged(tree: Path, path: Path, rows: int) -> list[list[tuple[object, ...]]]:
+    """All folders and files of a tree as a generation has them, where so many rows are held in memory."""
+    with duckdb.connect() as connection:
+        staging = Staging(connection, path, rows)
+        for batch in walk.walk(os.fsencode(tree), 2, entries=10):
+            staging.take(batch)
+        assert path.exists() == (rows == 10)
+        staging.finish()
+        for statement in build_statements(A2D2):
+            connection.execute(statement)
+        staging.close()
+        return [connection.execute(f"FROM {table} ORDER BY id").fetchall() for table in ("directory", "file")]
 
 
 def names(batches: list[walk.Batch]) -> list[bytes]:
