@@ -28,6 +28,7 @@ GREET_S, READ_S, CHANGE_S = 8.0, 8.0, 30.0
 """Until it greets, and until it has answered a question or made a change."""
 EXEC_S = 10.0
 """Until a command in a container has begun: its node may be gone, which the server finds out only now."""
+FORBIDDEN = 403
 AGAIN = (429, 500, 502, 503, 504)
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Between tries of a request that may be made twice: a server that restarts is back within seconds."""
@@ -174,21 +175,25 @@ class Api:
         return Away(f"{self.entry.server} cannot be reached: {why}")
 
     def _not_ready(self, status: int, data: bytes) -> ApiError | Away:
-        if status == 403:
+        if status == FORBIDDEN and self._knows_nobody():
             return self._away("it is starting")
         return _error(status, data)
 
     def _may_pass(self, status: int, method: str) -> bool:
         """Return whether an answer may be another a moment later.
 
-        A server that has just begun knows nobody's rights yet: it forbids even what everybody may ask.
+        A server that has just come back may not have read the rights of all users yet.
         """
-        if status == 403:
-            try:
-                return self._send("GET", "/version", {}, None, "")[0] == 403
-            except (OSError, http.client.HTTPException):
-                return True
+        if status == FORBIDDEN:
+            return self.silence.is_on or self._knows_nobody()
         return status in AGAIN and (status != 500 or method == "GET")
+
+    def _knows_nobody(self) -> bool:
+        """Return whether a server has just begun: then it forbids even what everybody may ask."""
+        try:
+            return self._send("GET", "/version", {}, None, "")[0] == FORBIDDEN
+        except (OSError, http.client.HTTPException):
+            return True
 
     def _send(self, method: str, path: str, query: Query, body: bytes | None, kind: str) -> tuple[int, bytes]:
         """Send on a connection that was used before, where there is one; where one is broken, all are: none is kept."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes.access import may
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import FORBIDDEN, Api, ApiError, Away, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import PLURALS, path_of_object
 from podwright.spec.problems import Refusal, refuse
@@ -120,7 +120,7 @@ def _find(api: Api, item: Object) -> dict[str, Any] | None:
     try:
         return api.find(path_of_object(item))
     except ApiError as error:
-        if error.status == 403 and item["kind"] == "Namespace":
+        if error.status == FORBIDDEN and item["kind"] == "Namespace":
             return dict(item)
         raise
 
@@ -132,7 +132,7 @@ def _content(item: Object) -> dict[str, Any]:
 
 def _refusal(error: ApiError, item: Object) -> Exception:
     named = f"the {item['kind']} {item['metadata']['name']}"
-    if error.status == 403 and ESCALATION in error.message:
+    if error.status == FORBIDDEN and ESCALATION in error.message:
         hint = "nobody can give rights away that are not their own: a cluster administrator may"
         return refuse(f"{named} holds rights that you do not have yourself", hint=hint, exit_code=3)
     if error.status == 404 and "namespaces" not in error.message:

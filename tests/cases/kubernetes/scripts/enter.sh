@@ -64,9 +64,11 @@ unset PET_NNODES PET_NPROC_PER_NODE PET_NODE_RANK PET_MASTER_ADDR PET_MASTER_POR
 hard=$(ulimit -H -l 2>/dev/null) && ulimit -S -l "$hard" 2>/dev/null
 [ -z "$PODWRIGHT_WORKERS" ] || . "$job/sshd.sh"
 
-trap 'kill -TERM "$pilot" 2>/dev/null' TERM INT
+pilot= asked=no
+trap 'asked=yes; kill -TERM "$pilot" 2>/dev/null' TERM INT
 /bin/sh "$job/pilot.sh" node "$job/order.json" &
 pilot=$!
+[ "$asked" = no ] || kill -TERM "$pilot" 2>/dev/null  # a request may come before its number is known
 while :; do  # a signal ends a wait, not the pilot
     wait "$pilot"
     code=$?

@@ -96,6 +96,16 @@ def test_a_server_that_has_just_begun_is_asked_again(server: Server, api: Api) -
     assert [path for _, path, _ in server.asked] == ["/base/x", "/base/version", "/base/x"]
 
 
+def test_a_server_that_has_come_back_may_have_some_rights_still_to_read(server: Server, api: Api) -> None:
+    """What everybody may ask is allowed before the rights that one namespace gives to one user."""
+    forbidden = (403, {"reason": "Forbidden", "message": "you may not"})
+    server.answers = [(503, b"starting"), forbidden, (200, {"a": 1})]
+    assert api.get("/x") == {"a": 1}
+    server.answers = [(503, b"starting"), forbidden, forbidden, (200, {"major": "1"})]
+    with pytest.raises(ApiError, match="you may not"):
+        api.get("/x")
+
+
 def test_what_is_not_there_is_none_and_may_be_deleted(server: Server, api: Api) -> None:
     server.answers = [(404, {}), (404, {})]
     assert api.find("/x") is None

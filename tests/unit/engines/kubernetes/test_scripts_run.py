@@ -146,6 +146,13 @@ def test_a_request_to_stop_reaches_the_pilot(container: Container) -> None:
     assert process.returncode == 143
 
 
+def test_a_request_that_comes_before_the_script_knows_its_pilot_reaches_it(container: Container) -> None:
+    at_once = WAITING.replace("echo up\n", 'kill -TERM "$PPID"\n')
+    process = container("enter.sh", at_once, PODWRIGHT_RESTART="0")
+    assert process.communicate(timeout=120)[0] == "asked to stop\n"
+    assert process.returncode == 143
+
+
 SLOW = 'echo up\nuntil [ -e "{work}/closed" ]; do sleep 0.05; done\necho shipped\n'
 
 
