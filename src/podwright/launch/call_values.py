@@ -79,8 +79,11 @@ def read_value(run_id: str, folder: Path, rank: int, why: Callable[[], str]) -> 
 
 def _left_by(kept: Path, rank: int) -> Path | None:
     """Return what a rank left last: a rank that is tried again replaces it there, and here both may have come."""
-    paths = [path for kind in (VALUE, ERROR) if (path := kept / f"{rank}{kind}").is_file()]
-    return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
+    written_at: dict[Path, int] = {}
+    for path in (kept / f"{rank}{VALUE}", kept / f"{rank}{ERROR}"):
+        with suppress(OSError):  # nothing is there, or it is replaced just now
+            written_at[path] = path.lstat().st_mtime_ns
+    return max(written_at, key=written_at.__getitem__, default=None)
 
 
 def _failure(run_id: str, path: Path) -> CallFailed:
